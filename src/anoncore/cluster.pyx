@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Classes grown row by row."""
+
+import numpy as np
+
+from anoncore.types cimport int64_t, uint32_t
+
+
+cdef void deal_rounds(int64_t[::1] left, int64_t n_rounds, int64_t l, uint32_t[:, ::1] taken) noexcept nogil:
+    # `left` is descending and stays so: of the values tied with the l-th largest the last ones are
+    # taken, so that subtracting one keeps the order. IN/OUT left, OUT taken.
+    cdef int64_t m = left.shape[0], i, turn, first, last, beyond, middle, tied
+    for turn in range(n_rounds):
+        tied = left[l - 1]
+        first = l - 1
+        while first > 0 and left[first - 1] == tied:
+            first -= 1
+        last = l - 1
+        beyond = m
+        while beyond - last > 1:
+            middle = last + (beyond - last) // 2
+            if left[middle] == tied:
+                last = middle
+            else:
+                beyond = middle
+        for i in range(first):
+            taken[turn, i] = <uint32_t>i
+            left[i] -= 1
+        for i in range(l - first):
+            taken[turn, first + i] = <uint32_t>(last - i)
+            left[last - i] -= 1
+
+
+def deal(const int64_t[::1] counts, int64_t l):
+    """Deal the values of a sensitive attribute into buckets of l distinct ones (Xiao & Tao 2006, figure 3).
+
+    While at least l values are left, each bucket takes one row of each of the l most frequent.
+    `counts` (int64, descending, all > 0) are the rows of each value. Returns (taken, left):
+    `taken` (uint32, n_buckets x l) lists the values of each bucket, `left` (int64) what remains of
+    each value. O(l + log n_values) per bucket.
+    """
+    cdef int64_t m = counts.shape[0], n_rounds
+    if l < 1:
+        raise ValueError("l must be at least 1")
+    ordered = np.asarray(counts)
+    if m and (ordered[-1] < 1 or (np.diff(ordered) > 0).any()):
+        raise ValueError("counts must be positive and descending")
+    n_rounds = _n_rounds(ordered, l)
+    taken = np.empty((n_rounds, l), np.uint32)
+    left = ordered.copy()
+    cdef int64_t[::1] left_view = left
+    cdef uint32_t[:, ::1] taken_view = taken
+    with nogil:
+        deal_rounds(left_view, n_rounds, l, taken_view)
+    return taken, left
+
+
+def _n_rounds(counts, l):
+    # The most buckets b with sum(min(count, b)) >= l * b: taking the most frequent first reaches it.
+    low, high = 0, int(counts.sum()) // l
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(np.minimum(counts, middle).sum()) >= l * middle:
+            low = middle
+        else:
+            high = middle - 1
+    return low
