@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from fractions import Fraction
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    from anon.hierarchy import Levels, Tree
-    from anon.schema import Schema
+from anon.errors import DataError, UsageError
+from anon.hierarchy import Levels, MissingValues, Tree, levels_of, tree_of
+from anon.schema import Attribute, Kind, Schema, label
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
-Kind = Literal["numeric", "ordinal", "nominal"]
+Missing = Literal["category", "suppress", "error"]
+
+BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,3 +91,334 @@ class Encoded:
             f"Encoded(n_rows={self.n_rows}, quasi={len(self.quasi)}, sensitive={len(self.sensitive)}, "
             f"suppressed={len(self.suppressed)})"
         )
+
+
+def encode(
+    table: pa.Table, schema: Schema, *, missing: Missing = "category", n_threads: int | None = None
+) -> Encoded:
+    """Codes and domains of the quasi-identifiers and sensitive attributes of a table.
+
+    Null and NaN are missing: with `missing="category"` one more value, with `"suppress"` their rows
+    are left out of every class, with `"error"` a DataError. Columns are encoded by `n_threads`
+    threads (None: one per processor); the answer does not depend on their number.
+    """
+    if missing not in get_args(Missing):
+        raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
+    if n_threads is not None and n_threads < 1:
+        raise UsageError("n_threads must be at least 1")
+    bound = schema.bind(table.schema)
+    if table.num_rows == 0:
+        raise DataError("the table has no rows")
+    if table.num_rows >= 2**32:
+        raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
+    attributes = (*bound.quasi, *bound.sensitive)
+    with ThreadPoolExecutor(n_threads or os.cpu_count()) as pool:
+        encoded = list(pool.map(lambda each: _encode_column(table.column(each.name), each), attributes))
+    dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
+    for domain, codes in encoded:
+        if not domain.has_null or missing == "category":
+            continue
+        null = codes == domain.n_values
+        if missing == "error":
+            count = int(np.count_nonzero(null))
+            row = int(np.argmax(null))
+            raise DataError(
+                f"column {domain.name!r} is missing in {count} rows, the first of them row {row + 1}; "
+                "fill them, or use missing='category' or missing='suppress'",
+                column=domain.name,
+                row=row,
+                count=count,
+            )
+        dropped |= null
+    m = len(bound.quasi)
+    suppressed = np.flatnonzero(dropped).astype(np.uint32)
+    suppressed.flags.writeable = False
+    return Encoded(
+        table=table.drop_columns(list(bound.identifying)) if bound.identifying else table,
+        schema=bound,
+        quasi=tuple(domain for domain, _ in encoded[:m]),
+        quasi_codes=tuple(codes for _, codes in encoded[:m]),
+        sensitive=tuple(domain for domain, _ in encoded[m:]),
+        sensitive_codes=tuple(codes for _, codes in encoded[m:]),
+        suppressed=suppressed,
+    )
+
+
+def encode_like(table: pa.Table, domains: Sequence[Domain]) -> tuple[Codes, ...]:
+    """The codes of another table's columns in known domains (of the original, of a sample).
+
+    A value that is not in the domain, and null where the domain has none, gets the code `n_codes`.
+    """
+    return tuple(_encode_like(table, domain) for domain in domains)
+
+
+def code_type(n_codes: int) -> np.dtype[Any]:
+    """The narrowest of uint8, uint16 and uint32 that holds the codes 0..n_codes-1."""
+    return np.dtype(np.uint8 if n_codes <= 1 << 8 else np.uint16 if n_codes <= 1 << 16 else np.uint32)
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """A column as positions in a list of values, which may repeat and may be null.
+
+    Chunk i's indices (an Arrow array of integers, nulls for missing) count from `offsets[i]` in `values`.
+    """
+
+    values: pa.Array
+    chunks: tuple[pa.Array, ...]
+    offsets: tuple[int, ...]
+
+    def blocks(self) -> Any:
+        """Pieces of the column in row order: first row, positions in `values` (len(values): null)."""
+        row = 0
+        for chunk, offset in zip(self.chunks, self.offsets, strict=True):
+            for start in range(0, len(chunk), BLOCK):
+                block = chunk.slice(start, BLOCK)
+                valid = None if block.null_count == 0 else np.asarray(block.is_valid())
+                block = block.fill_null(0) if valid is not None else block
+                positions = block.to_numpy(zero_copy_only=False).astype(np.intp)
+                positions += offset
+                if valid is not None:
+                    positions[~valid] = len(self.values)
+                yield row, positions
+                row += len(positions)
+
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which values occur; one entry more than values, for null."""
+        used = np.zeros(len(self.values) + 1, dtype=np.bool_)
+        for _, positions in self.blocks():
+            used[positions] = True
+        return used
+
+    def recode(self, code_of: npt.NDArray[Any]) -> Codes:
+        """`code_of` (one entry per value, one for null) of every row."""
+        codes = np.empty(sum(map(len, self.chunks)), dtype=code_of.dtype)
+        for row, positions in self.blocks():
+            np.take(code_of, positions, out=codes[row : row + len(positions)], mode="clip")
+        codes.flags.writeable = False
+        return codes
+
+    def rows_of(self, marked: npt.NDArray[np.bool_]) -> tuple[int, int, Any]:
+        """First row, number of rows and first value among the marked values (one entry per value)."""
+        first, count, value = -1, 0, None
+        marked = np.append(marked, False)
+        for row, positions in self.blocks():
+            hits = marked[positions]
+            if first < 0 and hits.any():
+                first = row + int(np.argmax(hits))
+                value = self.values[int(positions[np.argmax(hits)])].as_py()
+            count += int(np.count_nonzero(hits))
+        return first, count, value
+
+
+def _factors(column: pa.ChunkedArray) -> _Factors:
+    if pa.types.is_dictionary(column.type):
+        chunks = column.chunks
+        dictionaries: list[pa.Array] = []
+        offsets: list[int] = []
+        end = 0
+        for chunk in chunks:
+            if not dictionaries or not chunk.dictionary.equals(dictionaries[-1]):
+                dictionaries.append(chunk.dictionary)
+                end += len(chunk.dictionary)
+            offsets.append(end - len(chunk.dictionary))
+        values = pa.concat_arrays(_comparable(each) for each in dictionaries)
+        return _Factors(values, tuple(chunk.indices for chunk in chunks), tuple(offsets))
+    if pa.types.is_decimal(column.type) and column.type.bit_width < 128:
+        column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+    chunks = column.dictionary_encode().chunks
+    values = _comparable(chunks[-1].dictionary)
+    return _Factors(values, tuple(chunk.indices for chunk in chunks), (0,) * len(chunks))
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    """The same values in a type that Arrow can sort."""
+    types = pa.types
+    if types.is_string_view(values.type):
+        return values.cast(pa.large_string())
+    if types.is_float16(values.type):
+        return values.cast(pa.float32())
+    if types.is_date64(values.type):
+        return values.cast(pa.date32())
+    if types.is_decimal(values.type) and values.type.bit_width < 128:
+        return values.cast(pa.decimal128(values.type.precision, values.type.scale))
+    return values
+
+
+def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+    name = attribute.name
+    factors = _factors(column)
+    used = factors.used()
+    present, kept = _present(factors, used, name)
+    if len(kept) == 0:
+        raise DataError(
+            f"column {name!r} has no values; leave it out of the quasi-identifiers and sensitive attributes",
+            column=name,
+        )
+    if attribute.kind == "numeric":
+        values, ranks = _ranked(kept)
+        positions, unit_lattice = _positions(values)
+        tree = levels = None
+        if attribute.hierarchy is not None:
+            try:
+                levels = levels_of(attribute.hierarchy, values, positions, unit_lattice, name)
+            except MissingValues as error:
+                raise _not_in_hierarchy(factors, present, error.missing[ranks], name) from None
+    elif attribute.kind == "ordinal":
+        assert attribute.order is not None
+        order = pa.array([label(value) for value in attribute.order], type=pa.large_string())
+        places = pc.index_in(_labels(kept), value_set=order)
+        if places.null_count:
+            marked = np.zeros(len(factors.values), dtype=np.bool_)
+            marked[present] = np.asarray(places.is_null())
+            row, count, value = factors.rows_of(marked)
+            raise DataError(
+                f"column {name!r} holds values that its order does not list, in {count} rows, "
+                f"the first of them row {row + 1}; add them to the order",
+                column=name,
+                row=row,
+                count=count,
+                value=value,
+            )
+        distinct, ranks = np.unique(places.to_numpy(zero_copy_only=False), return_inverse=True)
+        values = _plain(order.take(pa.array(distinct)))
+        positions, unit_lattice = np.arange(len(values), dtype=np.float64), True
+        tree = levels = None
+    else:
+        values, ranks = _ranked(_labels(kept))
+        positions, unit_lattice = None, False
+        tree = levels = None
+        if attribute.hierarchy is not None:
+            try:
+                tree, leaves = tree_of(attribute.hierarchy, values.to_pylist(), name)
+            except MissingValues as error:
+                raise _not_in_hierarchy(factors, present, error.missing[ranks], name) from None
+            values = values.take(pa.array(leaves))
+            code_of_rank = np.empty_like(leaves)
+            code_of_rank[leaves] = np.arange(len(leaves))
+            ranks = code_of_rank[ranks]
+        values = _plain(values)
+    absent = used.copy()
+    absent[present] = False
+    domain = Domain(
+        name=name,
+        kind=attribute.kind or "nominal",
+        values=values,
+        has_null=bool(absent.any()),
+        positions=positions,
+        unit_lattice=unit_lattice,
+        tree=tree,
+        levels=levels,
+        weight=float(attribute.weight),
+    )
+    if positions is not None:
+        positions.flags.writeable = False
+    code_of = np.full(len(factors.values) + 1, len(values), dtype=code_type(domain.n_codes))
+    code_of[present] = ranks
+    return domain, factors.recode(code_of)
+
+
+def _present(
+    factors: _Factors, used: npt.NDArray[np.bool_], name: str
+) -> tuple[npt.NDArray[np.intp], pa.Array]:
+    """Where the values stand that occur and are not missing, and the values themselves."""
+    values = factors.values
+    valid = used[:-1] & np.asarray(values.is_valid())
+    if pa.types.is_floating(values.type):
+        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+        valid &= ~np.isnan(numbers)
+        infinite = valid & np.isinf(numbers)
+        if infinite.any():
+            row, count, value = factors.rows_of(infinite)
+            raise DataError(
+                f"column {name!r} is infinite in {count} rows, the first of them row {row + 1}; "
+                "replace infinities by numbers or by null",
+                column=name,
+                row=row,
+                count=count,
+                value=value,
+            )
+        values = pa.array(numbers + 0.0, type=values.type)
+    present = np.flatnonzero(valid)
+    return present, values.take(pa.array(present))
+
+
+def _ranked(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """Sorted distinct values, and the rank of every value among them."""
+    order = pc.array_sort_indices(values)
+    ordered = values.take(order)
+    is_new = np.ones(len(values), dtype=np.bool_)
+    is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order.to_numpy()] = np.cumsum(is_new) - 1
+    return ordered.filter(pa.array(is_new)), ranks
+
+
+def _labels(values: pa.Array) -> pa.Array:
+    return values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
+
+
+def _plain(labels: pa.Array) -> pa.Array:
+    """Labels as `string`, where 2 GiB of them suffice."""
+    return labels.cast(pa.string()) if labels.nbytes < 1 << 31 else labels
+
+
+def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
+    """Distances from the first of the sorted values, taken exactly; do they lie on a unit lattice?"""
+    types = pa.types
+    if types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
+        with np.errstate(over="ignore"):
+            positions = numbers - numbers[0]
+        return positions if np.isfinite(positions[-1]) else numbers / 2 - numbers[0] / 2, False
+    if types.is_decimal(values.type):
+        scale = Fraction(10) ** values.type.scale
+        steps = [int(Fraction(value) * scale) for value in values.to_pylist()]
+        return np.array([float(step - steps[0]) for step in steps]), True
+    width = np.int32 if values.type.bit_width == 32 else np.int64
+    if types.is_integer(values.type):
+        numbers = values.to_numpy()
+    else:
+        numbers = values.view(pa.int32() if width is np.int32 else pa.int64()).to_numpy()
+    # modulo 2**64, so that the difference of any two 64-bit integers is exact
+    numbers = numbers.astype(np.int64) if numbers.dtype != np.uint64 else numbers
+    differences = numbers.view(np.uint64) - numbers.view(np.uint64)[0]
+    return differences.astype(np.float64), types.is_integer(values.type) or types.is_date(values.type)
+
+
+def _not_in_hierarchy(
+    factors: _Factors, present: npt.NDArray[np.intp], missing: npt.NDArray[np.bool_], name: str
+) -> DataError:
+    marked = np.zeros(len(factors.values), dtype=np.bool_)
+    marked[present] = missing
+    row, count, value = factors.rows_of(marked)
+    return DataError(
+        f"column {name!r} holds values that its hierarchy does not list, in {count} rows, "
+        f"the first of them row {row + 1}; add them to the hierarchy",
+        column=name,
+        row=row,
+        count=count,
+        value=value,
+    )
+
+
+def _encode_like(table: pa.Table, domain: Domain) -> Codes:
+    if domain.name not in table.column_names:
+        raise DataError(f"the table has no column {domain.name!r}", column=domain.name)
+    factors = _factors(table.column(domain.name))
+    values, known = factors.values, domain.values
+    if domain.kind == "numeric":
+        if values.type != known.type:
+            values = values.cast(known.type, safe=False)
+    else:
+        values, known = _labels(values), _labels(known)
+    if pa.types.is_floating(values.type):
+        values = pa.array(values.to_numpy(zero_copy_only=False) + 0.0, type=values.type, from_pandas=True)
+    codes = np.full(len(values) + 1, domain.n_codes, dtype=code_type(domain.n_codes + 1))
+    places = pc.index_in(values, value_set=known)
+    found = np.asarray(places.is_valid())
+    codes[:-1][found] = places.drop_null().to_numpy()
+    if domain.has_null:
+        codes[:-1][np.asarray(values.is_null())] = domain.n_values
+        codes[-1] = domain.n_values
+    return factors.recode(codes)
