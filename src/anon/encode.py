@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
 from anon.hierarchy import Levels, MissingValues, Tree, levels_of, tree_of
-from anon.schema import Attribute, Kind, Schema, label
+from anon.schema import Attribute, Kind, Schema, is_text, label, value_type
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
@@ -106,6 +106,7 @@ def encode(
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
     if n_threads is not None and n_threads < 1:
         raise UsageError("n_threads must be at least 1")
+    _check_numbers(table, schema)
     bound = schema.bind(table.schema)
     if table.num_rows == 0:
         raise DataError("the table has no rows")
@@ -316,6 +317,40 @@ def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domai
     code_of = np.full(len(factors.values) + 1, len(values), dtype=code_type(domain.n_codes))
     code_of[present] = ranks
     return domain, factors.recode(code_of)
+
+
+def _check_numbers(table: pa.Table, schema: Schema) -> None:
+    """Refuse text where numbers are declared, saying which rows are none."""
+    for attribute in (*schema.quasi, *schema.sensitive):
+        name = attribute.name
+        if attribute.kind != "numeric" or table.column_names.count(name) != 1:
+            continue
+        if not is_text(value_type(table.schema.field(name).type)):
+            continue
+        factors = _factors(table.column(name))
+        row, count, value = factors.rows_of(
+            np.array(
+                [text is not None and not _is_number(text) for text in factors.values.to_pylist()], np.bool_
+            )
+        )
+        if count:
+            raise DataError(
+                f"column {name!r} is declared numeric and holds text that is no number in {count} rows, "
+                f"the first of them row {row + 1}; correct them, list them as missing (--null), "
+                "or declare the column nominal",
+                column=name,
+                row=row,
+                count=count,
+                value=value,
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _present(

@@ -168,9 +168,7 @@ class Schema:
         Raises DataError where a column does not exist, is there twice, or cannot be read as its kind.
         """
         check_unique(columns.names)
-        for name, _ in self._roles():
-            if name not in columns.names:
-                raise DataError(_unknown(name, columns.names), column=name)
+        check_names([name for name, _ in self._roles()], columns.names)
         return Schema(
             [_bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
             [_bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
@@ -206,16 +204,21 @@ class Schema:
 
 def kind_of(name: str, arrow_type: pa.DataType) -> Kind:
     """The kind that a column of this Arrow type has when the schema gives only its name."""
-    value_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
-    if is_measurable(value_type):
+    plain = value_type(arrow_type)
+    if is_measurable(plain):
         return "numeric"
-    if is_text(value_type) or pa.types.is_boolean(value_type) or pa.types.is_null(value_type):
+    if is_text(plain) or pa.types.is_boolean(plain) or pa.types.is_null(plain):
         return "nominal"
     raise DataError(
         f"column {name!r} has type {arrow_type}, which cannot be a quasi-identifier or a sensitive "
         "attribute; cast it to numbers or strings, or leave it neutral",
         column=name,
     )
+
+
+def value_type(arrow_type: pa.DataType) -> pa.DataType:
+    """The type of a column's values, whether or not they are stored as a dictionary."""
+    return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
 
 
 def is_measurable(arrow_type: pa.DataType) -> bool:
@@ -240,12 +243,24 @@ def is_text(arrow_type: pa.DataType) -> bool:
     )
 
 
-def check_unique(names: Sequence[str]) -> None:
+def check_unique(names: Sequence[str], where: str = "the table") -> None:
     """Raise DataError where a table has two columns of one name."""
     for position, name in enumerate(names):
         if name in names[:position]:
             raise DataError(
-                f"the table has {names.count(name)} columns named {name!r}; rename all but one", column=name
+                f"{where} has {names.count(name)} columns named {name!r}; rename all but one", column=name
+            )
+
+
+def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
+    """Raise DataError where a table has no column of a name that the user gave."""
+    for name in names:
+        if name not in columns:
+            close = difflib.get_close_matches(name, columns, n=3)
+            hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+            raise DataError(
+                f"the table has no column {name!r}; {hint}its columns are {', '.join(map(repr, columns))}",
+                column=name,
             )
 
 
@@ -258,12 +273,6 @@ def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute,
             raise UsageError(f"{role} must hold names or attributes, not {type(item).__name__}")
         attributes.append(Attribute(item) if isinstance(item, str) else item)
     return tuple(attributes)
-
-
-def _unknown(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=3)
-    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    return f"the table has no column {name!r}; {hint}its columns are {', '.join(map(repr, names))}"
 
 
 def _bound(attribute: Attribute, arrow_type: pa.DataType) -> Attribute:
