@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
-from anon.hierarchy import Levels, MissingValues, Tree, levels_of, tree_of
-from anon.schema import Attribute, Kind, Schema, is_text, label, value_type
+from anon.hierarchy import TICKS_PER_SECOND, Levels, MissingValues, Tree, label_of, levels_of, places, tree_of
+from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_type
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
@@ -267,11 +266,11 @@ def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domai
                 raise _not_in_hierarchy(factors, present, error.missing[ranks], name) from None
     elif attribute.kind == "ordinal":
         assert attribute.order is not None
-        order = pa.array([label(value) for value in attribute.order], type=pa.large_string())
-        places = pc.index_in(_labels(kept), value_set=order)
-        if places.null_count:
+        order = pa.array([label_of(value, name) for value in attribute.order], type=pa.large_string())
+        at = pc.index_in(_labels(kept), value_set=order)
+        if at.null_count:
             marked = np.zeros(len(factors.values), dtype=np.bool_)
-            marked[present] = np.asarray(places.is_null())
+            marked[present] = np.asarray(at.is_null())
             row, count, value = factors.rows_of(marked)
             raise DataError(
                 f"column {name!r} holds values that its order does not list, in {count} rows, "
@@ -281,7 +280,7 @@ def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domai
                 count=count,
                 value=value,
             )
-        distinct, ranks = np.unique(places.to_numpy(zero_copy_only=False), return_inverse=True)
+        distinct, ranks = np.unique(at.to_numpy(zero_copy_only=False), return_inverse=True)
         values = _plain(order.take(pa.array(distinct)))
         positions, unit_lattice = np.arange(len(values), dtype=np.float64), True
         tree = levels = None
@@ -402,23 +401,20 @@ def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
     """Distances from the first of the sorted values, taken exactly; do they lie on a unit lattice?"""
     types = pa.types
     if types.is_floating(values.type):
-        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
+        numbers = values.to_numpy().astype(np.float64)
         with np.errstate(over="ignore"):
             positions = numbers - numbers[0]
         return positions if np.isfinite(positions[-1]) else numbers / 2 - numbers[0] / 2, False
-    if types.is_decimal(values.type):
-        scale = Fraction(10) ** values.type.scale
-        steps = [int(Fraction(value) * scale) for value in values.to_pylist()]
-        return np.array([float(step - steps[0]) for step in steps]), True
-    width = np.int32 if values.type.bit_width == 32 else np.int64
-    if types.is_integer(values.type):
-        numbers = values.to_numpy()
+    ticks, _ = places(values)
+    if ticks.dtype == object:
+        positions = (ticks - ticks[0]).astype(np.float64)
     else:
-        numbers = values.view(pa.int32() if width is np.int32 else pa.int64()).to_numpy()
-    # modulo 2**64, so that the difference of any two 64-bit integers is exact
-    numbers = numbers.astype(np.int64) if numbers.dtype != np.uint64 else numbers
-    differences = numbers.view(np.uint64) - numbers.view(np.uint64)[0]
-    return differences.astype(np.float64), types.is_integer(values.type) or types.is_date(values.type)
+        # modulo 2**64, in which the difference of any two 64-bit integers is exact
+        ticks = np.ascontiguousarray(ticks).view(np.uint64)
+        positions = (ticks - ticks[0]).astype(np.float64)
+    return positions, not (
+        types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type)
+    )
 
 
 def _not_in_hierarchy(
@@ -438,22 +434,46 @@ def _not_in_hierarchy(
 
 
 def _encode_like(table: pa.Table, domain: Domain) -> Codes:
-    if domain.name not in table.column_names:
-        raise DataError(f"the table has no column {domain.name!r}", column=domain.name)
+    check_names([domain.name], table.column_names)
     factors = _factors(table.column(domain.name))
     values, known = factors.values, domain.values
     if domain.kind == "numeric":
-        if values.type != known.type:
-            values = values.cast(known.type, safe=False)
+        values, known = _alike(values, known, domain.name)
     else:
         values, known = _labels(values), _labels(known)
     if pa.types.is_floating(values.type):
         values = pa.array(values.to_numpy(zero_copy_only=False) + 0.0, type=values.type, from_pandas=True)
     codes = np.full(len(values) + 1, domain.n_codes, dtype=code_type(domain.n_codes + 1))
-    places = pc.index_in(values, value_set=known)
-    found = np.asarray(places.is_valid())
-    codes[:-1][found] = places.drop_null().to_numpy()
+    places_in = pc.index_in(values, value_set=known)
+    found = np.asarray(places_in.is_valid())
+    codes[:-1][found] = places_in.drop_null().to_numpy()
     if domain.has_null:
         codes[:-1][np.asarray(values.is_null())] = domain.n_values
         codes[-1] = domain.n_values
     return factors.recode(codes)
+
+
+def _alike(values: pa.Array, known: pa.Array, name: str) -> tuple[pa.Array, pa.Array]:
+    """Both arrays in a type that holds the values of either."""
+    if values.type == known.type:
+        return values, known
+    types = pa.types
+    pair = (values.type, known.type)
+    if all(types.is_integer(each) for each in pair):
+        common = pa.decimal128(20) if pa.uint64() in pair else pa.int64()
+    elif all(types.is_integer(each) or types.is_floating(each) for each in pair):
+        common = pa.float64()
+    elif all(types.is_decimal(each) for each in pair):
+        common = pa.decimal256(76, max(each.scale for each in pair))
+    elif all(types.is_timestamp(each) and each.tz == values.type.tz for each in pair):
+        common = pa.timestamp(
+            max((each.unit for each in pair), key=TICKS_PER_SECOND.__getitem__), values.type.tz
+        )
+    else:
+        common = None
+    try:
+        if common is not None:
+            return values.cast(common), known.cast(common)
+    except pa.ArrowInvalid:
+        pass
+    raise DataError(f"column {name!r} is {values.type} here and {known.type} there; cast one", column=name)

@@ -430,28 +430,31 @@ def _paths(node: Any, above: tuple[str, ...], column: str) -> Iterator[tuple[str
                 f"the hierarchy of column {column!r} has an empty dict; list its leaves", column=column
             )
         for label, below in node.items():
-            yield from _paths(below, (*above, _text(label, column)), column)
+            yield from _paths(below, (*above, label_of(label, column)), column)
     elif isinstance(node, list | tuple | set | frozenset):
         if not node:
             raise DataError(
                 f"the hierarchy of column {column!r} has an empty list; list its leaves", column=column
             )
         for label in sorted(node, key=str) if isinstance(node, set | frozenset) else node:
-            yield (*above, _text(label, column))
+            yield (*above, label_of(label, column))
     elif node is None:
         yield above
     else:
-        yield (*above, _text(node, column))
+        yield (*above, label_of(node, column))
 
 
-def _text(label: Any, column: str) -> str:
-    if isinstance(label, bool):
-        return str(label).lower()
-    if isinstance(label, str | int | float):
-        return str(label)
-    raise UsageError(
-        f"the hierarchy of column {column!r} must hold labels, not {type(label).__name__}",
-    )
+def label_of(value: Any, column: str) -> str:
+    """The label of a value in an order or a dict: what the value is called as a cell of the column."""
+    if isinstance(value, str):
+        return value
+    try:
+        text = pa.scalar(value).cast(pa.string()).as_py()
+    except pa.ArrowException:
+        text = None
+    if text is None:
+        raise UsageError(f"column {column!r}: {type(value).__name__} is not the type of a label")
+    return str(text)
 
 
 def _read_csv(hierarchy: CsvFile, column: str, values: set[str]) -> list[list[str]]:
@@ -566,18 +569,15 @@ def _interval_bins(values: pa.Array, width: int | float, unit_lattice: bool, col
         unit = Fraction(1)
         origin: int | Fraction = Fraction(values[0].as_py())
     else:
-        places, ticks = _places(values)
-        unit, origin = Fraction(1, ticks), int(places[0])
+        line, ticks = places(values)
+        unit, origin = Fraction(1, ticks), int(line[0])
         if types.is_date(values.type) and step.denominator != 1:
             raise UsageError(f"column {column!r}: intervals() of dates are whole days, not {width}")
         if types.is_temporal(values.type) and (step * ticks).denominator != 1:
             raise UsageError(f"column {column!r}: {width} seconds are no multiple of the column's resolution")
         times, by = step.denominator, step.numerator * ticks
-        if max(abs(int(places[0])), abs(int(places[-1]))) * times >= 1 << 63 or by >= 1 << 63:
-            places = places.astype(object)
-        else:
-            places = places.astype(np.int64)
-        of_value = places * times // by
+        fits = max(abs(int(line[0])), abs(int(line[-1]))) * times < 1 << 63 and by < 1 << 63
+        of_value = line.astype(np.int64 if fits else object) * times // by
     numbers, of_code = np.unique(of_value, return_inverse=True)
     starts = [int(number) * step for number in numbers]
     stops = [start + step for start in starts]
@@ -608,20 +608,36 @@ def _float_bins(numbers: npt.NDArray[Any], step: Fraction) -> npt.NDArray[Any]:
     return exact
 
 
-def _places(values: pa.Array) -> tuple[npt.NDArray[Any], int]:
-    """Integers, decimals, dates and times as whole ticks, and ticks per 1, day or second."""
+def places(values: pa.Array) -> tuple[npt.NDArray[Any], int]:
+    """Integers, decimals, dates and times as whole ticks, and the ticks per 1, per day or per second.
+
+    The ticks are int64 where they fit, uint64 for that type, otherwise Python integers.
+    """
     types = pa.types
     if types.is_decimal(values.type):
+        ticks = _unscaled(values)
         scale = values.type.scale
-        ticks = [int(Fraction(value) * Fraction(10) ** scale) for value in values.to_pylist()]
-        if scale < 0:
-            return np.array([tick * 10**-scale for tick in ticks], dtype=object), 1
-        return np.array(ticks, dtype=object), int(10**scale)
+        return (ticks, 10**scale) if scale >= 0 else (ticks.astype(object) * 10**-scale, 1)
     if types.is_integer(values.type):
-        return values.to_numpy().astype(object if types.is_uint64(values.type) else np.int64), 1
-    ticks_per = 1 if types.is_date(values.type) else TICKS_PER_SECOND[values.type.unit]
+        numbers = values.to_numpy()
+        return (numbers if types.is_uint64(values.type) else numbers.astype(np.int64)), 1
     integers = values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
-    return integers.to_numpy().astype(np.int64), ticks_per
+    per_unit = 1 if types.is_date(values.type) else TICKS_PER_SECOND[values.type.unit]
+    return integers.to_numpy().astype(np.int64), per_unit
+
+
+def _unscaled(decimals: pa.Array) -> npt.NDArray[Any]:
+    """The integers behind decimals: int64, or Python integers where one is too long."""
+    n_words = decimals.type.bit_width // 64
+    words = np.frombuffer(decimals.buffers()[1], dtype="<i8")[decimals.offset * n_words :]
+    words = np.ascontiguousarray(words[: len(decimals) * n_words].reshape(-1, n_words).T).T
+    low = words[:, 0]
+    if (words[:, 1:] == (low >> 63)[:, None]).all():
+        return low
+    integers = words[:, -1].astype(object)
+    for i in range(n_words - 2, -1, -1):
+        integers = (integers << 64) + words[:, i].view(np.uint64).astype(object)
+    return np.asarray(integers)
 
 
 def _end_label(end: Fraction, arrow_type: pa.DataType) -> str:
@@ -673,7 +689,7 @@ def _calendar_bins(values: pa.Array, unit: str, column: str) -> _Bins:
             instants = pc.assume_timezone(instants, zone, ambiguous="earliest", nonexistent="earliest")
         days = instants.cast(pa.int64()).to_pylist()
     starts, stops = days[: len(numbers)], days[len(numbers) :]
-    origin = int(_places(values)[0][0])
+    origin = int(places(values)[0][0])
     if types.is_date(values.type):
         stops = [stop - 1 for stop in stops]
     return _Bins(of_code, labels, starts, stops, origin)

@@ -503,6 +503,7 @@ def _from_memory(source: Any) -> pa.Table:
 
 
 def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
+    check_unique([str(name) for name in arrays])
     columns = {}
     n_rows = None
     for name, values in arrays.items():

@@ -22,6 +22,7 @@ from anon.hierarchy import (
     as_hierarchy,
     hierarchy_from_dict,
     hierarchy_to_dict,
+    label_of,
 )
 
 Kind = Literal["numeric", "ordinal", "nominal"]
@@ -66,7 +67,7 @@ class Attribute:
             object.__setattr__(self, "order", tuple(self.order))
             if not self.order:
                 raise UsageError(f"column {self.name!r}: the order is empty")
-            if len({label(value) for value in self.order}) < len(self.order):
+            if len({label_of(value, self.name) for value in self.order}) < len(self.order):
                 raise UsageError(f"column {self.name!r}: the order lists a value twice")
         if self.hierarchy is not None:
             object.__setattr__(self, "hierarchy", as_hierarchy(self.hierarchy, self.name))
@@ -75,11 +76,9 @@ class Attribute:
                 "nominal": not isinstance(self.hierarchy, Intervals | Dates),
             }
             if not fits.get(self.kind or "", self.kind is None):
-                form = type(self.hierarchy).__name__.lower()
                 raise UsageError(
-                    f"column {self.name!r}: {form} is no hierarchy for a {self.kind} attribute; "
-                    "numbers and dates take intervals(), dates() or a CSV file, "
-                    "labels take prefix(), a nested dict or a CSV file"
+                    f"column {self.name!r}: this hierarchy is not for a {self.kind} attribute; numbers and "
+                    "dates take intervals(), dates() or a CSV file, labels take prefix(), a dict or a CSV file"
                 )
 
     def __repr__(self) -> str:
@@ -284,11 +283,6 @@ def _bound(attribute: Attribute, arrow_type: pa.DataType) -> Attribute:
             column=attribute.name,
         )
     return replace(attribute, kind=attribute.kind or natural)
-
-
-def label(value: Any) -> str:
-    """The label under which a value of an order, as written by the user, is met in a column."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _to_dict(attribute: Attribute) -> Any:
