@@ -123,8 +123,7 @@ def encode(
             count = int(np.count_nonzero(null))
             row = int(np.argmax(null))
             raise DataError(
-                f"column {domain.name!r} is missing in {count} rows, the first of them row {row + 1}; "
-                "fill them, or use missing='category' or missing='suppress'",
+                f"column {domain.name!r} is missing {_rows(row, count)}; fill it, or use missing='category' or missing='suppress'",
                 column=domain.name,
                 row=row,
                 count=count,
@@ -249,77 +248,117 @@ def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domai
     name = attribute.name
     factors = _factors(column)
     used = factors.used()
-    present, kept = _present(factors, used, name)
-    if len(kept) == 0:
+    present = _present(factors, used, name)
+    if len(present) == 0:
         raise DataError(
             f"column {name!r} has no values; leave it out of the quasi-identifiers and sensitive attributes",
             column=name,
         )
-    if attribute.kind == "numeric":
-        values, ranks = _ranked(kept)
-        positions, unit_lattice = _positions(values)
-        tree = levels = None
-        if attribute.hierarchy is not None:
-            try:
-                levels = levels_of(attribute.hierarchy, values, positions, unit_lattice, name)
-            except MissingValues as error:
-                raise _not_in_hierarchy(factors, present, error.missing[ranks], name) from None
-    elif attribute.kind == "ordinal":
-        assert attribute.order is not None
-        order = pa.array([label_of(value, name) for value in attribute.order], type=pa.large_string())
-        at = pc.index_in(_labels(kept), value_set=order)
-        if at.null_count:
-            marked = np.zeros(len(factors.values), dtype=np.bool_)
-            marked[present] = np.asarray(at.is_null())
-            row, count, value = factors.rows_of(marked)
-            raise DataError(
-                f"column {name!r} holds values that its order does not list, in {count} rows, "
-                f"the first of them row {row + 1}; add them to the order",
-                column=name,
-                row=row,
-                count=count,
-                value=value,
-            )
-        distinct, ranks = np.unique(at.to_numpy(zero_copy_only=False), return_inverse=True)
-        values = _plain(order.take(pa.array(distinct)))
-        positions, unit_lattice = np.arange(len(values), dtype=np.float64), True
-        tree = levels = None
-    else:
-        values, ranks = _ranked(_labels(kept))
-        positions, unit_lattice = None, False
-        tree = levels = None
-        if attribute.hierarchy is not None:
-            try:
-                tree, leaves = tree_of(attribute.hierarchy, values.to_pylist(), name)
-            except MissingValues as error:
-                raise _not_in_hierarchy(factors, present, error.missing[ranks], name) from None
-            values = values.take(pa.array(leaves))
-            code_of_rank = np.empty_like(leaves)
-            code_of_rank[leaves] = np.arange(len(leaves))
-            ranks = code_of_rank[ranks]
-        values = _plain(values)
+    kept = factors.values.take(pa.array(present))
     absent = used.copy()
     absent[present] = False
-    domain = Domain(
-        name=name,
-        kind=attribute.kind or "nominal",
-        values=values,
-        has_null=bool(absent.any()),
-        positions=positions,
-        unit_lattice=unit_lattice,
-        tree=tree,
-        levels=levels,
-        weight=float(attribute.weight),
-    )
-    if positions is not None:
-        positions.flags.writeable = False
-    code_of = np.full(len(factors.values) + 1, len(values), dtype=code_type(domain.n_codes))
+    describe = {"numeric": _numeric, "ordinal": _ordinal, "nominal": _nominal}[attribute.kind or "nominal"]
+    try:
+        domain, ranks = describe(kept, attribute, bool(absent.any()))
+    except _Unlisted as error:
+        marked = np.zeros(len(factors.values), dtype=np.bool_)
+        marked[present] = error.missing
+        raise _error_in_rows(factors, marked, name, error.what, error.way_out) from None
+    # without nulls the entry for null is never read
+    code_of = np.full(len(factors.values) + 1, domain.n_codes - 1, dtype=code_type(domain.n_codes))
     code_of[present] = ranks
     return domain, factors.recode(code_of)
 
 
+class _Unlisted(Exception):
+    """Some of a column's values (`missing`, bool) are not where the user should have listed them."""
+
+    def __init__(self, missing: npt.NDArray[np.bool_], where: str) -> None:
+        super().__init__(where)
+        self.missing = missing
+        self.what = f"holds values that its {where} does not list,"
+        self.way_out = f"add them to the {where}"
+
+
+def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """The domain of a numeric attribute, and the code of each of `values` (which may repeat)."""
+    if pa.types.is_floating(values.type):
+        values = pa.array(values.to_numpy() + 0.0, type=values.type)  # -0.0 is 0.0
+    distinct, ranks = _ranked(values)
+    positions, unit_lattice = _positions(distinct)
+    positions.flags.writeable = False
+    levels = None
+    if attribute.hierarchy is not None:
+        try:
+            levels = levels_of(attribute.hierarchy, distinct, positions, unit_lattice, attribute.name)
+        except MissingValues as error:
+            raise _Unlisted(error.missing[ranks], "hierarchy") from None
+    domain = Domain(
+        attribute.name,
+        "numeric",
+        distinct,
+        has_null,
+        positions,
+        unit_lattice,
+        None,
+        levels,
+        float(attribute.weight),
+    )
+    return domain, ranks
+
+
+def _ordinal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """Likewise, of an ordinal one: the values of its order that occur."""
+    order = pa.array(
+        [label_of(value, attribute.name) for value in attribute.order or ()], type=pa.large_string()
+    )
+    at = pc.index_in(_labels(values), value_set=order)
+    if at.null_count:
+        raise _Unlisted(np.asarray(at.is_null()), "order")
+    occurring, ranks = np.unique(at.to_numpy(), return_inverse=True)
+    positions = np.arange(len(occurring), dtype=np.float64)
+    positions.flags.writeable = False
+    labels = _plain(order.take(pa.array(occurring)))
+    return Domain(
+        attribute.name, "ordinal", labels, has_null, positions, True, weight=float(attribute.weight)
+    ), ranks
+
+
+def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """Likewise, of a nominal one: labels in code-point order, or the leaves of its tree depth first."""
+    if pa.types.is_floating(values.type):
+        values = pa.array(values.to_numpy() + 0.0, type=values.type)
+    labels, ranks = _ranked(_labels(values))
+    tree = None
+    if attribute.hierarchy is not None:
+        try:
+            tree, leaves = tree_of(attribute.hierarchy, labels.to_pylist(), attribute.name)
+        except MissingValues as error:
+            raise _Unlisted(error.missing[ranks], "hierarchy") from None
+        labels = labels.take(pa.array(leaves))
+        code_of_rank = np.empty_like(leaves)
+        code_of_rank[leaves] = np.arange(len(leaves))
+        ranks = code_of_rank[ranks]
+    return Domain(
+        attribute.name, "nominal", _plain(labels), has_null, tree=tree, weight=float(attribute.weight)
+    ), ranks
+
+
+def _present(factors: _Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
+    """Where the values stand that occur and are neither null nor NaN; infinite ones are refused."""
+    valid = used[:-1] & np.asarray(factors.values.is_valid())
+    if pa.types.is_floating(factors.values.type):
+        numbers = factors.values.fill_null(0).to_numpy()
+        valid &= ~np.isnan(numbers)
+        infinite = valid & np.isinf(numbers)
+        if infinite.any():
+            way_out = "replace infinities by numbers or by null"
+            raise _error_in_rows(factors, infinite, name, "is infinite", way_out)
+    return np.flatnonzero(valid)
+
+
 def _check_numbers(table: pa.Table, schema: Schema) -> None:
-    """Refuse text where numbers are declared, saying which rows are none."""
+    """Refuse text where numbers are declared, saying which rows hold none."""
     for attribute in (*schema.quasi, *schema.sensitive):
         name = attribute.name
         if attribute.kind != "numeric" or table.column_names.count(name) != 1:
@@ -327,21 +366,11 @@ def _check_numbers(table: pa.Table, schema: Schema) -> None:
         if not is_text(value_type(table.schema.field(name).type)):
             continue
         factors = _factors(table.column(name))
-        row, count, value = factors.rows_of(
-            np.array(
-                [text is not None and not _is_number(text) for text in factors.values.to_pylist()], np.bool_
-            )
-        )
-        if count:
-            raise DataError(
-                f"column {name!r} is declared numeric and holds text that is no number in {count} rows, "
-                f"the first of them row {row + 1}; correct them, list them as missing (--null), "
-                "or declare the column nominal",
-                column=name,
-                row=row,
-                count=count,
-                value=value,
-            )
+        wrong = [text is not None and not _is_number(text) for text in factors.values.to_pylist()]
+        marked = factors.used()[:-1] & np.array(wrong, dtype=np.bool_)
+        if marked.any():
+            way_out = "correct them, list them as missing (--null), or declare the column nominal"
+            raise _error_in_rows(factors, marked, name, "is declared numeric and holds other text", way_out)
 
 
 def _is_number(text: str) -> bool:
@@ -352,29 +381,22 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _present(
-    factors: _Factors, used: npt.NDArray[np.bool_], name: str
-) -> tuple[npt.NDArray[np.intp], pa.Array]:
-    """Where the values stand that occur and are not missing, and the values themselves."""
-    values = factors.values
-    valid = used[:-1] & np.asarray(values.is_valid())
-    if pa.types.is_floating(values.type):
-        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-        valid &= ~np.isnan(numbers)
-        infinite = valid & np.isinf(numbers)
-        if infinite.any():
-            row, count, value = factors.rows_of(infinite)
-            raise DataError(
-                f"column {name!r} is infinite in {count} rows, the first of them row {row + 1}; "
-                "replace infinities by numbers or by null",
-                column=name,
-                row=row,
-                count=count,
-                value=value,
-            )
-        values = pa.array(numbers + 0.0, type=values.type)
-    present = np.flatnonzero(valid)
-    return present, values.take(pa.array(present))
+def _error_in_rows(
+    factors: _Factors, marked: npt.NDArray[np.bool_], name: str, what: str, way_out: str
+) -> DataError:
+    """The error for a column some of whose values (marked) are refused."""
+    row, count, value = factors.rows_of(marked)
+    return DataError(
+        f"column {name!r} {what} {_rows(row, count)}; {way_out}",
+        column=name,
+        row=row,
+        count=count,
+        value=value,
+    )
+
+
+def _rows(row: int, count: int) -> str:
+    return f"in row {row + 1}" if count == 1 else f"in {count} rows, the first of them row {row + 1}"
 
 
 def _ranked(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
@@ -414,22 +436,6 @@ def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
         positions = (ticks - ticks[0]).astype(np.float64)
     return positions, not (
         types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type)
-    )
-
-
-def _not_in_hierarchy(
-    factors: _Factors, present: npt.NDArray[np.intp], missing: npt.NDArray[np.bool_], name: str
-) -> DataError:
-    marked = np.zeros(len(factors.values), dtype=np.bool_)
-    marked[present] = missing
-    row, count, value = factors.rows_of(marked)
-    return DataError(
-        f"column {name!r} holds values that its hierarchy does not list, in {count} rows, "
-        f"the first of them row {row + 1}; add them to the hierarchy",
-        column=name,
-        row=row,
-        count=count,
-        value=value,
     )
 
 

@@ -78,7 +78,7 @@ class Attribute:
             if not fits.get(self.kind or "", self.kind is None):
                 raise UsageError(
                     f"column {self.name!r}: this hierarchy is not for a {self.kind} attribute; numbers and "
-                    "dates take intervals(), dates() or a CSV file, labels take prefix(), a dict or a CSV file"
+                    "dates take intervals(), dates() or a CSV file; labels prefix(), a dict or a CSV file"
                 )
 
     def __repr__(self) -> str:
