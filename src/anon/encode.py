@@ -123,7 +123,8 @@ def encode(
             count = int(np.count_nonzero(null))
             row = int(np.argmax(null))
             raise DataError(
-                f"column {domain.name!r} is missing {_rows(row, count)}; fill it, or use missing='category' or missing='suppress'",
+                f"column {domain.name!r} is missing {_rows(row, count)}; "
+                "fill it, or choose missing='category' or 'suppress'",
                 column=domain.name,
                 row=row,
                 count=count,
@@ -231,12 +232,14 @@ def _factors(column: pa.ChunkedArray) -> _Factors:
 
 
 def _comparable(values: pa.Array) -> pa.Array:
-    """The same values in a type that Arrow can sort."""
+    """The same values in a type that Arrow can sort; NaN is null, and -0.0 is 0.0."""
     types = pa.types
     if types.is_string_view(values.type):
         return values.cast(pa.large_string())
-    if types.is_float16(values.type):
-        return values.cast(pa.float32())
+    if types.is_floating(values.type):
+        numbers = values.cast(pa.float32()) if types.is_float16(values.type) else values
+        numbers = pc.add(numbers, pa.scalar(0, numbers.type))
+        return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
     if types.is_date64(values.type):
         return values.cast(pa.date32())
     if types.is_decimal(values.type) and values.type.bit_width < 128:
@@ -282,8 +285,6 @@ class _Unlisted(Exception):
 
 def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
     """The domain of a numeric attribute, and the code of each of `values` (which may repeat)."""
-    if pa.types.is_floating(values.type):
-        values = pa.array(values.to_numpy() + 0.0, type=values.type)  # -0.0 is 0.0
     distinct, ranks = _ranked(values)
     positions, unit_lattice = _positions(distinct)
     positions.flags.writeable = False
@@ -326,8 +327,6 @@ def _ordinal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
 
 def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
     """Likewise, of a nominal one: labels in code-point order, or the leaves of its tree depth first."""
-    if pa.types.is_floating(values.type):
-        values = pa.array(values.to_numpy() + 0.0, type=values.type)
     labels, ranks = _ranked(_labels(values))
     tree = None
     if attribute.hierarchy is not None:
@@ -345,12 +344,10 @@ def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
 
 
 def _present(factors: _Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
-    """Where the values stand that occur and are neither null nor NaN; infinite ones are refused."""
+    """Where the values stand that occur and are not missing; infinite ones are refused."""
     valid = used[:-1] & np.asarray(factors.values.is_valid())
     if pa.types.is_floating(factors.values.type):
-        numbers = factors.values.fill_null(0).to_numpy()
-        valid &= ~np.isnan(numbers)
-        infinite = valid & np.isinf(numbers)
+        infinite = valid & np.isinf(factors.values.to_numpy(zero_copy_only=False))
         if infinite.any():
             way_out = "replace infinities by numbers or by null"
             raise _error_in_rows(factors, infinite, name, "is infinite", way_out)
@@ -447,8 +444,6 @@ def _encode_like(table: pa.Table, domain: Domain) -> Codes:
         values, known = _alike(values, known, domain.name)
     else:
         values, known = _labels(values), _labels(known)
-    if pa.types.is_floating(values.type):
-        values = pa.array(values.to_numpy(zero_copy_only=False) + 0.0, type=values.type, from_pandas=True)
     codes = np.full(len(values) + 1, domain.n_codes, dtype=code_type(domain.n_codes + 1))
     places_in = pc.index_in(values, value_set=known)
     found = np.asarray(places_in.is_valid())
