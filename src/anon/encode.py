@@ -242,8 +242,12 @@ def _comparable(values: pa.Array) -> pa.Array:
         return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
     if types.is_date64(values.type):
         return values.cast(pa.date32())
-    if types.is_decimal(values.type) and values.type.bit_width < 128:
-        return values.cast(pa.decimal128(values.type.precision, values.type.scale))
+    if types.is_decimal(values.type):
+        precision, scale = values.type.precision, values.type.scale
+        if scale < 0:
+            return values.cast(pa.decimal256(76))
+        if values.type.bit_width < 128:
+            return values.cast(pa.decimal128(precision, scale))
     return values
 
 

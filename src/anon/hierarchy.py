@@ -467,12 +467,11 @@ def _read_csv(hierarchy: CsvFile, column: str, values: set[str]) -> list[list[st
         ) from None
     except OSError as error:
         raise DataError(f"{where} cannot be read: {error.strerror}", column=column) from None
+    lines = text.splitlines(keepends=True)
+    first = next(csv.reader(lines[:1], delimiter=";"), [])
+    reader = csv.reader(lines, delimiter=";" if len(first) > 1 else ",", strict=True)
     try:
-        for delimiter in ";,":
-            reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
-            rows = [(reader.line_num, row) for row in reader if row]
-            if any(len(row) > 1 for _, row in rows):
-                break
+        rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise DataError(f"{where}, line {reader.line_num}: {error}", column=column) from None
     if not rows:
@@ -538,14 +537,15 @@ def _levels_of_bins(names: tuple[str, ...], bins: list[_Bins], positions: npt.ND
     lower: list[float] = []
     upper: list[float] = []
     of_code = np.full((len(bins), len(positions)), -1, dtype=np.int32)
+    most = int(np.finfo(np.float64).max)
     for g, each in enumerate(bins):
         if len(each.labels) == 1:
             continue
         of_code[g] = each.of_code + len(labels)
         labels += each.labels
         level += [g] * len(each.labels)
-        lower += [float(end - each.origin) for end in each.lower]
-        upper += [float(end - each.origin) for end in each.upper]
+        lower += [float(min(end - each.origin, most)) for end in each.lower]
+        upper += [float(min(end - each.origin, most)) for end in each.upper]
     reach = positions[-1]
     return Levels(
         names,
@@ -593,19 +593,22 @@ def _interval_bins(values: pa.Array, width: int | float, unit_lattice: bool, col
 
 
 def _float_bins(numbers: npt.NDArray[Any], step: Fraction) -> npt.NDArray[Any]:
-    """The i with fl(i * step) <= x < fl((i + 1) * step) for every x."""
+    """The i with fl(i * step) <= x < fl((i + 1) * step) for every x; where floats are too far apart
+    for that, the i with i * step <= x < (i + 1) * step.
+    """
     p, q = step.numerator, step.denominator
-    guess = np.floor(numbers.astype(np.float64) / float(step))
-    if (np.abs(guess).max() + 2) * p < 2**53 and q < 2**53:
+    with np.errstate(over="ignore"):
+        bins = np.floor(numbers.astype(np.float64) / float(step))
+        small = ((np.abs(bins) + 2) * p < 2**53) & (q < 2**53)
+        dense = small & (float(step) > 4 * np.spacing(np.abs(numbers)))
         # i * p and q are exact, so one division rounds to the float nearest to i * step
-        guess -= numbers < (guess * p / q).astype(numbers.dtype)
-        guess += numbers >= ((guess + 1) * p / q).astype(numbers.dtype)
-        return guess.astype(np.int64)
-    exact = np.empty(len(numbers), dtype=object)
-    for i, number in enumerate(numbers):
-        exact[i] = math.floor(Fraction(float(number)) / step)
-        exact[i] += int(number >= numbers.dtype.type(float((exact[i] + 1) * step)))
-    return exact
+        bins -= dense & (numbers < (bins * p / q).astype(numbers.dtype))
+        bins += dense & (numbers >= ((bins + 1) * p / q).astype(numbers.dtype))
+    if dense.all():
+        return bins.astype(np.int64)
+    pairs = zip(bins.tolist(), dense.tolist(), numbers.tolist(), strict=True)
+    exact = [int(i) if is_dense else math.floor(Fraction(x) / step) for i, is_dense, x in pairs]
+    return np.array(exact, dtype=object)
 
 
 def places(values: pa.Array) -> tuple[npt.NDArray[Any], int]:
@@ -615,9 +618,7 @@ def places(values: pa.Array) -> tuple[npt.NDArray[Any], int]:
     """
     types = pa.types
     if types.is_decimal(values.type):
-        ticks = _unscaled(values)
-        scale = values.type.scale
-        return (ticks, 10**scale) if scale >= 0 else (ticks.astype(object) * 10**-scale, 1)
+        return _unscaled(values), 10**values.type.scale
     if types.is_integer(values.type):
         numbers = values.to_numpy()
         return (numbers if types.is_uint64(values.type) else numbers.astype(np.int64)), 1

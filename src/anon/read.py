@@ -344,7 +344,10 @@ class _Csv:
         null = list({"", *self.null})
         try:
             convert = pa_csv.ConvertOptions(
-                null_values=null, column_types=dict.fromkeys(as_text, pa.string())
+                null_values=null,
+                true_values=["true", "True", "TRUE"],
+                false_values=["false", "False", "FALSE"],
+                column_types=dict.fromkeys(as_text, pa.string()),
             )
             table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
             numbers = [
