@@ -402,12 +402,15 @@ def _rows(row: int, count: int) -> str:
 
 def _ranked(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """Sorted distinct values, and the rank of every value among them."""
-    order = pc.array_sort_indices(values)
-    ordered = values.take(order)
+    if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
+        order = np.argsort(values.to_numpy())
+    else:
+        order = pc.array_sort_indices(values).to_numpy()
+    ordered = values.take(pa.array(order))
     is_new = np.ones(len(values), dtype=np.bool_)
     is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
     ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order.to_numpy()] = np.cumsum(is_new) - 1
+    ranks[order] = np.cumsum(is_new) - 1
     return ordered.filter(pa.array(is_new)), ranks
 
 

@@ -566,11 +566,11 @@ def _interval_bins(values: pa.Array, width: int | float, unit_lattice: bool, col
     types = pa.types
     if types.is_floating(values.type):
         of_value = _float_bins(values.to_numpy(), step)
-        unit = Fraction(1)
+        ticks = 1
         origin: int | Fraction = Fraction(values[0].as_py())
     else:
         line, ticks = places(values)
-        unit, origin = Fraction(1, ticks), int(line[0])
+        origin = int(line[0])
         if types.is_date(values.type) and step.denominator != 1:
             raise UsageError(f"column {column!r}: intervals() of dates are whole days, not {width}")
         if types.is_temporal(values.type) and (step * ticks).denominator != 1:
@@ -579,17 +579,20 @@ def _interval_bins(values: pa.Array, width: int | float, unit_lattice: bool, col
         fits = max(abs(int(line[0])), abs(int(line[-1]))) * times < 1 << 63 and by < 1 << 63
         of_value = line.astype(np.int64 if fits else object) * times // by
     numbers, of_code = np.unique(of_value, return_inverse=True)
-    starts = [int(number) * step for number in numbers]
-    stops = [start + step for start in starts]
+    size = step if step.denominator > 1 else int(step)
+    starts = [number * size for number in numbers.tolist()]
+    stops = [start + size for start in starts]
     labels = [
         f"[{_end_label(start, values.type)}, {_end_label(stop, values.type)})"
         for start, stop in zip(starts, stops, strict=True)
     ]
     if unit_lattice:
-        lower = [math.ceil(start / unit) for start in starts]
-        upper = [math.ceil(stop / unit) - 1 for stop in stops]
+        lower = [math.ceil(start * ticks) for start in starts]
+        upper = [math.ceil(stop * ticks) - 1 for stop in stops]
         return _Bins(of_code, labels, lower, upper, origin)
-    return _Bins(of_code, labels, [s / unit for s in starts], [s / unit for s in stops], origin)
+    return _Bins(
+        of_code, labels, [start * ticks for start in starts], [stop * ticks for stop in stops], origin
+    )
 
 
 def _float_bins(numbers: npt.NDArray[Any], step: Fraction) -> npt.NDArray[Any]:
@@ -641,7 +644,7 @@ def _unscaled(decimals: pa.Array) -> npt.NDArray[Any]:
     return np.asarray(integers)
 
 
-def _end_label(end: Fraction, arrow_type: pa.DataType) -> str:
+def _end_label(end: int | Fraction, arrow_type: pa.DataType) -> str:
     """The end of an interval as text: a plain decimal, a date, a timestamp or a time of day."""
     types = pa.types
     if types.is_date(arrow_type):
@@ -651,16 +654,17 @@ def _end_label(end: Fraction, arrow_type: pa.DataType) -> str:
         clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
         if types.is_time(arrow_type) and day:
             clock = "24:00:00"
-        fraction = end - math.floor(end)
-        clock += _decimal(fraction)[1:] if fraction else ""
+        clock += _decimal(end - math.floor(end))[1:]
         if types.is_time(arrow_type):
             return clock
         return f"{np.datetime64(day, 'D')} {clock}{'Z' if arrow_type.tz else ''}"
     return _decimal(end)
 
 
-def _decimal(number: Fraction) -> str:
-    """A fraction whose denominator divides a power of ten, in plain decimal notation."""
+def _decimal(number: int | Fraction) -> str:
+    """A number whose denominator divides a power of ten, in plain decimal notation."""
+    if isinstance(number, int):
+        return str(number)
     decimals = 0
     while (number * 10**decimals).denominator != 1:
         decimals += 1
