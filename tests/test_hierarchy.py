@@ -342,6 +342,10 @@ def test_an_interval_that_holds_the_whole_domain_is_not_listed() -> None:
     levels, _ = levels_on([3, 4, 7], intervals(5, 100))
     assert levels.labels == ("[0, 5)", "[5, 10)")
     assert levels.interval_of([0, 1], [1, 2]).tolist() == [0, -1]
+    # [5, 10) holds all of 5, 6, 7, so that [6, 12) is the smallest listed for 6, 7
+    levels, _ = levels_on([5, 6, 7], intervals(5, 6))
+    assert levels.labels == ("[0, 6)", "[6, 12)")
+    assert levels.interval_of([1, 0, 0], [2, 0, 2]).tolist() == [1, 0, -1]
 
 
 @pytest.mark.parametrize(

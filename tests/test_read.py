@@ -241,6 +241,27 @@ def test_an_unnamed_pandas_index_in_a_file_is_no_column(tmp_path: Path) -> None:
         assert not source.table.schema.metadata
 
 
+def test_polars_strings_come_in_a_layout_that_all_of_arrow_knows() -> None:
+    frame = pl.DataFrame({"s": ["a", None], "c": pl.Series(["b", None], dtype=pl.Categorical)})
+    table = read_table(frame)
+    assert table.schema.field("s").type == pa.large_string()
+    assert table.schema.field("c").type.value_type == pa.large_string()
+    assert table.to_pydict() == {"s": ["a", None], "c": ["b", None]}
+
+
+def test_a_column_that_begins_like_another_is_read_alone(tmp_path: Path) -> None:
+    path = save(pa.table({"a": [1], "a.b": [2]}), tmp_path / "t.parquet")
+    assert read_table(path, columns=["a"]).to_pydict() == {"a": [1]}
+    assert read_table(path, columns=["a.b"]).to_pydict() == {"a.b": [2]}
+
+
+def test_an_arrow_file_outlives_its_reading(tmp_path: Path) -> None:
+    pa_feather.write_feather(TABLE, tmp_path / "t.feather", compression="uncompressed")
+    table = read_table(tmp_path / "t.feather")
+    (tmp_path / "t.feather").unlink()
+    assert table.to_pydict() == PLAIN
+
+
 def test_columns_of_a_parquet_file(tmp_path: Path) -> None:
     path = save(pa.table({"a": [1], "b": [2], "c": [[3]]}), tmp_path / "t.parquet")
     assert read_table(path, columns=["c", "a"]).to_pydict() == {"a": [1], "c": [[3]]}

@@ -224,8 +224,8 @@ class Levels:
 
     Set s is called `labels[s]`, belongs to level `level[s]` (int32) and reaches from `lower[s]` to
     `upper[s]` (float64, positions on the domain's line, clipped to it; the first and last lattice
-    point that the set covers, or on floats and timestamps its two ends). `of_code[g, c]` (int32) is
-    the set of level g that holds code c. `run[g, c]` (int32) numbers the runs of consecutive codes of
+    point that the set covers, or on floats and timestamps its two ends). A set that holds the whole
+    domain is not listed. `of_code[g, c]` (int32) is the set of level g that holds code c, or -1. `run[g, c]` (int32) numbers the runs of consecutive codes of
     one set; two codes with the same run have every code between them in that set too.
     """
 
@@ -238,13 +238,12 @@ class Levels:
     run: npt.NDArray[np.int32]
 
     def interval_of(self, low: npt.ArrayLike, high: npt.ArrayLike) -> npt.NDArray[np.int32]:
-        """The smallest set that holds all codes low[i]..high[i], -1 where none but the whole domain does."""
+        """The smallest set that holds all codes low[i]..high[i]; -1 where none does."""
         first, last = np.asarray(low, dtype=np.intp), np.asarray(high, dtype=np.intp)
         found = np.full(first.shape, -1, dtype=np.int32)
         for of_code, run in zip(self.of_code[::-1], self.run[::-1], strict=True):
-            found = np.where(run[first] == run[last], of_code[first], found)
-        everything = (first == 0) & (last == self.of_code.shape[1] - 1)
-        return np.where(everything, np.int32(-1), found)
+            found = np.where((run[first] == run[last]) & (of_code[first] >= 0), of_code[first], found)
+        return np.asarray(found, dtype=np.int32)
 
     def __repr__(self) -> str:
         return f"Levels({', '.join(self.names)}; sets={len(self.labels)})"

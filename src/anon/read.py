@@ -98,6 +98,7 @@ def read_source(
             raise UsageError("null, delimiter and encoding are for CSV files only")
         table = _from_memory(source)
         check_unique(table.column_names)
+        table = _without_views(table)
         table = table if columns is None else table.select(_wanted(columns, table.column_names))
         return _checked(Source(table, table.schema))
 
@@ -259,7 +260,7 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
     for path in paths:
         try:
             with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
-                tables.append(file.read(columns=wanted).replace_schema_metadata(None))
+                tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
         except (pa.ArrowException, OSError):
             raise _unreadable(path, "parquet") from None
     schema = pa.schema([schema.field(name) for name in wanted])
@@ -503,6 +504,21 @@ def _from_memory(source: Any) -> pa.Table:
         "a table is a path, Arrow data, a data frame or a dict of arrays, "
         f"not {type(source).__module__}.{type(source).__qualname__}"
     )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """The table with string views as large strings, which every part of Arrow can work with."""
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(i, field.name, column.cast(pa.large_string()))
+        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+                for chunk in column.chunks
+            ]
+            table = table.set_column(i, field.name, pa.chunked_array(chunks))
+    return table
 
 
 def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
