@@ -155,6 +155,7 @@ NUMBERS = [
     (pa.float16(), [np.float16(0.5), np.float16(-1)], [0, 1.5], False),
     (pa.float32(), [0.5, -1], [0, 1.5], False),
     (pa.float64(), [1e308, -1e308], [0, 1e308], False),  # halved where the difference overflows
+    (getattr(pa, "decimal32", pa.decimal128)(5, 2), [D("1.25"), D("-3")], [0, 425], True),
     (pa.decimal128(6, 2), [D("1.25"), D("-3"), D("1.5")], [0, 425, 450], True),
     (pa.decimal128(38, 0), [D(10**30), D(10**30 + 7)], [0, 7], True),
     (pa.decimal256(60, 1), [D("0.1"), D("-1e40")], [0, 1e41 + 1], True),
@@ -440,6 +441,9 @@ def test_encode_like_refuses_what_it_cannot_compare() -> None:
     domain = of_one([1, 2]).quasi[0]
     with pytest.raises(DataError, match="'a' is string here and int64 there"):
         encode_like(pa.table({"a": ["1"]}), [domain])
+    floats = of_one([1.0, 2.5]).quasi[0]
+    with pytest.raises(DataError, match="'a' is int64 here and double there; cast one"):
+        encode_like(pa.table({"a": [2**53 + 1]}), [floats])
     with pytest.raises(DataError, match="no column 'a'"):
         encode_like(pa.table({"b": [1]}), [domain])
 

@@ -303,6 +303,15 @@ def test_a_dict_of_things_that_are_no_labels_is_refused() -> None:
         tree_on(["a"], {"*": [object()]})
 
 
+def test_a_single_leaf_needs_no_list() -> None:
+    assert nested(tree_on(["a", "b", "c"], {"*": {"x": "a", "y": ["b"], "c": None}})) == (
+        "*",
+        ("x", "a"),
+        ("y", "b"),
+        "c",
+    )
+
+
 def test_labels_of_a_dict_are_what_the_values_are_called() -> None:
     column = pa.array([1.0, 2.5])
     domain = encode(pa.table({"q": column}), Schema([nominal("q", {"*": [2.5, 1.0]})])).quasi[0]
@@ -506,7 +515,7 @@ def test_labels_of_a_csv_file_name_leaf_sets_and_are_not_read(tmp_path: Path) ->
     [
         ([1, 20], ["1", "20", "1.5", "300000000000000000000"]),
         (pa.array([1, 20], pa.uint8()), ["01", "20.0", "-5", "300"]),
-        ([0.1, 20.0], ["0.1", "2e1"]),
+        ([0.1, 20.0], ["0.1", "2e1", "1e400"]),
         (pa.array([0.1, 20.0], pa.float32()), ["0.1", "20"]),
         ([Decimal("0.10"), Decimal("20.00")], ["0.1", "20", "0.123"]),
         ([dt.date(2020, 1, 1), dt.date(2020, 2, 1)], ["2020-01-01", "2020-02-01"]),
@@ -533,6 +542,11 @@ def test_leaves_that_are_no_numbers_are_refused(tmp_path: Path, text: str, messa
     with pytest.raises(DataError, match=message) as caught:
         levels_on([1], write(tmp_path, text))
     assert caught.value.column == "q"
+
+
+def test_leaves_that_are_no_dates_are_refused() -> None:
+    with pytest.raises(DataError, match="the leaf 'soon' is no date32"):
+        levels_on([dt.date(2020, 1, 1)], {"*": ["2020-01-01", "soon"]})
 
 
 @pytest.mark.parametrize(

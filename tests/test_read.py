@@ -321,6 +321,8 @@ def test_files_that_are_no_one_table(tmp_path: Path) -> None:
     assert "3.csv' is csv where file" in refused(lambda: read_table([one, third]))
     save(pa.table({"a": [1], "b": ["x"]}), other)
     assert "column 'b' is string in" in refused(lambda: read_table([one, other]))
+    (tmp_path / "4.csv").write_text("a,c\n1,2\n")
+    assert "different columns" in refused(lambda: read_table([third, tmp_path / "4.csv"]))
     save(pa.table({"a": [1]}), tmp_path / "year=2020" / "x.parquet")
     assert "hold the values of a column in their names" in refused(lambda: read_table(tmp_path))
 
@@ -457,6 +459,15 @@ def test_options_of_csv_are_refused_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n")
     with pytest.raises(UsageError, match="one character"):
         read_table(tmp_path / "t.csv", delimiter="::")
+
+
+def test_one_quote_inside_a_field_is_no_fault(csv: Callable[..., pa.Table]) -> None:
+    assert csv('a,b\n5" pipe,1\n6 pipe,2\n')["a"].to_pylist() == ['5" pipe', "6 pipe"]
+
+
+def test_nanoseconds_are_kept_where_they_say_something(csv: Callable[..., pa.Table]) -> None:
+    table = csv("t,u\n2020-01-01 00:00:00.000000001,2020-01-01 00:00:00.000001\n")
+    assert [field.type for field in table.schema] == [pa.timestamp("ns"), pa.timestamp("us")]
 
 
 def test_several_csv_files_agree_on_types_without_changing_a_field(tmp_path: Path) -> None:

@@ -225,8 +225,9 @@ class Levels:
     Set s is called `labels[s]`, belongs to level `level[s]` (int32) and reaches from `lower[s]` to
     `upper[s]` (float64, positions on the domain's line, clipped to it; the first and last lattice
     point that the set covers, or on floats and timestamps its two ends). A set that holds the whole
-    domain is not listed. `of_code[g, c]` (int32) is the set of level g that holds code c, or -1. `run[g, c]` (int32) numbers the runs of consecutive codes of
-    one set; two codes with the same run have every code between them in that set too.
+    domain is not listed. `of_code[g, c]` (int32) is the set of level g that holds code c, or -1.
+    `run[g, c]` (int32) numbers the runs of consecutive codes of one set; two codes with the same run
+    have every code between them in that set too.
     """
 
     names: tuple[str, ...]
@@ -415,10 +416,9 @@ def _rows(hierarchy: Hierarchy, column: str, values: set[str]) -> list[tuple[str
     """The hierarchy's rows from leaf to root, equal neighbors in a row merged into one node."""
     if isinstance(hierarchy, Nested):
         rows = [tuple(reversed(path)) for path in _paths(hierarchy.root, (), column)]
-    elif isinstance(hierarchy, CsvFile):
-        rows = [tuple(row) for row in _read_csv(hierarchy, column, values)]
     else:
-        raise UsageError(f"column {column!r}: {hierarchy!r} is not a tree of labels")
+        assert isinstance(hierarchy, CsvFile)
+        rows = [tuple(row) for row in _read_csv(hierarchy, column, values)]
     return [tuple(label for i, label in enumerate(row) if i == 0 or label != row[i - 1]) for row in rows]
 
 
@@ -511,8 +511,6 @@ def levels_of(
         units = sorted(hierarchy.units, key=CALENDAR.index)
         bins = [_calendar_bins(values, unit, column) for unit in units]
         return _levels_of_bins(tuple(units), bins, positions)
-    if isinstance(hierarchy, Prefix):
-        raise UsageError(f"column {column!r}: prefix() is for labels; declare the column nominal")
     return _levels_of_rows(hierarchy, values, positions, column)
 
 
