@@ -439,7 +439,7 @@ def test_encode_like_compares_values_across_types(known: pa.Array, values: pa.Ar
 
 def test_encode_like_refuses_what_it_cannot_compare() -> None:
     domain = of_one([1, 2]).quasi[0]
-    with pytest.raises(DataError, match="'a' is string here and int64 there"):
+    with pytest.raises(DataError, match="'a' is large_string here and int64 there"):
         encode_like(pa.table({"a": ["1"]}), [domain])
     floats = of_one([1.0, 2.5]).quasi[0]
     with pytest.raises(DataError, match="'a' is int64 here and double there; cast one"):

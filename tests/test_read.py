@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import csv as csv_module
 import datetime as dt
 import gzip
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +21,8 @@ import pyarrow.feather as pa_feather
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from anon.encode import encode
 from anon.errors import AnonError, DataError, UsageError
@@ -383,6 +387,35 @@ def test_fields_keep_what_tells_them_apart(
     table = csv("i,v\n" + "".join(f"{i},{field}\n" for i, field in enumerate(fields)))
     assert table["v"].to_pylist() == values
     assert table["i"].to_pylist() == list(range(len(fields)))
+
+
+NASTY = st.text(st.sampled_from('0123456789+-.eE ,;"\n\ré漢NAntrue'), max_size=6)
+NUMBERISH = st.from_regex(r"[+-]?0{0,2}[0-9]{1,3}(\.[0-9])?", fullmatch=True)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.one_of(NASTY, NUMBERISH), min_size=1, max_size=6)
+    | st.lists(NUMBERISH, min_size=1, max_size=6)
+)
+def test_no_field_loses_what_tells_it_apart(tmp_path: Path, fields: list[str]) -> None:
+    """A column of strings is what was written; numbers that were written differently stay different."""
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv_module.writer(file)
+        writer.writerows([["i", "v"], *enumerate(fields)])
+    column = read_table(path, delimiter=",")["v"]
+    values = column.to_pylist()
+    assert len(values) == len(fields)
+    if pa.types.is_string(column.type):
+        assert values == fields
+    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        for field, value in zip(fields, values, strict=True):
+            assert value is None if field == "" else value == float(field) or value != value
+            whole = re.fullmatch(r"\s*[+-]?(\d+)\s*", field)
+            assert not whole or not whole[1].startswith("0") or whole[1] == "0"
+    else:
+        assert pa.types.is_boolean(column.type) or set(fields) == {""}
 
 
 def test_a_null_marker_with_a_leading_zero_makes_no_column_a_string(csv: Callable[..., pa.Table]) -> None:

@@ -234,7 +234,7 @@ def _factors(column: pa.ChunkedArray) -> _Factors:
 def _comparable(values: pa.Array) -> pa.Array:
     """The same values in a type that Arrow can sort; NaN is null, and -0.0 is 0.0."""
     types = pa.types
-    if types.is_string_view(values.type):
+    if is_text(values.type):
         return values.cast(pa.large_string())
     if types.is_floating(values.type):
         numbers = values.cast(pa.float32()) if types.is_float16(values.type) else values
