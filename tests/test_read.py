@@ -245,12 +245,16 @@ def test_an_unnamed_pandas_index_in_a_file_is_no_column(tmp_path: Path) -> None:
         assert not source.table.schema.metadata
 
 
-def test_polars_strings_come_in_a_layout_that_all_of_arrow_knows() -> None:
+def test_polars_strings_come_in_a_layout_that_all_of_arrow_knows(tmp_path: Path) -> None:
     frame = pl.DataFrame({"s": ["a", None], "c": pl.Series(["b", None], dtype=pl.Categorical)})
     table = read_table(frame)
     assert table.schema.field("s").type == pa.large_string()
     assert table.schema.field("c").type.value_type == pa.large_string()
     assert table.to_pydict() == {"s": ["a", None], "c": ["b", None]}
+    frame.write_ipc(tmp_path / "t.arrow")
+    source = read_source(tmp_path / "t.arrow")
+    assert source.schema.field("s").type == source.table.schema.field("s").type == pa.large_string()
+    assert source.table.to_pydict() == table.to_pydict()
 
 
 def test_a_column_that_begins_like_another_is_read_alone(tmp_path: Path) -> None:
@@ -420,6 +424,10 @@ def test_no_field_loses_what_tells_it_apart(tmp_path: Path, fields: list[str]) -
 
 def test_a_null_marker_with_a_leading_zero_makes_no_column_a_string(csv: Callable[..., pa.Table]) -> None:
     assert csv("n\n1\n00\n3\n", null="00")["n"].to_pylist() == [1, None, 3]
+
+
+def test_long_fields(csv: Callable[..., pa.Table]) -> None:
+    assert csv(f"a,b\n1,{'x' * 3_000_000}\n")["b"][0].as_py() == "x" * 3_000_000
 
 
 def test_late_rows_count_for_the_type(csv: Callable[..., pa.Table]) -> None:

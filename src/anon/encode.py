@@ -30,7 +30,9 @@ class Domain:
 
     Code c < len(values) stands for `values[c]` (an Arrow array without nulls): sorted values for a
     numeric attribute, the given order for an ordinal one, depth-first leaves for a nominal one with
-    a tree, sorted labels otherwise. If `has_null`, code len(values) is null.
+    a tree, otherwise labels in code-point order. Numeric values keep their Arrow type (date64 is
+    date32, float16 is float32); those of the other kinds are strings, whatever the column's type.
+    If `has_null`, code len(values) is null.
     `positions` (float64) places each code on the attribute's line, starting at 0: differences of
     values for a numeric attribute (integers and dates in units, decimals in units of their scale),
     ranks for an ordinal one; None for a nominal one.

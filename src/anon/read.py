@@ -16,7 +16,7 @@ import glob
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,7 +98,6 @@ def read_source(
             raise UsageError("null, delimiter and encoding are for CSV files only")
         table = _from_memory(source)
         check_unique(table.column_names)
-        table = _without_views(table)
         table = table if columns is None else table.select(_wanted(columns, table.column_names))
         return _checked(Source(table, table.schema))
 
@@ -124,7 +123,8 @@ def _checked(source: Source) -> Source:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise DataError("the table has no rows")
-    return source
+    schema = _without_views(source.schema.empty_table()).schema
+    return replace(source, table=_without_views(source.table), schema=schema)
 
 
 def _wanted(columns: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -337,7 +337,7 @@ class _Csv:
             fault = self._fault(path, delimiter)
             if fault.row is not None:
                 raise fault
-        read = pa_csv.ReadOptions(encoding=self.encoding)
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24)
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
@@ -517,7 +517,8 @@ def _without_views(table: pa.Table) -> pa.Table:
                 pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
                 for chunk in column.chunks
             ]
-            table = table.set_column(i, field.name, pa.chunked_array(chunks))
+            plain = pa.dictionary(field.type.index_type, pa.large_string())
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
     return table
 
 
