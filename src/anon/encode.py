@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-if TYPE_CHECKING:
-    from anon.hierarchy import Levels, Tree
-    from anon.schema import Schema
+from anon.errors import DataError, UsageError
+from anon.hierarchy import TICKS_PER_SECOND, Levels, MissingValues, Tree, label_of, levels_of, places, tree_of
+from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_type
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
-Kind = Literal["numeric", "ordinal", "nominal"]
+Missing = Literal["category", "suppress", "error"]
+
+BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,7 +30,9 @@ class Domain:
 
     Code c < len(values) stands for `values[c]` (an Arrow array without nulls): sorted values for a
     numeric attribute, the given order for an ordinal one, depth-first leaves for a nominal one with
-    a tree, sorted labels otherwise. If `has_null`, code len(values) is null.
+    a tree, otherwise labels in code-point order. Numeric values keep their Arrow type (date64 is
+    date32, float16 is float32); those of the other kinds are strings, whatever the column's type.
+    If `has_null`, code len(values) is null.
     `positions` (float64) places each code on the attribute's line, starting at 0: differences of
     values for a numeric attribute (integers and dates in units, decimals in units of their scale),
     ranks for an ordinal one; None for a nominal one.
@@ -84,3 +92,398 @@ class Encoded:
             f"Encoded(n_rows={self.n_rows}, quasi={len(self.quasi)}, sensitive={len(self.sensitive)}, "
             f"suppressed={len(self.suppressed)})"
         )
+
+
+def encode(
+    table: pa.Table, schema: Schema, *, missing: Missing = "category", n_threads: int | None = None
+) -> Encoded:
+    """Codes and domains of the quasi-identifiers and sensitive attributes of a table.
+
+    Null and NaN are missing: with `missing="category"` one more value, with `"suppress"` their rows
+    are left out of every class, with `"error"` a DataError. Columns are encoded by `n_threads`
+    threads (None: one per processor); the answer does not depend on their number.
+    """
+    if missing not in get_args(Missing):
+        raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
+    if n_threads is not None and n_threads < 1:
+        raise UsageError("n_threads must be at least 1")
+    _check_numbers(table, schema)
+    bound = schema.bind(table.schema)
+    if table.num_rows == 0:
+        raise DataError("the table has no rows")
+    if table.num_rows >= 2**32:
+        raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
+    attributes = (*bound.quasi, *bound.sensitive)
+    with ThreadPoolExecutor(n_threads or os.cpu_count()) as pool:
+        encoded = list(pool.map(lambda each: _encode_column(table.column(each.name), each), attributes))
+    dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
+    for domain, codes in encoded:
+        if not domain.has_null or missing == "category":
+            continue
+        null = codes == domain.n_values
+        if missing == "error":
+            count = int(np.count_nonzero(null))
+            row = int(np.argmax(null))
+            raise DataError(
+                f"column {domain.name!r} is missing {_rows(row, count)}; "
+                "fill it, or choose missing='category' or 'suppress'",
+                column=domain.name,
+                row=row,
+                count=count,
+            )
+        dropped |= null
+    m = len(bound.quasi)
+    suppressed = np.flatnonzero(dropped).astype(np.uint32)
+    suppressed.flags.writeable = False
+    return Encoded(
+        table=table.drop_columns(list(bound.identifying)) if bound.identifying else table,
+        schema=bound,
+        quasi=tuple(domain for domain, _ in encoded[:m]),
+        quasi_codes=tuple(codes for _, codes in encoded[:m]),
+        sensitive=tuple(domain for domain, _ in encoded[m:]),
+        sensitive_codes=tuple(codes for _, codes in encoded[m:]),
+        suppressed=suppressed,
+    )
+
+
+def encode_like(table: pa.Table, domains: Sequence[Domain]) -> tuple[Codes, ...]:
+    """The codes of another table's columns in known domains (of the original, of a sample).
+
+    A value that is not in the domain, and null where the domain has none, gets the code `n_codes`.
+    """
+    return tuple(_encode_like(table, domain) for domain in domains)
+
+
+def code_type(n_codes: int) -> np.dtype[Any]:
+    """The narrowest of uint8, uint16 and uint32 that holds the codes 0..n_codes-1."""
+    return np.dtype(np.uint8 if n_codes <= 1 << 8 else np.uint16 if n_codes <= 1 << 16 else np.uint32)
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """A column as positions in a list of values, which may repeat and may be null.
+
+    Chunk i's indices (an Arrow array of integers, nulls for missing) count from `offsets[i]` in `values`.
+    """
+
+    values: pa.Array
+    chunks: tuple[pa.Array, ...]
+    offsets: tuple[int, ...]
+
+    def blocks(self) -> Any:
+        """Pieces of the column in row order: first row, positions in `values` (len(values): null)."""
+        row = 0
+        for chunk, offset in zip(self.chunks, self.offsets, strict=True):
+            for start in range(0, len(chunk), BLOCK):
+                block = chunk.slice(start, BLOCK)
+                valid = None if block.null_count == 0 else np.asarray(block.is_valid())
+                block = block.fill_null(0) if valid is not None else block
+                positions = block.to_numpy(zero_copy_only=False).astype(np.intp)
+                positions += offset
+                if valid is not None:
+                    positions[~valid] = len(self.values)
+                yield row, positions
+                row += len(positions)
+
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which values occur; one entry more than values, for null."""
+        used = np.zeros(len(self.values) + 1, dtype=np.bool_)
+        for _, positions in self.blocks():
+            used[positions] = True
+        return used
+
+    def recode(self, code_of: npt.NDArray[Any]) -> Codes:
+        """`code_of` (one entry per value, one for null) of every row."""
+        codes = np.empty(sum(map(len, self.chunks)), dtype=code_of.dtype)
+        for row, positions in self.blocks():
+            np.take(code_of, positions, out=codes[row : row + len(positions)], mode="clip")
+        codes.flags.writeable = False
+        return codes
+
+    def rows_of(self, marked: npt.NDArray[np.bool_]) -> tuple[int, int, Any]:
+        """First row, number of rows and first value among the marked values (one entry per value)."""
+        first, count, value = -1, 0, None
+        marked = np.append(marked, False)
+        for row, positions in self.blocks():
+            hits = marked[positions]
+            if first < 0 and hits.any():
+                first = row + int(np.argmax(hits))
+                value = self.values[int(positions[np.argmax(hits)])].as_py()
+            count += int(np.count_nonzero(hits))
+        return first, count, value
+
+
+def _factors(column: pa.ChunkedArray) -> _Factors:
+    if pa.types.is_dictionary(column.type):
+        chunks = column.chunks
+        dictionaries: list[pa.Array] = []
+        offsets: list[int] = []
+        end = 0
+        for chunk in chunks:
+            if not dictionaries or not chunk.dictionary.equals(dictionaries[-1]):
+                dictionaries.append(chunk.dictionary)
+                end += len(chunk.dictionary)
+            offsets.append(end - len(chunk.dictionary))
+        values = pa.concat_arrays(_comparable(each) for each in dictionaries)
+        return _Factors(values, tuple(chunk.indices for chunk in chunks), tuple(offsets))
+    if pa.types.is_decimal(column.type) and column.type.bit_width < 128:
+        column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+    chunks = column.dictionary_encode().chunks
+    values = _comparable(chunks[-1].dictionary)
+    return _Factors(values, tuple(chunk.indices for chunk in chunks), (0,) * len(chunks))
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    """The same values in a type that Arrow can sort; NaN is null, and -0.0 is 0.0."""
+    types = pa.types
+    if is_text(values.type):
+        return values.cast(pa.large_string())
+    if types.is_floating(values.type):
+        numbers = values.cast(pa.float32()) if types.is_float16(values.type) else values
+        numbers = pc.add(numbers, pa.scalar(0, numbers.type))
+        return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
+    if types.is_date64(values.type):
+        return values.cast(pa.date32())
+    if types.is_decimal(values.type):
+        precision, scale = values.type.precision, values.type.scale
+        if scale < 0:
+            return values.cast(pa.decimal256(76))
+        if values.type.bit_width < 128:
+            return values.cast(pa.decimal128(precision, scale))
+    return values
+
+
+def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+    name = attribute.name
+    factors = _factors(column)
+    used = factors.used()
+    present = _present(factors, used, name)
+    if len(present) == 0:
+        raise DataError(
+            f"column {name!r} has no values; leave it out of the quasi-identifiers and sensitive attributes",
+            column=name,
+        )
+    kept = factors.values.take(pa.array(present))
+    absent = used.copy()
+    absent[present] = False
+    describe = {"numeric": _numeric, "ordinal": _ordinal, "nominal": _nominal}[attribute.kind or "nominal"]
+    try:
+        domain, ranks = describe(kept, attribute, bool(absent.any()))
+    except _Unlisted as error:
+        marked = np.zeros(len(factors.values), dtype=np.bool_)
+        marked[present] = error.missing
+        raise _error_in_rows(factors, marked, name, error.what, error.way_out) from None
+    # without nulls the entry for null is never read
+    code_of = np.full(len(factors.values) + 1, domain.n_codes - 1, dtype=code_type(domain.n_codes))
+    code_of[present] = ranks
+    return domain, factors.recode(code_of)
+
+
+class _Unlisted(Exception):
+    """Some of a column's values (`missing`, bool) are not where the user should have listed them."""
+
+    def __init__(self, missing: npt.NDArray[np.bool_], where: str) -> None:
+        super().__init__(where)
+        self.missing = missing
+        self.what = f"holds values that its {where} does not list,"
+        self.way_out = f"add them to the {where}"
+
+
+def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """The domain of a numeric attribute, and the code of each of `values` (which may repeat)."""
+    distinct, ranks = _ranked(values)
+    positions, unit_lattice = _positions(distinct)
+    positions.flags.writeable = False
+    levels = None
+    if attribute.hierarchy is not None:
+        try:
+            levels = levels_of(attribute.hierarchy, distinct, positions, unit_lattice, attribute.name)
+        except MissingValues as error:
+            raise _Unlisted(error.missing[ranks], "hierarchy") from None
+    domain = Domain(
+        attribute.name,
+        "numeric",
+        distinct,
+        has_null,
+        positions,
+        unit_lattice,
+        None,
+        levels,
+        float(attribute.weight),
+    )
+    return domain, ranks
+
+
+def _ordinal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """Likewise, of an ordinal one: the values of its order that occur."""
+    order = pa.array(
+        [label_of(value, attribute.name) for value in attribute.order or ()], type=pa.large_string()
+    )
+    at = pc.index_in(_labels(values), value_set=order)
+    if at.null_count:
+        raise _Unlisted(np.asarray(at.is_null()), "order")
+    occurring, ranks = np.unique(at.to_numpy(), return_inverse=True)
+    positions = np.arange(len(occurring), dtype=np.float64)
+    positions.flags.writeable = False
+    labels = _plain(order.take(pa.array(occurring)))
+    return Domain(
+        attribute.name, "ordinal", labels, has_null, positions, True, weight=float(attribute.weight)
+    ), ranks
+
+
+def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
+    """Likewise, of a nominal one: labels in code-point order, or the leaves of its tree depth first."""
+    labels, ranks = _ranked(_labels(values))
+    tree = None
+    if attribute.hierarchy is not None:
+        try:
+            tree, leaves = tree_of(attribute.hierarchy, labels.to_pylist(), attribute.name)
+        except MissingValues as error:
+            raise _Unlisted(error.missing[ranks], "hierarchy") from None
+        labels = labels.take(pa.array(leaves))
+        code_of_rank = np.empty_like(leaves)
+        code_of_rank[leaves] = np.arange(len(leaves))
+        ranks = code_of_rank[ranks]
+    return Domain(
+        attribute.name, "nominal", _plain(labels), has_null, tree=tree, weight=float(attribute.weight)
+    ), ranks
+
+
+def _present(factors: _Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
+    """Where the values stand that occur and are not missing; infinite ones are refused."""
+    valid = used[:-1] & np.asarray(factors.values.is_valid())
+    if pa.types.is_floating(factors.values.type):
+        infinite = valid & np.isinf(factors.values.to_numpy(zero_copy_only=False))
+        if infinite.any():
+            way_out = "replace infinities by numbers or by null"
+            raise _error_in_rows(factors, infinite, name, "is infinite", way_out)
+    return np.flatnonzero(valid)
+
+
+def _check_numbers(table: pa.Table, schema: Schema) -> None:
+    """Refuse text where numbers are declared, saying which rows hold none."""
+    for attribute in (*schema.quasi, *schema.sensitive):
+        name = attribute.name
+        if attribute.kind != "numeric" or table.column_names.count(name) != 1:
+            continue
+        if not is_text(value_type(table.schema.field(name).type)):
+            continue
+        factors = _factors(table.column(name))
+        wrong = [text is not None and not _is_number(text) for text in factors.values.to_pylist()]
+        marked = factors.used()[:-1] & np.array(wrong, dtype=np.bool_)
+        if marked.any():
+            way_out = "correct them, list them as missing (--null), or declare the column nominal"
+            raise _error_in_rows(factors, marked, name, "is declared numeric and holds other text", way_out)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _error_in_rows(
+    factors: _Factors, marked: npt.NDArray[np.bool_], name: str, what: str, way_out: str
+) -> DataError:
+    """The error for a column some of whose values (marked) are refused."""
+    row, count, value = factors.rows_of(marked)
+    return DataError(
+        f"column {name!r} {what} {_rows(row, count)}; {way_out}",
+        column=name,
+        row=row,
+        count=count,
+        value=value,
+    )
+
+
+def _rows(row: int, count: int) -> str:
+    return f"in row {row + 1}" if count == 1 else f"in {count} rows, the first of them row {row + 1}"
+
+
+def _ranked(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """Sorted distinct values, and the rank of every value among them."""
+    if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
+        order = np.argsort(values.to_numpy())
+    else:
+        order = pc.array_sort_indices(values).to_numpy()
+    ordered = values.take(pa.array(order))
+    is_new = np.ones(len(values), dtype=np.bool_)
+    is_new[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.cumsum(is_new) - 1
+    return ordered.filter(pa.array(is_new)), ranks
+
+
+def _labels(values: pa.Array) -> pa.Array:
+    return values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
+
+
+def _plain(labels: pa.Array) -> pa.Array:
+    """Labels as `string`, where 2 GiB of them suffice."""
+    return labels.cast(pa.string()) if labels.nbytes < 1 << 31 else labels
+
+
+def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
+    """Distances from the first of the sorted values, taken exactly; do they lie on a unit lattice?"""
+    types = pa.types
+    if types.is_floating(values.type):
+        numbers = values.to_numpy().astype(np.float64)
+        with np.errstate(over="ignore"):
+            positions = numbers - numbers[0]
+        return positions if np.isfinite(positions[-1]) else numbers / 2 - numbers[0] / 2, False
+    ticks, _ = places(values)
+    if ticks.dtype == object:
+        positions = (ticks - ticks[0]).astype(np.float64)
+    else:
+        # modulo 2**64, in which the difference of any two 64-bit integers is exact
+        ticks = np.ascontiguousarray(ticks).view(np.uint64)
+        positions = (ticks - ticks[0]).astype(np.float64)
+    return positions, not (
+        types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type)
+    )
+
+
+def _encode_like(table: pa.Table, domain: Domain) -> Codes:
+    check_names([domain.name], table.column_names)
+    factors = _factors(table.column(domain.name))
+    values, known = factors.values, domain.values
+    if domain.kind == "numeric":
+        values, known = _alike(values, known, domain.name)
+    else:
+        values, known = _labels(values), _labels(known)
+    codes = np.full(len(values) + 1, domain.n_codes, dtype=code_type(domain.n_codes + 1))
+    places_in = pc.index_in(values, value_set=known)
+    found = np.asarray(places_in.is_valid())
+    codes[:-1][found] = places_in.drop_null().to_numpy()
+    if domain.has_null:
+        codes[:-1][np.asarray(values.is_null())] = domain.n_values
+        codes[-1] = domain.n_values
+    return factors.recode(codes)
+
+
+def _alike(values: pa.Array, known: pa.Array, name: str) -> tuple[pa.Array, pa.Array]:
+    """Both arrays in a type that holds the values of either."""
+    if values.type == known.type:
+        return values, known
+    types = pa.types
+    pair = (values.type, known.type)
+    if all(types.is_integer(each) for each in pair):
+        common = pa.decimal128(20) if pa.uint64() in pair else pa.int64()
+    elif all(types.is_integer(each) or types.is_floating(each) for each in pair):
+        common = pa.float64()
+    elif all(types.is_decimal(each) for each in pair):
+        common = pa.decimal256(76, max(each.scale for each in pair))
+    elif all(types.is_timestamp(each) and each.tz == values.type.tz for each in pair):
+        common = pa.timestamp(
+            max((each.unit for each in pair), key=TICKS_PER_SECOND.__getitem__), values.type.tz
+        )
+    else:
+        common = None
+    try:
+        if common is not None:
+            return values.cast(common), known.cast(common)
+    except pa.ArrowInvalid:
+        pass
+    raise DataError(f"column {name!r} is {values.type} here and {known.type} there; cast one", column=name)

@@ -1,0 +1,543 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any source of a table -> pyarrow.Table, with no value changed on the way.
+
+Files are Parquet, Arrow IPC (Feather) or CSV; a directory or glob pattern is one table. In CSV a
+column is numeric, boolean, a date or a timestamp only if every field that is not empty is one;
+otherwise all its fields are strings exactly as written. Integers with leading zeros (postcodes) and
+integers too long to be told apart as floats keep a column a string. An empty field is null, but in
+a string column an empty string, unless `null` lists "". `NA` and its like are values unless listed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.ipc as pa_ipc
+import pyarrow.parquet as pq
+
+from anon.errors import DataError, UsageError
+from anon.schema import check_names, check_unique, is_text
+
+Format = Literal["parquet", "feather", "csv"]
+
+FORMAT_OF_SUFFIX: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".arrows": "feather",
+    ".ipc": "feather",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+}
+COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+
+# An integer that would not survive as a number: a leading zero, or more digits than a float holds.
+UNSAFE_INTEGER = r"^\s*[+-]?0\d+\s*$"
+UNSAFE_FLOAT = r"^\s*[+-]?(0\d+(\.\d*)?|\d{16,})\s*$"
+
+
+@dataclass(frozen=True, repr=False)
+class Source:
+    """A table as read, and what a writer needs to give it back in the same form.
+
+    `schema` holds the columns' own types: `table` may hold strings as dictionaries where that is
+    how the file stores them. `format` is None and `paths` empty for a table that was in memory.
+    """
+
+    table: pa.Table
+    schema: pa.Schema
+    format: Format | None = None
+    paths: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        where = "memory" if self.format is None else f"{len(self.paths)} {self.format}"
+        return f"Source({where}, n_rows={self.table.num_rows}, n_columns={self.table.num_columns})"
+
+
+def read_table(source: Any, **options: Any) -> pa.Table:
+    """The table of `read_source`, which takes the same options."""
+    return read_source(source, **options).table
+
+
+def read_source(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    null: str | Iterable[str] = (),
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+) -> Source:
+    """Read a table from a path, several paths, Arrow data, a data frame or a dict of arrays.
+
+    `columns` are those wanted (None: all). For CSV only: `null` lists the texts that stand for a
+    missing value, `delimiter` is found from the first line if None. Raises DataError where a table
+    cannot be had, or has two columns of one name, or no rows.
+    """
+    markers = (null,) if isinstance(null, str) else tuple(null)
+    if isinstance(source, str | os.PathLike):
+        paths = _files([source])
+    elif (
+        isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source)
+    ):
+        paths = _files(source)
+    else:
+        if markers or delimiter is not None or encoding != "utf-8":
+            raise UsageError("null, delimiter and encoding are for CSV files only")
+        table = _from_memory(source)
+        check_unique(table.column_names)
+        table = table if columns is None else table.select(_wanted(columns, table.column_names))
+        return _checked(Source(table, table.schema))
+
+    format = _format(paths)
+    if format != "csv" and (markers or delimiter is not None or encoding != "utf-8"):
+        raise UsageError("null, delimiter and encoding are for CSV files only")
+    if format == "parquet":
+        return _checked(_read_parquet(paths, columns))
+    if format == "feather":
+        tables = [_read_feather(path) for path in paths]
+    else:
+        tables = _Csv(markers, delimiter, encoding).tables(paths)
+    for path, each in zip(paths, tables, strict=True):
+        check_unique(each.column_names, _name(path))
+    schema = _common_schema(paths, [each.schema for each in tables])
+    table = pa.concat_tables(each.cast(schema) for each in tables)
+    table = table if columns is None else table.select(_wanted(columns, table.column_names))
+    return _checked(Source(table, table.schema, format, tuple(paths)))
+
+
+def _checked(source: Source) -> Source:
+    if source.table.num_columns == 0:
+        raise DataError("the table has no columns")
+    if source.table.num_rows == 0:
+        raise DataError("the table has no rows")
+    schema = _without_views(source.schema.empty_table()).schema
+    return replace(source, table=_without_views(source.table), schema=schema)
+
+
+def _wanted(columns: Sequence[str], names: Sequence[str]) -> list[str]:
+    check_names(columns, names)
+    return [name for name in names if name in columns]
+
+
+def _name(path: Path) -> str:
+    return f"file {str(path)!r}"
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+
+def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files meant, those of a directory or pattern in the order of their names."""
+    files: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if path.is_dir():
+            inside = sorted(path.rglob("*"))
+            found = [each for each in inside if not any(p[0] in "._" for p in each.relative_to(path).parts)]
+            if any("=" in each.name and each.is_dir() for each in found):
+                raise DataError(
+                    f"the directories in {str(path)!r} hold the values of a column in their names; "
+                    "read them with pyarrow.dataset and pass the table"
+                )
+        elif path.is_file():
+            found = [path]
+        else:
+            found = sorted(map(Path, glob.glob(os.fspath(source), recursive=True)))
+        found = [each for each in found if each.is_file()]
+        if not found:
+            raise DataError(f"there is no file {os.fspath(source)!r}")
+        files += found
+    return files
+
+
+def _format(paths: Sequence[Path]) -> Format:
+    formats = {path: _format_of(path) for path in paths}
+    first = formats[paths[0]]
+    for path, format in formats.items():
+        if format != first:
+            raise DataError(
+                f"{_name(path)} is {format} where {_name(paths[0])} is {first}; one table has one format"
+            )
+    return first
+
+
+def _format_of(path: Path) -> Format:
+    """The format by the file's first bytes, by its suffix where they do not tell."""
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(8)
+    except OSError as error:
+        raise DataError(f"{_name(path)} cannot be read: {error.strerror}") from None
+    if not magic:
+        raise DataError(f"{_name(path)} is empty")
+    if magic.startswith(b"PAR1"):
+        return "parquet"
+    if magic.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
+        return "feather"
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    format = FORMAT_OF_SUFFIX.get(suffixes[-1] if suffixes else "", "csv")
+    if format != "csv":
+        raise _unreadable(path, format)
+    return format
+
+
+def _unreadable(path: Path, format: Format) -> DataError:
+    name = {"parquet": "Parquet", "feather": "Arrow IPC (Feather)", "csv": "CSV"}[format]
+    return DataError(f"{_name(path)} is damaged or truncated, or is not {name}; write it again")
+
+
+def _common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The schema of files that are one table: the same columns in the same order, of the same types.
+
+    A column without values has any type.
+    """
+    fields = list(schemas[0])
+    for path, schema in zip(paths, schemas, strict=True):
+        if schema.names != schemas[0].names:
+            raise DataError(
+                f"{_name(path)} and {_name(paths[0])} have different columns; one table has the same"
+            )
+        for i, field in enumerate(schema):
+            ours, theirs = fields[i].type, field.type
+            if pa.types.is_null(ours):
+                fields[i] = fields[i].with_type(theirs)
+            elif ours != theirs and not pa.types.is_null(theirs):
+                raise DataError(
+                    f"column {field.name!r} is {theirs} in {_name(path)} and {ours} in {_name(paths[0])}; "
+                    "cast one of them",
+                    column=field.name,
+                )
+    return pa.schema([field.with_nullable(True) for field in fields])
+
+
+def _read_feather(path: Path) -> pa.Table:
+    try:
+        with pa.memory_map(os.fspath(path)) as file:
+            if file.read(4) == b"FEA1":
+                raise DataError(f"{_name(path)} is Feather version 1; write it again as version 2 or Parquet")
+            file.seek(0)
+            try:
+                table = pa_ipc.open_file(file).read_all()
+            except pa.ArrowInvalid:
+                file.seek(0)
+                table = pa_ipc.open_stream(file).read_all()
+    except (pa.ArrowException, OSError):
+        raise _unreadable(path, "feather") from None
+    return _without_index(table)
+
+
+def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
+    schemas: list[pa.Schema] = []
+    dictionaries: set[str] | None = None
+    for path in paths:
+        try:
+            with pq.ParquetFile(path) as file:
+                schemas.append(file.schema_arrow)
+                compact = _stored_as_dictionary(file)
+        except (pa.ArrowException, OSError):
+            raise _unreadable(path, "parquet") from None
+        check_unique(schemas[-1].names, _name(path))
+        dictionaries = compact if dictionaries is None else dictionaries & compact
+    schema = _common_schema(paths, schemas)
+    wanted = schema.names if columns is None else _wanted(columns, schema.names)
+    wanted = [name for name in wanted if name not in _index_columns(schemas[0])]
+    tables = []
+    for path in paths:
+        try:
+            with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
+                tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
+        except (pa.ArrowException, OSError):
+            raise _unreadable(path, "parquet") from None
+    schema = pa.schema([schema.field(name) for name in wanted])
+    as_read = _common_schema(paths, [table.schema for table in tables])
+    table = pa.concat_tables(table.cast(as_read) for table in tables).unify_dictionaries()
+    return Source(table, schema, "parquet", tuple(paths))
+
+
+def _stored_as_dictionary(file: pq.ParquetFile) -> set[str]:
+    """The string columns whose values take less room in the file than their lengths alone would."""
+    names = set()
+    for i, field in enumerate(file.schema_arrow):
+        if not is_text(field.type) or file.schema_arrow.names.index(field.name) != i:
+            continue
+        n_bytes = n_values = 0
+        for group in range(file.metadata.num_row_groups):
+            row_group = file.metadata.row_group(group)
+            for j in range(row_group.num_columns):
+                chunk = row_group.column(j)
+                if chunk.path_in_schema == field.name:
+                    n_bytes += chunk.total_uncompressed_size
+                    n_values += chunk.num_values
+        if n_bytes < 4 * n_values:
+            names.add(field.name)
+    return names
+
+
+def _index_columns(schema: pa.Schema) -> set[str]:
+    """The columns in which pandas stored an index that has no name."""
+    names = (schema.pandas_metadata or {}).get("index_columns", ())
+    return {name for name in names if isinstance(name, str) and name.startswith("__index_level_")}
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    indexes = _index_columns(table.schema)
+    table = table.select([i for i, name in enumerate(table.column_names) if name not in indexes])
+    return table.replace_schema_metadata(None)
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Csv:
+    """How the CSV files of one table are read."""
+
+    null: tuple[str, ...]
+    delimiter: str | None
+    encoding: str
+
+    def tables(self, paths: Sequence[Path]) -> list[pa.Table]:
+        """One table per file, of types that agree: a column that they type differently is text in all."""
+        tables = [self.read(path) for path in paths]
+        names = tables[0].column_names
+        if any(table.column_names != names for table in tables):
+            return tables
+        types = {name: {each.schema.field(name).type for each in tables} - {pa.null()} for name in names}
+        differ = {name for name, found in types.items() if len(found) > 1}
+        numbers = {
+            name for name in differ if types[name] == {pa.int64(), pa.float64()} and _fit_floats(name, tables)
+        }
+        if differ - numbers:
+            tables = [self.read(path, differ - numbers) for path in paths]
+        for name in numbers:
+            at = names.index(name)
+            tables = [each.set_column(at, name, each.column(at).cast(pa.float64())) for each in tables]
+        return tables
+
+    def read(self, path: Path, as_text: Iterable[str] = ()) -> pa.Table:
+        """One file. `as_text` names columns that are strings whatever they hold."""
+        header, delimiter = self._header(path)
+        check_unique(header, _name(path))
+        if self._has_open_quote(path):
+            fault = self._fault(path, delimiter)
+            if fault.row is not None:
+                raise fault
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24)
+        # in a file of one column an empty line is an empty field
+        parse = pa_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
+        )
+        null = list({"", *self.null})
+        try:
+            convert = pa_csv.ConvertOptions(
+                null_values=null,
+                true_values=["true", "True", "TRUE"],
+                false_values=["false", "False", "FALSE"],
+                column_types=dict.fromkeys(as_text, pa.string()),
+            )
+            table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
+            numbers = [
+                f.name for f in table.schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type)
+            ]
+            if numbers:
+                convert.include_columns = numbers
+                convert.column_types = dict.fromkeys(numbers, pa.dictionary(pa.int32(), pa.string()))
+                written = pa_csv.read_csv(os.fspath(path), read, parse, convert)
+        except (pa.ArrowException, UnicodeError, OSError):
+            raise self._fault(path, delimiter) from None
+        if any(pa.types.is_binary(field.type) for field in table.schema):
+            raise self._fault(path, delimiter)
+        for name in numbers:
+            if self._is_unsafe(written.column(name), table.schema.field(name).type):
+                text = written.column(name).cast(pa.string())
+                table = table.set_column(table.column_names.index(name), name, text)
+        for i, field in enumerate(table.schema):
+            table = table.set_column(i, field.name, self._finished(table.column(i)))
+        return table
+
+    def _is_unsafe(self, written: pa.ChunkedArray, arrow_type: pa.DataType) -> bool:
+        """Does a column of numbers hold integers that are told apart by more than their value?"""
+        pattern = UNSAFE_INTEGER if pa.types.is_integer(arrow_type) else UNSAFE_FLOAT
+        for chunk in written.chunks:
+            texts = chunk.dictionary.filter(
+                pc.invert(pc.is_in(chunk.dictionary, pa.array(self.null, pa.string())))
+            )
+            if pc.any(pc.match_substring_regex(texts, pattern)).as_py():
+                return True
+        return False
+
+    def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if pa.types.is_string(column.type) and self.null:
+            missing = pc.is_in(column, value_set=pa.array(self.null, pa.string()))
+            return pc.if_else(missing, pa.scalar(None, pa.string()), column)
+        if pa.types.is_timestamp(column.type):
+            try:
+                return column.cast(pa.timestamp("us", column.type.tz))
+            except pa.ArrowInvalid:
+                return column
+        return column
+
+    def _header(self, path: Path) -> tuple[list[str], str]:
+        """The names in the first line, and the delimiter: the given one, or the one that finds most names."""
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise UsageError("the delimiter of a CSV file must be one character")
+        with self._text(path) as text:
+            try:
+                first = text.readline()
+            except UnicodeError:
+                raise self._fault(path, ",") from None
+        headers = [
+            (next(csv.reader([first], delimiter=each), []), each) for each in self.delimiter or ",;\t|"
+        ]
+        return max(headers, key=lambda header: len(header[0]))
+
+    def _text(self, path: Path) -> io.TextIOWrapper:
+        encoding = (
+            "utf-8-sig" if self.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else self.encoding
+        )
+        try:
+            return io.TextIOWrapper(_bytes(path), encoding=encoding, newline="")
+        except LookupError:
+            raise UsageError(f"there is no encoding {self.encoding!r}") from None
+
+    def _fault(self, path: Path, delimiter: str) -> DataError:
+        """What is wrong with a file that Arrow could not read, said without its values."""
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        n_bytes, n_lines = 0, 1
+        with _bytes(path) as file:
+            while block := file.read(1 << 20):
+                n_bytes += len(block)
+                try:
+                    n_lines += decoder.decode(block).count("\n")
+                except UnicodeDecodeError as error:
+                    byte = n_bytes - len(error.object) + error.start
+                    line = n_lines + error.object[: error.start].count(b"\n")
+                    return DataError(
+                        f"{_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
+                        "name its encoding, such as --encoding latin-1"
+                    )
+        with self._text(path) as text:
+            rows = csv.reader(text, delimiter=delimiter, strict=True)
+            line = n_rows = 0
+            try:
+                header = next(rows, [])
+                line = rows.line_num + 1
+                for row in rows:
+                    if row and len(row) != len(header):
+                        ending = "" if header[-1] else " (the last one empty: it ends with a delimiter)"
+                        return DataError(
+                            f"{_name(path)}, line {line}: {len(row)} fields where the header has "
+                            f"{len(header)}{ending}; quote fields that hold a {delimiter!r}, or name the "
+                            "--delimiter",
+                            row=n_rows,
+                        )
+                    line, n_rows = rows.line_num + 1, n_rows + 1
+            except csv.Error:
+                return DataError(
+                    f"{_name(path)}, line {line}: a quote has no proper end; double quotes inside of quotes",
+                    row=max(0, n_rows),
+                )
+        return _unreadable(path, "csv") if n_rows else DataError("the table has no rows")
+
+    def _has_open_quote(self, path: Path) -> bool:
+        n_quotes = 0
+        with _bytes(path) as file:
+            while block := file.read(1 << 20):
+                n_quotes += block.count(b'"')
+        return n_quotes % 2 == 1
+
+
+def _fit_floats(name: str, tables: Sequence[pa.Table]) -> bool:
+    """Can the integers of a column be told apart as floats?"""
+    try:
+        for table in tables:
+            table.column(name).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _bytes(path: Path) -> pa.NativeFile:
+    return pa.input_stream(os.fspath(path), compression="detect")
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+def _from_memory(source: Any) -> pa.Table:
+    """Arrow data, a data frame or a dict of arrays as a Table. The index of a pandas frame is no column."""
+    try:
+        if isinstance(source, pa.Table):
+            return source
+        if isinstance(source, pa.RecordBatch):
+            return pa.Table.from_batches([source])
+        if isinstance(source, pa.RecordBatchReader):
+            return source.read_all()
+        if isinstance(source, list | tuple) and source and all(isinstance(b, pa.RecordBatch) for b in source):
+            return pa.Table.from_batches(source)
+        if isinstance(source, Mapping):
+            return _from_arrays(source)
+        if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+            names = [str(name) for name in source.columns]
+            check_unique(names)
+            return _from_arrays({name: source.iloc[:, i] for i, name in enumerate(names)})
+        if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+            return pa.table(source)
+    except pa.ArrowException:
+        raise DataError("the table's Arrow data are not valid") from None
+    raise UsageError(
+        "a table is a path, Arrow data, a data frame or a dict of arrays, "
+        f"not {type(source).__module__}.{type(source).__qualname__}"
+    )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """The table with string views as large strings, which every part of Arrow can work with."""
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(i, field.name, column.cast(pa.large_string()))
+        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+                for chunk in column.chunks
+            ]
+            plain = pa.dictionary(field.type.index_type, pa.large_string())
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
+    return table
+
+
+def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
+    check_unique([str(name) for name in arrays])
+    columns = {}
+    n_rows = None
+    for name, values in arrays.items():
+        try:
+            column = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(
+                f"column {name!r} is no array of one type; convert its values to one type", column=str(name)
+            ) from None
+        if n_rows is not None and len(column) != n_rows:
+            raise DataError(
+                f"column {name!r} has {len(column)} values where the columns before it have {n_rows}",
+                column=str(name),
+            )
+        n_rows = len(column)
+        columns[str(name)] = column
+    return pa.table(columns)
