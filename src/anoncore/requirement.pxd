@@ -26,6 +26,7 @@ cdef struct Rules:
 cdef class Conjunction:
     cdef Rules c
     cdef object keep  # owns every buffer that `c` points to
+    cdef readonly tuple table_diversities
 
 
 # Does a class of `size` rows pass every rule? Per sensitive attribute a: values[a] ascending,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 class Conjunction:
-    keep: list[Any]
+    table_diversities: tuple[float, ...]
     def __init__(
         self,
         table_counts: Sequence[npt.NDArray[np.int64]],

@@ -99,6 +99,7 @@ cdef struct Diversity:
     double bound
     int32_t n
     const Spread* spreads
+    const Diversity* next   # another such requirement, or NULL
 
 
 # a <= x*y for 0 <= y <= the N that the limit was made for.
@@ -136,6 +137,8 @@ cdef int32_t test_recursive(const int64_t* values, const int64_t* counts, int64_
                             const int64_t* table_counts, int64_t n_values,
                             int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
     cdef const Ranks* p = <const Ranks*> params
+    if p.l <= 1:
+        return True
     if n_present < p.l:
         return False
     # The l - 1 greatest counts, one distinct count (and all that tie with it) at a time.
@@ -372,9 +375,11 @@ cdef bint passes(const Rules* rules, int64_t size,
         if not rule.test(values[a], counts[a], n_present[a], rules.table_counts[a], rules.n_values[a],
                          size, rules.n_rows, rule.params):
             return False
-    if rules.s_diversity != NULL:
-        return total_spread(<const Diversity*> rules.s_diversity, size, values, counts, n_present) \
-            <= (<const Diversity*> rules.s_diversity).bound
+    cdef const Diversity* diversity = <const Diversity*> rules.s_diversity
+    while diversity != NULL:
+        if total_spread(diversity, size, values, counts, n_present) > diversity.bound:
+            return False
+        diversity = diversity.next
     return True
 
 
@@ -443,9 +448,9 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     n_present = int(present.sum())
     if kind == "distinct":
         rule.test = test_distinct
-        least = np.array([x], dtype=np.int64)
+        least = np.array([min(x, n + 1)], dtype=np.int64)
         rule.params = pointer(keep, least)
-        rules.min_size = max(rules.min_size, int(x))
+        rules.min_size = max(rules.min_size, int(least[0]))
     elif kind == "share":
         rule.test = test_share
         limit = <Limit*> room(keep, sizeof(Limit))
@@ -457,9 +462,9 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         rule.test = test_recursive
         ranks = <Ranks*> room(keep, sizeof(Ranks))
         rule.params = ranks
-        ranks.l = extra
+        ranks.l = min(extra, n + 1)
         set_limit(&ranks.limit, 1 / Fraction(x), n, n + 1)
-        rules.min_size = max(rules.min_size, int(extra))
+        rules.min_size = max(rules.min_size, ranks.l)
     elif kind == "entropy":
         rule.test = test_entropy
         real = <Real*> room(keep, sizeof(Real))
@@ -467,7 +472,7 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         real.low = x
         real.bound = log(real.low) - TOLERANCE
         real.least = min(int(x), n + 1)
-        while log(<double> real.least) < real.bound:
+        while real.least <= n and log(<double> real.least) < real.bound:
             real.least += 1
         rules.min_size = max(rules.min_size, real.least)
     elif kind == "js":
@@ -529,7 +534,8 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         rule.params = limit
         set_limit(limit, (1 + Fraction(x)) / max(1, n), n * n, 1)
     elif kind == "custom":
-        rule.test = <test_t> <size_t> x
+        rule.test = <test_t> <size_t> x.address
+        keep.append(x)
         params = np.ascontiguousarray(extra, dtype=np.float64)
         rule.params = pointer(keep, params)
     else:
@@ -537,12 +543,16 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     return 0
 
 
-cdef int add_diversity(list keep, Rules* rules, tables, bound, r, lines) except -1:
+cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) except -1:
+    """Add a bound; the sum of S-diversities of the whole table as one class."""
+    cdef double total = 0
+    cdef const int64_t[::1] codes, counts
     cdef Diversity* diversity = <Diversity*> room(keep, sizeof(Diversity))
     cdef Spread* spreads = <Spread*> room(keep, max(1, len(lines)) * sizeof(Spread))
     diversity.bound = bound + DIVERSITY_TOLERANCE
     diversity.n = len(lines)
     diversity.spreads = spreads
+    diversity.next = <const Diversity*> rules.s_diversity
     for i, (a, line) in enumerate(lines):
         if not 0 <= a < len(tables):
             raise ValueError(f"no sensitive attribute {a}")
@@ -557,23 +567,27 @@ cdef int add_diversity(list keep, Rules* rules, tables, bound, r, lines) except 
             inside = positions[present]
             spreads[i].length = np.ptp(inside) if len(inside) else 0
             spreads[i].reach = (r + DIVERSITY_TOLERANCE) * spreads[i].length
-            continue
-        n_values = len(table)
-        if line is None:
-            leaves = np.arange(n_values)
-            line = (np.concatenate([[-1], np.zeros(n_values)]), np.concatenate([[0], leaves]),
-                    np.concatenate([[n_values - 1], leaves]), np.concatenate([[0], np.ones(n_values)]),
-                    leaves + 1)
-        set_nodes(keep, &spreads[i].nodes, line, n_values)
-        parent, first, last, _, leaf = (np.asarray(part, dtype=np.int64) for part in line)
-        before = np.concatenate([[0], np.cumsum(present)])
-        below = before[last + 1] - before[first]
-        closeness = 1 - np.maximum(below - 1, 0) / max(1, int(present.sum()))
-        closeness[closeness < 1 - r - DIVERSITY_TOLERANCE] = 0
-        weights = closeness - np.where(parent < 0, 0, closeness[parent])
-        spreads[i].weights = <const double*> pointer(keep, weights)
+        else:
+            n_values = len(table)
+            if line is None:
+                leaves = np.arange(n_values)
+                line = (np.concatenate([[-1], np.zeros(n_values)]), np.concatenate([[0], leaves]),
+                        np.concatenate([[n_values - 1], leaves]), np.concatenate([[0], np.ones(n_values)]),
+                        leaves + 1)
+            set_nodes(keep, &spreads[i].nodes, line, n_values)
+            parent, first, last, _, _ = (np.asarray(part, dtype=np.int64) for part in line)
+            before = np.concatenate([[0], np.cumsum(present)])
+            below = before[last + 1] - before[first]
+            closeness = 1 - np.maximum(below - 1, 0) / max(1, int(present.sum()))
+            closeness[closeness < 1 - r - DIVERSITY_TOLERANCE] = 0
+            weights = closeness - np.where(parent < 0, 0, closeness[parent])
+            spreads[i].weights = <const double*> pointer(keep, weights)
+        if rules.n_rows:
+            codes = np.flatnonzero(present)
+            counts = table[present]
+            total += spread(&spreads[i], &codes[0], &counts[0], codes.shape[0], rules.n_rows)
     rules.s_diversity = diversity
-    return 0
+    return total
 
 
 cdef class Conjunction:
@@ -593,8 +607,9 @@ cdef class Conjunction:
         ("delta", a, delta)               (float)
         ("beta" | "enhanced_beta", a, beta)
         ("s_diversity", bound, r, lines)  one (a, positions float64) or (a, tree) or (a, None: flat) each
-        ("custom", a, address, params)    a `test_t` by address, params a float64 array
-    `min_size` is the least size at which any class could pass.
+        ("custom", a, cfunc, params)      a `test_t` at cfunc.address, params a float64 array
+    `min_size` is the least size at which any class could pass; `table_diversities` holds, for each
+    S-diversity bound, the sum that the whole table as one class has.
     """
 
     def __init__(self, table_counts, n_rows, rules):
@@ -602,6 +617,7 @@ cdef class Conjunction:
             raise ValueError("n_rows must be between 0 and 2**32 - 1")
         cdef list keep = []
         self.keep = keep
+        self.table_diversities = ()
         tables = [np.ascontiguousarray(t, dtype=np.int64) for t in table_counts]
         for t in tables:
             if t.ndim != 1 or (t < 0).any() or t.sum() != n_rows:
@@ -618,14 +634,12 @@ cdef class Conjunction:
         sensitive = False
         for kind, *rest in sorted(rules, key=lambda rule: order[rule[0]]):
             if kind == "size":
-                self.c.min_size = max(self.c.min_size, int(rest[0]))
+                self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
                 continue
             sensitive = True
             if kind == "s_diversity":
-                if self.c.s_diversity != NULL:
-                    raise ValueError("one s_diversity rule at most")
                 bound, r, lines = rest
-                add_diversity(keep, &self.c, tables, bound, r, lines)
+                self.table_diversities += (add_diversity(keep, &self.c, tables, bound, r, lines),)
                 continue
             a = rest[0]
             if not 0 <= a < len(tables):
@@ -710,6 +724,7 @@ def passing_classes(Conjunction conjunction not None, const int64_t[::1] sizes n
     cdef const int64_t[::1] view_o, view_v, view_c
     result = np.zeros(sizes.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] out = result
+    offsets, values, counts = tuple(offsets), tuple(values), tuple(counts)  # alive until the end
     if n and not len(offsets) == len(values) == len(counts) == n:
         raise ValueError("offsets, values and counts need one array per sensitive attribute")
     cdef const int64_t** p = <const int64_t**> malloc((5 * n + 1) * sizeof(void*))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, inf, log
+from math import log
 from typing import Any
 
 Counts = Sequence[int]  # rows with every value of the domain, absent ones 0
@@ -37,7 +37,7 @@ def passes(table_counts: Sequence[Counts], n_rows: int, rule: tuple[Any, ...], c
         return max(p) <= x
     if kind == "recursive":
         ranked = sorted(c, reverse=True)
-        return ranked[0] < x * sum(ranked[rest[2] - 1 :])
+        return rest[2] == 1 or ranked[0] < x * sum(ranked[rest[2] - 1 :])
     if kind == "entropy":
         return -sum(float(s) * log(s) for s in p if s) >= log(x) - 1e-12
     if kind == "js":
