@@ -12,13 +12,18 @@ Counts = Sequence[int]  # rows with every value of the domain, absent ones 0
 
 
 def passing_classes(
-    table_counts: Sequence[Counts], n_rows: int, rules: Sequence[tuple[Any, ...]], classes: Sequence[Sequence[Counts]]
+    table_counts: Sequence[Counts],
+    n_rows: int,
+    rules: Sequence[tuple[Any, ...]],
+    classes: Sequence[Sequence[Counts]],
 ) -> list[bool]:
     """Does each class (per sensitive attribute: counts over the domain) pass every rule?"""
     return [all(passes(table_counts, n_rows, rule, counts) for rule in rules) for counts in classes]
 
 
-def passes(table_counts: Sequence[Counts], n_rows: int, rule: tuple[Any, ...], counts: Sequence[Counts]) -> bool:
+def passes(
+    table_counts: Sequence[Counts], n_rows: int, rule: tuple[Any, ...], counts: Sequence[Counts]
+) -> bool:
     kind, *rest = rule
     size = sum(counts[0])
     if kind == "size":
@@ -73,7 +78,9 @@ def ordered(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
     gaps = [s - u for s, u in zip(p, q, strict=True) if u]
     if len(gaps) == 1:
         return Fraction(0)
-    return sum((abs(sum(gaps[: i + 1], Fraction(0))) for i in range(len(gaps))), Fraction(0)) / (len(gaps) - 1)
+    return sum((abs(sum(gaps[: i + 1], Fraction(0))) for i in range(len(gaps))), Fraction(0)) / (
+        len(gaps) - 1
+    )
 
 
 def hierarchical(p: Sequence[Fraction], q: Sequence[Fraction], tree: Any) -> Fraction:
@@ -103,7 +110,9 @@ def hierarchical(p: Sequence[Fraction], q: Sequence[Fraction], tree: Any) -> Fra
     return total
 
 
-def s_diversity(table_counts: Sequence[Counts], r: float, lines: Sequence[Any], counts: Sequence[Counts]) -> float:
+def s_diversity(
+    table_counts: Sequence[Counts], r: float, lines: Sequence[Any], counts: Sequence[Counts]
+) -> float:
     """Sum over the attributes named in `lines` of the mean closeness over ordered pairs of rows."""
     total = 0.0
     for a, line in lines:
