@@ -632,7 +632,7 @@ cdef class Conjunction:
                  "delta": 7, "hierarchical": 8, "ordered": 9, "enhanced_beta": 10, "js": 11, "custom": 12,
                  "s_diversity": 13}
         sensitive = False
-        for kind, *rest in sorted(rules, key=lambda rule: order[rule[0]]):
+        for kind, *rest in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
             if kind == "size":
                 self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 from math import log
 from typing import Any
 
@@ -78,9 +79,7 @@ def ordered(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
     gaps = [s - u for s, u in zip(p, q, strict=True) if u]
     if len(gaps) == 1:
         return Fraction(0)
-    return sum((abs(sum(gaps[: i + 1], Fraction(0))) for i in range(len(gaps))), Fraction(0)) / (
-        len(gaps) - 1
-    )
+    return sum((abs(gap) for gap in accumulate(gaps)), Fraction(0)) / (len(gaps) - 1)
 
 
 def hierarchical(p: Sequence[Fraction], q: Sequence[Fraction], tree: Any) -> Fraction:
