@@ -305,13 +305,15 @@ def test_no_classes_and_no_values() -> None:
         ([1, 2], [0, 1], [1, 2]),
         ([0, 1, 2], [0, 1], [1, 1]),
         ([0, 2], [0, 1], [2]),
+        ([0, 2], [0, 1], [5, 1]),  # more rows than the table
     ],
 )
 def test_malformed_classes_are_refused(offsets: list[int], values: list[int], counts: list[int]) -> None:
     conjunction = kernel.Conjunction([np.array([2, 2, 1], dtype=np.int64)], 5, [("js", 0, 0.1)])
     arrays = ([np.array(x, dtype=np.int64)] for x in (offsets, values, counts))
+    size = 6 if sum(counts) == 6 else 2
     with pytest.raises(ValueError, match="ascending"):
-        kernel.passing_classes(conjunction, np.array([2]), *arrays)
+        kernel.passing_classes(conjunction, np.array([size]), *arrays)
     with pytest.raises(ValueError, match="one array per sensitive attribute"):
         kernel.passing_classes(conjunction, np.array([2]), (), (), ())
 
