@@ -235,6 +235,38 @@ def test_conjunction(
     )
 
 
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.integers(1, 4), st.fractions(0, 2), st.floats(0.01, 2), st.randoms(use_true_random=False))
+def test_merging_passing_classes_passes(
+    classes: Classes, rank: int, x: Fraction, y: float, random: Any
+) -> None:
+    """All rules are monotone, S-diversity at r = 1."""
+    table = [[sum(counts) for counts in zip(*each, strict=True)] for each in zip(*classes, strict=True)]
+    nodes = tree(random, len(table[0]))
+    rules: list[tuple[Any, ...]] = [
+        ("size", rank),
+        ("distinct", 0, rank),
+        ("share", 0, x / 2),
+        ("entropy", 0, 1 + y),
+        ("recursive", 0, x + Fraction(1, 9), rank),
+        ("js", 0, y / 3),
+        ("equal", 0, x / 3),
+        ("ordered", 0, x / 6),
+        ("hierarchical", 0, x / 6, nodes),
+        ("delta", 0, y),
+        ("beta", 0, x),
+        ("enhanced_beta", 0, x),
+        ("s_diversity", y / 2, 1.0, [(0, nodes)]),
+        ("s_diversity", y / 2, 1.0, [(0, np.arange(float(len(table[0]))))]),
+        ("s_diversity", y / 2, 1.0, [(0, None)]),
+    ]
+    for rule in rules:
+        good = [counts for counts in classes if all(passing(table, sum(table[0]), [rule], [counts]))]
+        if good:
+            merged = [[sum(counts) for counts in zip(*each, strict=True)] for each in zip(*good, strict=True)]
+            assert passing(table, sum(table[0]), [rule], [merged]) == [True]
+
+
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([100, 1500]))
 def test_few_rows_of_many_values(seed: int, m: int) -> None:

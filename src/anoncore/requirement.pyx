@@ -42,7 +42,8 @@ cdef double LN2 = 0.6931471805599453
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9
 
-cdef double[512] N_LOG_N
+cdef double[512] N_LOG_N  # n ln n
+cdef int64_t _n
 N_LOG_N[0] = 0
 for _n in range(1, 512):
     N_LOG_N[_n] = _n * log(<double> _n)
