@@ -450,7 +450,7 @@ def _real(
             number = float(str(value)) if isinstance(value, np.floating) else Fraction(str(value))
         except ValueError:
             raise UsageError(f"{name} must be a finite number, not {value!r}") from None
-    if not abs(number) <= sys.float_info.max:
+    if not -sys.float_info.max <= number <= sys.float_info.max:
         raise UsageError(f"{name} must be a finite number, not {value!r}")
     if number < least or number > most:
         limits = f"at least {least:g}" if most == math.inf else f"between {max(least, 0):g} and {most:g}"
