@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+class Conjunction:
+    table_diversities: tuple[float, ...]
+    def __init__(
+        self,
+        table_counts: Sequence[npt.NDArray[np.int64]],
+        n_rows: int,
+        rules: Sequence[tuple[Any, ...]],
+    ) -> None: ...
+    @property
+    def min_size(self) -> int: ...
+    @property
+    def n_sensitive(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+
+def passing_classes(
+    conjunction: Conjunction,
+    sizes: npt.NDArray[np.int64],
+    offsets: Sequence[npt.NDArray[np.int64]],
+    values: Sequence[npt.NDArray[np.int64]],
+    counts: Sequence[npt.NDArray[np.int64]],
+) -> npt.NDArray[np.uint8]: ...

@@ -1,0 +1,772 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""A conjunction of requirements, evaluated on the sensitive counts of one class.
+
+A class has c[s] rows with sensitive value s, |C| in total; the table has t[s] of n. p = c[s]/|C|,
+q = t[s]/n. Only the values present in the class are visited: what the absent ones add has a closed
+form, so the work is O(present) and never O(domain). A value with t[s] = 0 is not in the table.
+
+Exact rules. A real parameter arrives as a fraction x, and every such rule has the form a <= x*y
+with integers a and 1 <= y <= N known in advance (the class size, or size times count). Of all
+fractions a/y with y <= N that are <= x there is a greatest one, a Farey neighbor of x, and
+replacing x by it changes no decision. So parameters of any precision fit in 64 bits, the products
+in 128, and the result is always that of exact arithmetic.
+
+Floating rules. Sums run over the present values in ascending order, in double precision:
+    entropy       ln|C| - (sum c ln c)/|C|  >=  ln l - 1e-12
+    js            1/2 (sum[p ln p + q ln q - (p+q) ln((p+q)/2)] + ln 2 (1 - sum q))  <=  t + 1e-12
+    delta         exp(-d) < (c n)/(|C| t[s]) < exp(d)  with  d = delta - 1e-12
+    enhanced beta (c n)/(|C| t[s]) - 1  <=  ln(n / t[s]) + 1e-12, beside the exact test of beta
+    S-diversity   sum over attributes of (sum over pairs c c' pc)/|C|^2  <=  bound + 1e-9
+"""
+
+from cpython.bytearray cimport PyByteArray_AS_STRING
+from libc.math cimport exp, log
+from libc.stdlib cimport free, malloc
+
+from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
+
+from fractions import Fraction
+
+import numpy as np
+
+cdef extern from *:
+    """
+    typedef __int128 anon_int128;
+    typedef unsigned __int128 anon_uint128;
+    """
+    ctypedef long long int128 "anon_int128"
+    ctypedef unsigned long long uint128 "anon_uint128"
+
+cdef double LN2 = 0.6931471805599453
+cdef double TOLERANCE = 1e-12
+cdef double DIVERSITY_TOLERANCE = 1e-9
+
+cdef double[512] N_LOG_N  # n ln n
+cdef int64_t _n
+N_LOG_N[0] = 0
+for _n in range(1, 512):
+    N_LOG_N[_n] = _n * log(<double> _n)
+
+
+# x = whole + part/parts, the greatest fraction below the asked one that any a/y can reach.
+cdef struct Limit:
+    uint64_t whole
+    uint64_t part
+    uint64_t parts
+
+
+cdef struct Ranks:
+    Limit limit
+    int64_t l  # recursive: the rank l
+
+
+cdef struct Real:
+    double bound
+    int64_t least          # entropy: fewer distinct values never pass; delta: values of the table
+    double low             # entropy: l; delta: exp(-d)
+    double high            # delta: exp(d)
+    const double* share    # js: q of every value
+    const double* term     # js: q ln q
+
+
+cdef struct Line:
+    Limit limit
+    const int64_t* ranks          # values of the table with a lower code
+    const int64_t* cumulative     # sum of t up to and including each code
+    const uint64_t* areas         # sum of `cumulative` over the table's values with a lower code
+
+
+cdef struct Nodes:
+    const int32_t* leaf     # node of a code
+    const int32_t* parent   # -1 for the root
+    const int32_t* first    # codes below a node
+    const int32_t* last
+
+
+cdef struct Hierarchy:
+    Limit limit
+    Nodes nodes
+    const int64_t* counts   # t of every node
+    const int64_t* weights  # level of the parent minus level of the node
+
+
+cdef struct Spread:
+    int32_t sensitive
+    int32_t on_line         # numeric or ordinal, else a tree
+    const double* positions
+    double length           # greatest minus least position in the table
+    double reach            # the greatest distance that counts
+    Nodes nodes
+    const double* weights   # closeness at a node minus closeness at its parent
+
+
+cdef struct Diversity:
+    double bound
+    int32_t n
+    const Spread* spreads
+    const Diversity* next   # another such requirement, or NULL
+
+
+# a <= x*y for 0 <= y <= the N that the limit was made for.
+cdef inline bint within(int128 a, const Limit* x, uint64_t y) noexcept nogil:
+    cdef int128 rest = a - <int128> x.whole * y
+    if rest <= 0:
+        return True
+    if rest >= y:
+        return False
+    return <uint128> rest * x.parts <= <uint128> x.part * y
+
+
+cdef int32_t test_distinct(const int64_t* values, const int64_t* counts, int64_t n_present,
+                           const int64_t* table_counts, int64_t n_values,
+                           int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    return n_present >= (<const int64_t*> params)[0]
+
+
+cdef inline int64_t greatest(const int64_t* counts, int64_t n) noexcept nogil:
+    cdef int64_t i, most = 0
+    for i in range(n):
+        if counts[i] > most:
+            most = counts[i]
+    return most
+
+
+cdef int32_t test_share(const int64_t* values, const int64_t* counts, int64_t n_present,
+                        const int64_t* table_counts, int64_t n_values,
+                        int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    return within(greatest(counts, n_present), <const Limit*> params, class_size)
+
+
+# r_1 < c (r_l + ... + r_m), tested as not (rest <= r_1 / c).
+cdef int32_t test_recursive(const int64_t* values, const int64_t* counts, int64_t n_present,
+                            const int64_t* table_counts, int64_t n_values,
+                            int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef const Ranks* p = <const Ranks*> params
+    if p.l <= 1:
+        return True
+    if n_present < p.l:
+        return False
+    # The l - 1 greatest counts, one distinct count (and all that tie with it) at a time.
+    cdef int64_t most = greatest(counts, n_present)
+    cdef int64_t level = most, below, ties, i
+    cdef int64_t left = p.l - 1, top = 0
+    while left > 0:
+        below = 0
+        ties = 0
+        for i in range(n_present):
+            if counts[i] == level:
+                ties += 1
+            elif below < counts[i] < level:
+                below = counts[i]
+        if ties > left:
+            ties = left
+        top += ties * level
+        left -= ties
+        level = below
+    return not within(class_size - top, &p.limit, most)
+
+
+cdef int32_t test_entropy(const int64_t* values, const int64_t* counts, int64_t n_present,
+                          const int64_t* table_counts, int64_t n_values,
+                          int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef const Real* p = <const Real*> params
+    if n_present < p.least:
+        return False
+    if greatest(counts, n_present) * p.low <= class_size * (1 - 1e-9):
+        return True  # H >= -ln max p
+    cdef double size = <double> class_size, total = 0
+    cdef int64_t i
+    for i in range(n_present):
+        total += N_LOG_N[counts[i]] if counts[i] < 512 else counts[i] * log(<double> counts[i])
+    return log(size) - total / size >= p.bound
+
+
+cdef int32_t test_equal(const int64_t* values, const int64_t* counts, int64_t n_present,
+                        const int64_t* table_counts, int64_t n_values,
+                        int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    # 1/2 sum |p - q| = sum of the positive p - q, and those are of present values
+    cdef uint64_t total = 0, here, there
+    cdef int64_t i
+    for i in range(n_present):
+        here = <uint64_t> counts[i] * n_rows
+        there = <uint64_t> class_size * table_counts[values[i]]
+        if here > there:
+            total += here - there
+    return within(total, <const Limit*> params, class_size)
+
+
+cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_present,
+                     const int64_t* table_counts, int64_t n_values,
+                     int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef const Real* r = <const Real*> params
+    cdef double scale = 1.0 / class_size, total = 0, mass = 0, p, q, u, term
+    cdef double first = 0, second = 0, third = 0, low
+    cdef int64_t i
+    # 2 JS = sum over v >= 1 of sum (p+q) u^v / (2v (2v-1)), u = ((p-q)/(p+q))^2 (Topsoe 2000): three
+    # terms leave at most ln 2 - 37/60 of the third sum open, and mostly decide without a logarithm.
+    for i in range(n_present):
+        p = counts[i] * scale
+        q = r.share[values[i]]
+        mass += q
+        u = (p - q) / (p + q)
+        u *= u
+        term = (p + q) * u
+        first += term
+        term *= u
+        second += term
+        third += term * u
+    low = first * 0.5 + second / 12 + third / 30 + LN2 * (1 - mass)
+    if 0.5 * (low + (LN2 - 37.0 / 60) * third) <= r.bound - TOLERANCE:
+        return True
+    if 0.5 * low > r.bound + TOLERANCE:
+        return False
+    for i in range(n_present):
+        p = counts[i] * scale
+        q = r.share[values[i]]
+        total += p * log(p) + r.term[values[i]] - (p + q) * log(0.5 * (p + q))
+    return 0.5 * (total + LN2 * (1 - mass)) <= r.bound
+
+
+# Sum over the table's values with codes in [start, stop) of |reached - size * cumulative|,
+# where `reached` (the class's cumulative count times n) is constant and `cumulative` grows.
+cdef inline int128 area(const Line* p, int64_t start, int64_t stop, uint64_t reached,
+                        int64_t size) noexcept nogil:
+    cdef int64_t low = start, high = stop, middle, i
+    cdef uint64_t there
+    cdef int128 total = 0
+    if stop - start <= 4:
+        for i in range(start, stop):
+            if p.ranks[i + 1] > p.ranks[i]:
+                there = <uint64_t> size * p.cumulative[i]
+                total += reached - there if reached > there else there - reached
+        return total
+    while low < high:
+        middle = low + (high - low) // 2
+        if <uint64_t> size * p.cumulative[middle] <= reached:
+            low = middle + 1
+        else:
+            high = middle
+    cdef int128 below = <int128> reached * (p.ranks[low] - p.ranks[start])
+    below -= <int128> (p.areas[low] - p.areas[start]) * size
+    cdef int128 above = <int128> (p.areas[stop] - p.areas[low]) * size
+    above -= <int128> reached * (p.ranks[stop] - p.ranks[low])
+    return below + above
+
+
+cdef int32_t test_ordered(const int64_t* values, const int64_t* counts, int64_t n_present,
+                          const int64_t* table_counts, int64_t n_values,
+                          int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef const Line* p = <const Line*> params
+    cdef uint64_t reached = 0
+    cdef int64_t i, start = 0
+    cdef int128 total = 0
+    for i in range(n_present):
+        total += area(p, start, values[i], reached, class_size)
+        start = values[i]
+        reached += <uint64_t> counts[i] * n_rows
+    total += area(p, start, n_values, reached, class_size)
+    return within(total, &p.limit, class_size)
+
+
+cdef int32_t test_hierarchical(const int64_t* values, const int64_t* counts, int64_t n_present,
+                               const int64_t* table_counts, int64_t n_values,
+                               int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    # Sum over nodes of level * min(pos, neg) = sum over nodes of weight * max(0, p - q): each
+    # positive part is counted at the parent's level and taken away again at the node's own.
+    cdef const Hierarchy* p = <const Hierarchy*> params
+    cdef int64_t i, j, previous = -1, inside
+    cdef int32_t node
+    cdef uint64_t here, there
+    cdef int128 total = 0
+    for i in range(n_present):
+        node = p.nodes.leaf[values[i]]
+        inside = 0
+        j = i
+        while node >= 0 and p.nodes.first[node] > previous:  # nodes whose first present value is this
+            while j < n_present and values[j] <= p.nodes.last[node]:
+                inside += counts[j]
+                j += 1
+            here = <uint64_t> inside * n_rows
+            there = <uint64_t> class_size * p.counts[node]
+            if here > there:
+                total += <int128> (here - there) * p.weights[node]
+            node = p.nodes.parent[node]
+        previous = values[i]
+    return within(total, &p.limit, class_size)
+
+
+cdef int32_t test_delta(const int64_t* values, const int64_t* counts, int64_t n_present,
+                        const int64_t* table_counts, int64_t n_values,
+                        int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef const Real* p = <const Real*> params
+    cdef double ratio
+    cdef int64_t i
+    if n_present != p.least:
+        return False
+    for i in range(n_present):
+        if table_counts[values[i]] == 0:
+            return False
+        ratio = (<double> counts[i] * n_rows) / (<double> class_size * table_counts[values[i]])
+        if not p.low < ratio < p.high:
+            return False
+    return True
+
+
+# (p - q)/q <= beta, tested as c <= (1 + beta)/n * (|C| t)
+cdef int32_t test_beta(const int64_t* values, const int64_t* counts, int64_t n_present,
+                       const int64_t* table_counts, int64_t n_values,
+                       int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef int64_t i
+    for i in range(n_present):
+        if not within(counts[i], <const Limit*> params, <uint64_t> class_size * table_counts[values[i]]):
+            return False
+    return True
+
+
+cdef int32_t test_enhanced_beta(const int64_t* values, const int64_t* counts, int64_t n_present,
+                                const int64_t* table_counts, int64_t n_values,
+                                int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
+    cdef int64_t i, t
+    cdef double gain
+    for i in range(n_present):
+        t = table_counts[values[i]]
+        if not within(counts[i], <const Limit*> params, <uint64_t> class_size * t):
+            return False
+        gain = (<double> counts[i] * n_rows) / (<double> class_size * t) - 1
+        if gain > 0 and gain > log(<double> n_rows / t) + TOLERANCE:
+            return False
+    return True
+
+
+cdef double spread(const Spread* s, const int64_t* values, const int64_t* counts, int64_t n_present,
+                   int64_t class_size) noexcept nogil:
+    """S-diversity of one attribute in one class: mean closeness over ordered pairs of rows."""
+    cdef double size = <double> class_size
+    cdef double total = 0, x, rows = 0, moment = 0
+    cdef int64_t i, j = 0, inside, previous = -1
+    cdef int32_t node
+    if s.on_line:
+        if s.length <= 0:
+            return 1
+        for i in range(n_present):
+            x = s.positions[values[i]]
+            while x - s.positions[values[j]] > s.reach:
+                rows -= counts[j]
+                moment -= counts[j] * s.positions[values[j]]
+                j += 1
+            # pairs with the `rows` values before this one, each counted in both orders
+            total += counts[i] * (counts[i] + 2 * (rows - (rows * x - moment) / s.length))
+            rows += counts[i]
+            moment += counts[i] * x
+        return total / (size * size)
+    for i in range(n_present):
+        node = s.nodes.leaf[values[i]]
+        inside = 0
+        j = i
+        while node >= 0 and s.nodes.first[node] > previous:
+            while j < n_present and values[j] <= s.nodes.last[node]:
+                inside += counts[j]
+                j += 1
+            total += s.weights[node] * (<double> inside * inside)
+            node = s.nodes.parent[node]
+        previous = values[i]
+    return total / (size * size)
+
+
+cdef double total_spread(const Diversity* d, int64_t size, const int64_t* const* values,
+                         const int64_t* const* counts, const int64_t* n_present) noexcept nogil:
+    cdef double total = 0
+    cdef int32_t i, a
+    for i in range(d.n):
+        a = d.spreads[i].sensitive
+        total += spread(&d.spreads[i], values[a], counts[a], n_present[a], size)
+    return total
+
+
+cdef bint passes(const Rules* rules, int64_t size,
+                 const int64_t* const* values, const int64_t* const* counts,
+                 const int64_t* n_present) noexcept nogil:
+    cdef int32_t i, a
+    cdef const Rule* rule
+    if size < rules.min_size:
+        return False
+    for i in range(rules.n_rules):
+        rule = &rules.rules[i]
+        a = rule.sensitive
+        if not rule.test(values[a], counts[a], n_present[a], rules.table_counts[a], rules.n_values[a],
+                         size, rules.n_rows, rule.params):
+            return False
+    cdef const Diversity* diversity = <const Diversity*> rules.s_diversity
+    while diversity != NULL:
+        if total_spread(diversity, size, values, counts, n_present) > diversity.bound:
+            return False
+        diversity = diversity.next
+    return True
+
+
+cdef tuple floor_fraction(x, most):
+    """The greatest fraction <= x (a Fraction >= 0) whose denominator is at most `most`, as (whole, part, parts)."""
+    whole = x.numerator // x.denominator
+    rest = x - whole
+    if rest.denominator > most:
+        below = rest.limit_denominator(most)
+        if below > rest:
+            # its left Farey neighbor a/b solves below.numerator * b - a * below.denominator = 1
+            p, q = below.numerator, below.denominator
+            b = pow(p, -1, q) if q > 1 else 0
+            b += (most - b) // q * q
+            below = Fraction((p * b - 1) // q, b)
+        rest = below
+    return whole, rest.numerator, rest.denominator
+
+
+cdef char* room(list keep, size_t size) except NULL:
+    """Zeroed memory that lives as long as `keep`."""
+    memory = bytearray(size)
+    keep.append(memory)
+    return PyByteArray_AS_STRING(memory)
+
+
+cdef const void* pointer(list keep, array) except NULL:
+    """Address of an array's first item; the array lives as long as `keep`."""
+    if not array.size:
+        array = np.zeros(1, dtype=array.dtype)
+    keep.append(array)
+    cdef size_t address = array.ctypes.data
+    return <const void*> address
+
+
+cdef int set_limit(Limit* limit, x, most, cap) except -1:
+    """Store x for comparisons a <= x*y with y <= most; x > cap decides like cap."""
+    whole, part, parts = floor_fraction(min(Fraction(x), Fraction(cap)), max(1, most))
+    limit.whole = whole
+    limit.part = part
+    limit.parts = parts
+    return 0
+
+
+cdef int set_nodes(list keep, Nodes* nodes, tree, n_values) except -1:
+    parent, first, last, _, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in tree)
+    if not len(parent) == len(first) == len(last) or len(leaf) > n_values:
+        raise ValueError("tree arrays do not fit each other or the attribute's values")
+    padded = np.zeros(n_values, dtype=np.int32)  # null is no leaf
+    padded[:len(leaf)] = leaf
+    nodes.leaf = <const int32_t*> pointer(keep, padded)
+    nodes.parent = <const int32_t*> pointer(keep, parent)
+    nodes.first = <const int32_t*> pointer(keep, first)
+    nodes.last = <const int32_t*> pointer(keep, last)
+    return 0
+
+
+cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except -1:
+    cdef Limit* limit
+    cdef Ranks* ranks
+    cdef Real* real
+    cdef Line* line
+    cdef Hierarchy* hierarchy
+    n = rules.n_rows
+    present = table > 0
+    n_present = int(present.sum())
+    if kind == "distinct":
+        rule.test = test_distinct
+        least = np.array([min(x, n + 1)], dtype=np.int64)
+        rule.params = pointer(keep, least)
+        rules.min_size = max(rules.min_size, int(least[0]))
+    elif kind == "share":
+        rule.test = test_share
+        limit = <Limit*> room(keep, sizeof(Limit))
+        rule.params = limit
+        set_limit(limit, x, n, 1)
+        if x > 0:
+            rules.min_size = max(rules.min_size, min(-(-1 // Fraction(x)), n + 1))
+    elif kind == "recursive":
+        rule.test = test_recursive
+        ranks = <Ranks*> room(keep, sizeof(Ranks))
+        rule.params = ranks
+        ranks.l = min(extra, n + 1)
+        set_limit(&ranks.limit, 1 / Fraction(x), n, n + 1)
+        rules.min_size = max(rules.min_size, ranks.l)
+    elif kind == "entropy":
+        rule.test = test_entropy
+        real = <Real*> room(keep, sizeof(Real))
+        rule.params = real
+        real.low = x
+        real.bound = log(real.low) - TOLERANCE
+        real.least = min(int(x), n + 1)
+        while real.least <= n and log(<double> real.least) < real.bound:
+            real.least += 1
+        rules.min_size = max(rules.min_size, real.least)
+    elif kind == "js":
+        rule.test = test_js
+        real = <Real*> room(keep, sizeof(Real))
+        rule.params = real
+        real.bound = x + TOLERANCE
+        share = table / max(1, n)
+        term = np.zeros(len(table))
+        term[present] = share[present] * np.log(share[present])
+        real.share = <const double*> pointer(keep, share)
+        real.term = <const double*> pointer(keep, term)
+    elif kind == "delta":
+        rule.test = test_delta
+        real = <Real*> room(keep, sizeof(Real))
+        rule.params = real
+        real.least = n_present
+        real.low = exp(TOLERANCE - <double> x)
+        real.high = exp(<double> x - TOLERANCE)
+        rules.min_size = max(rules.min_size, n_present)
+    elif kind == "equal":
+        rule.test = test_equal
+        limit = <Limit*> room(keep, sizeof(Limit))
+        rule.params = limit
+        set_limit(limit, Fraction(x) * n, n, n)
+    elif kind == "ordered":
+        rule.test = test_ordered
+        line = <Line*> room(keep, sizeof(Line))
+        rule.params = line
+        set_limit(&line.limit, Fraction(x) * n * max(0, n_present - 1), n, n * max(0, n_present - 1))
+        cumulative = np.cumsum(table)
+        before = np.zeros(len(table) + 1, dtype=np.int64)
+        np.cumsum(present, out=before[1:])
+        areas = np.zeros(len(table) + 1, dtype=np.uint64)
+        np.cumsum(np.where(present, cumulative, 0).astype(np.uint64), out=areas[1:])
+        line.ranks = <const int64_t*> pointer(keep, before)
+        line.cumulative = <const int64_t*> pointer(keep, cumulative)
+        line.areas = <const uint64_t*> pointer(keep, areas)
+    elif kind == "hierarchical":
+        rule.test = test_hierarchical
+        hierarchy = <Hierarchy*> room(keep, sizeof(Hierarchy))
+        rule.params = hierarchy
+        set_nodes(keep, &hierarchy.nodes, extra, len(table))
+        parent, first, last, depth, leaf = (np.asarray(part, dtype=np.int64) for part in extra)
+        below = np.concatenate([[0], np.cumsum(table)])
+        counts = below[last + 1] - below[first]
+        deepest = int(depth[leaf][present[:len(leaf)]].max(initial=0))
+        root = int(depth[counts == n].max(initial=0))
+        levels = deepest - depth
+        levels[leaf] = 0
+        weights = np.where(parent < 0, 0, np.maximum(levels[parent] - levels, 0))
+        height = max(0, deepest - root)
+        set_limit(&hierarchy.limit, Fraction(x) * n * height, n, n * height)
+        hierarchy.counts = <const int64_t*> pointer(keep, counts)
+        hierarchy.weights = <const int64_t*> pointer(keep, weights)
+    elif kind == "beta" or kind == "enhanced_beta":
+        rule.test = test_beta if kind == "beta" else test_enhanced_beta
+        limit = <Limit*> room(keep, sizeof(Limit))
+        rule.params = limit
+        set_limit(limit, (1 + Fraction(x)) / max(1, n), n * n, 1)
+    elif kind == "custom":
+        rule.test = <test_t> <size_t> x.address
+        keep.append(x)
+        params = np.ascontiguousarray(extra, dtype=np.float64)
+        rule.params = pointer(keep, params)
+    else:
+        raise ValueError(f"no such rule: {kind!r}")
+    return 0
+
+
+cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) except -1:
+    """Add a bound; the sum of S-diversities of the whole table as one class."""
+    cdef double total = 0
+    cdef const int64_t[::1] codes, counts
+    cdef Diversity* diversity = <Diversity*> room(keep, sizeof(Diversity))
+    cdef Spread* spreads = <Spread*> room(keep, max(1, len(lines)) * sizeof(Spread))
+    diversity.bound = bound + DIVERSITY_TOLERANCE
+    diversity.n = len(lines)
+    diversity.spreads = spreads
+    diversity.next = <const Diversity*> rules.s_diversity
+    for i, (a, line) in enumerate(lines):
+        if not 0 <= a < len(tables):
+            raise ValueError(f"no sensitive attribute {a}")
+        table = tables[a]
+        present = table > 0
+        spreads[i].sensitive = a
+        spreads[i].on_line = isinstance(line, np.ndarray)
+        if spreads[i].on_line:
+            positions = np.zeros(len(table))
+            positions[:len(line)] = line
+            spreads[i].positions = <const double*> pointer(keep, positions)
+            inside = positions[present]
+            spreads[i].length = np.ptp(inside) if len(inside) else 0
+            spreads[i].reach = (r + DIVERSITY_TOLERANCE) * spreads[i].length
+        else:
+            n_values = len(table)
+            if line is None:
+                leaves = np.arange(n_values)
+                line = (np.concatenate([[-1], np.zeros(n_values)]), np.concatenate([[0], leaves]),
+                        np.concatenate([[n_values - 1], leaves]), np.concatenate([[0], np.ones(n_values)]),
+                        leaves + 1)
+            set_nodes(keep, &spreads[i].nodes, line, n_values)
+            parent, first, last, _, _ = (np.asarray(part, dtype=np.int64) for part in line)
+            before = np.concatenate([[0], np.cumsum(present)])
+            below = before[last + 1] - before[first]
+            closeness = 1 - np.maximum(below - 1, 0) / max(1, int(present.sum()))
+            closeness[closeness < 1 - r - DIVERSITY_TOLERANCE] = 0
+            weights = closeness - np.where(parent < 0, 0, closeness[parent])
+            spreads[i].weights = <const double*> pointer(keep, weights)
+        if rules.n_rows:
+            codes = np.flatnonzero(present)
+            counts = table[present]
+            total += spread(&spreads[i], &codes[0], &counts[0], codes.shape[0], rules.n_rows)
+    rules.s_diversity = diversity
+    return total
+
+
+cdef class Conjunction:
+    """Requirements that a class must pass all together; immutable.
+
+    `table_counts`: per sensitive attribute, int64, how many of the table's `n_rows` rows have each
+    code (null's included). `rules`: tuples (kind, ...), `a` an index into `table_counts`, real
+    parameters as ints or Fractions where they are decided exactly, floats otherwise:
+        ("size", k)                       at least k rows
+        ("distinct", a, l)                at least l distinct values
+        ("share", a, x)                   no value has more than the share x
+        ("entropy", a, l)                 entropy at least ln l (float)
+        ("recursive", a, c, l)            r_1 < c (r_l + ... + r_m)
+        ("equal" | "ordered", a, t)       distance to the table at most t
+        ("hierarchical", a, t, tree)      tree = (parent, first, last, depth, leaf), int32 arrays
+        ("js", a, t)                      (float)
+        ("delta", a, delta)               (float)
+        ("beta" | "enhanced_beta", a, beta)
+        ("s_diversity", bound, r, lines)  one (a, positions float64) or (a, tree) or (a, None: flat) each
+        ("custom", a, cfunc, params)      a `test_t` at cfunc.address, params a float64 array
+    `min_size` is the least size at which any class could pass; `table_diversities` holds, for each
+    S-diversity bound, the sum that the whole table as one class has.
+    """
+
+    def __init__(self, table_counts, n_rows, rules):
+        if not 0 <= n_rows < 2**32:
+            raise ValueError("n_rows must be between 0 and 2**32 - 1")
+        cdef list keep = []
+        self.keep = keep
+        self.table_diversities = ()
+        tables = [np.array(t, dtype=np.int64) for t in table_counts]
+        for t in tables:
+            if t.ndim != 1 or (t < 0).any() or t.sum() != n_rows:
+                raise ValueError("table_counts must be non-negative, one-dimensional and sum to n_rows")
+        self.c.n_rows = n_rows
+        self.c.min_size = 1
+        self.c.n_rules = 0
+        self.c.s_diversity = NULL
+        cdef Rule* rule = <Rule*> room(keep, max(1, len(rules)) * sizeof(Rule))
+        self.c.rules = rule
+        order = {"size": 0, "distinct": 1, "share": 2, "recursive": 3, "equal": 4, "beta": 5, "entropy": 6,
+                 "delta": 7, "hierarchical": 8, "ordered": 9, "enhanced_beta": 10, "js": 11, "custom": 12,
+                 "s_diversity": 13}
+        sensitive = False
+        for kind, *rest in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
+            if kind == "size":
+                self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
+                continue
+            sensitive = True
+            if kind == "s_diversity":
+                bound, r, lines = rest
+                self.table_diversities += (add_diversity(keep, &self.c, tables, bound, r, lines),)
+                continue
+            a = rest[0]
+            if not 0 <= a < len(tables):
+                raise ValueError(f"no sensitive attribute {a}")
+            rule[self.c.n_rules].sensitive = a
+            add(keep, &self.c, &rule[self.c.n_rules], kind, tables[a], rest[1], rest[2] if len(rest) > 2 else None)
+            self.c.n_rules += 1
+        self.c.n_sensitive = len(tables) if sensitive else 0
+        cdef int64_t* n_values = <int64_t*> room(keep, max(1, len(tables)) * sizeof(int64_t))
+        cdef const int64_t** counts = <const int64_t**> room(keep, max(1, len(tables)) * sizeof(void*))
+        for a in range(len(tables)):
+            n_values[a] = len(tables[a])
+            counts[a] = <const int64_t*> pointer(keep, tables[a])
+        self.c.n_values = n_values
+        self.c.table_counts = <const int64_t* const*> counts
+
+    @property
+    def min_size(self):
+        """No class with fewer rows passes; at least 1."""
+        return self.c.min_size
+
+    @property
+    def n_sensitive(self):
+        """Number of sensitive attributes whose counts are read; 0 when only sizes are asked for."""
+        return self.c.n_sensitive
+
+    @property
+    def n_rows(self):
+        """Rows of the table."""
+        return self.c.n_rows
+
+
+# A malloc'ed set of pointers to the counts of every class, advanced class by class.
+cdef int test_all(const Rules* rules, const int64_t[::1] sizes, const int64_t** offsets,
+                  const int64_t** values, const int64_t** counts, int64_t* n_present,
+                  const int64_t** first_values, const int64_t** first_counts,
+                  uint8_t[::1] result) noexcept nogil:
+    cdef int64_t i
+    cdef int32_t a
+    for i in range(sizes.shape[0]):
+        for a in range(rules.n_sensitive):
+            values[a] = first_values[a] + offsets[a][i]
+            counts[a] = first_counts[a] + offsets[a][i]
+            n_present[a] = offsets[a][i + 1] - offsets[a][i]
+        result[i] = passes(rules, sizes[i], <const int64_t* const*> values,
+                           <const int64_t* const*> counts, n_present)
+    return 0
+
+
+cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, const int64_t[::1] values,
+                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) noexcept nogil:
+    cdef int64_t i, j, previous, total
+    if offsets.shape[0] != sizes.shape[0] + 1 or values.shape[0] != counts.shape[0] or offsets[0] != 0 \
+            or offsets[sizes.shape[0]] != values.shape[0]:
+        return False
+    for i in range(sizes.shape[0]):
+        if offsets[i + 1] < offsets[i] or offsets[i + 1] > values.shape[0] or sizes[i] > n_rows:
+            return False
+        previous = -1
+        total = 0
+        for j in range(offsets[i], offsets[i + 1]):
+            if values[j] <= previous or values[j] >= n_values or counts[j] <= 0 or counts[j] > sizes[i]:
+                return False
+            previous = values[j]
+            total += counts[j]
+            if total > sizes[i]:
+                return False
+        if total != sizes[i]:
+            return False
+    return True
+
+
+def passing_classes(Conjunction conjunction not None, const int64_t[::1] sizes not None, offsets, values, counts):
+    """Which classes pass every requirement? uint8, one per class.
+
+    `sizes` (int64): rows of each class. Per sensitive attribute one int64 array in `offsets`
+    (n_classes + 1), `values` (the codes present in class i, ascending, at offsets[i]:offsets[i + 1])
+    and `counts` (rows with each, > 0). The three are not read where only sizes are asked for.
+    """
+    cdef Rules* rules = &conjunction.c
+    cdef int32_t n = rules.n_sensitive, a
+    cdef const int64_t[::1] view_o, view_v, view_c
+    result = np.zeros(sizes.shape[0], dtype=np.uint8)
+    cdef uint8_t[::1] out = result
+    offsets, values, counts = tuple(offsets), tuple(values), tuple(counts)  # alive until the end
+    if n and not len(offsets) == len(values) == len(counts) == n:
+        raise ValueError("offsets, values and counts need one array per sensitive attribute")
+    cdef const int64_t** p = <const int64_t**> malloc((5 * n + 1) * sizeof(void*))
+    cdef int64_t* n_present = <int64_t*> malloc((n + 1) * sizeof(int64_t))
+    try:
+        if p == NULL or n_present == NULL:
+            raise MemoryError
+        for a in range(n):
+            view_o = offsets[a]
+            view_v = values[a]
+            view_c = counts[a]
+            if not well_formed(sizes, view_o, view_v, view_c, rules.n_values[a], rules.n_rows):
+                raise ValueError("values must be ascending codes, counts positive with the class's size as sum, "
+                                 "and no class larger than the table")
+            p[a] = &view_o[0]
+            p[n + a] = &view_v[0] if view_v.shape[0] else NULL
+            p[2 * n + a] = &view_c[0] if view_c.shape[0] else NULL
+        with nogil:
+            test_all(rules, sizes, p, p + 3 * n, p + 4 * n, n_present, p + n, p + 2 * n, out)
+    finally:
+        free(p)
+        free(n_present)
+    return result
