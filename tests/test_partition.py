@@ -165,8 +165,6 @@ def passes_of(run: dict[str, Any]) -> Callable[[list[int]], bool]:
 @given(runs())
 def test_partition_equals_its_twin(run: dict[str, Any]) -> None:
     rows, offsets = run_kernel(run)
-    expected = partition_twin(
-        run["codes"].T.tolist(), run["attributes"], passes_of(run), **run["options"]
-    )
+    expected = partition_twin(run["codes"].T.tolist(), run["attributes"], passes_of(run), **run["options"])
     assert (rows.dtype, offsets.dtype) == (np.uint32, np.int64)
     assert classes_of(rows, offsets) == expected
