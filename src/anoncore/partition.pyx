@@ -1010,8 +1010,11 @@ cdef void pack_column(const Column* c, const uint32_t* rows, int64_t start, int6
 
 
 cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, int64_t start, int64_t stop,
-               uint8_t* records, int64_t stride, int64_t row_offset) noexcept nogil:
-    """Records start..stop, a block that stays in the cache at a time."""
+               uint8_t* records, uint8_t* other, int64_t stride, int64_t row_offset) noexcept nogil:
+    """Records start..stop, a block that stays in the cache at a time.
+
+    Also touches that part of the other buffer, so that its pages are mapped here, by all threads.
+    """
     cdef int64_t begin = start, end, i, j
     while begin < stop:
         end = min(begin + PACK_BLOCK, stop)
@@ -1019,6 +1022,7 @@ cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, i
             pack_column(&columns[j], rows, begin, end, records, stride)
         for i in range(begin, end):
             (<uint32_t*>(records + i * stride + row_offset))[0] = <uint32_t>i if rows == NULL else rows[i]
+        other[begin * stride] = 0
         begin = end
 
 
@@ -1047,7 +1051,7 @@ cdef class Partition:
             chosen = &self.chosen[0]
         with nogil:
             pack(self.columns, self.n_columns, chosen, start, stop,
-                 self.t.buffers[0], self.t.stride, self.t.row_offset)
+                 self.t.buffers[0], self.t.buffers[1], self.t.stride, self.t.row_offset)
 
     def cut(self, int64_t start, int64_t size, int32_t depth, bint subtree):
         """Cut one node, with `subtree` all below it too; the nodes that remain and the rows done."""
@@ -1178,7 +1182,7 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     run.t.nearest = nearest
     run.t.relaxed = relaxed
     drive(run, n_threads, progress)
-    offsets = np.append(np.flatnonzero(flags), run.n).astype(np.int64, copy=False)
+    offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
     return result, offsets
 
 
