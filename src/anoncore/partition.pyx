@@ -1084,7 +1084,7 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef const uint8_t[::1] view
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
-    if tracked and len(tracked) != conjunction.c.n_sensitive:
+    if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns, but the requirements test {conjunction.c.n_sensitive}")
     if m == 0 or m != attributes.n:
         raise ValueError(f"{m} columns for {attributes.n} attributes")
@@ -1094,8 +1094,6 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     if target is not None:
         tracked.append(target)
         limits.append(int(target.max()) + 1 if n_table else 1)
-    if conjunction.c.n_sensitive > 0 and len(tracked) == 0:
-        raise ValueError("the requirements test sensitive columns, but none is given")
     if rows is not None:
         if len(rows) and rows.max() >= n_table:
             raise ValueError("a row number is not below the number of rows")
@@ -1160,15 +1158,17 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     Returns (rows, offsets): class c holds rows[offsets[c]:offsets[c + 1]] (uint32, int64).
     """
     cdef Partition run
-    cdef int64_t[::1] rank
+    cdef const int64_t[::1] rank
     cdef uint32_t[::1] out
     cdef uint8_t[::1] starts
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
+    if chooser not in CHOOSERS or (priority and chooser != "widest"):
+        raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
     run = lay_out(columns, attributes, conjunction, sensitive, target, rows)
-    rank = np.full(attributes.n, len(priority), dtype=np.int64)
-    for place, a in enumerate(priority):
-        rank[a] = place
+    places = np.full(attributes.n, len(priority), dtype=np.int64)
+    places[list(priority)] = np.arange(len(priority))
+    rank = places
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:
         return result, np.zeros(1, dtype=np.int64)
