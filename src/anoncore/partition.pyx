@@ -190,13 +190,15 @@ cdef struct Work:
     uint64_t* keys
     uint64_t* spare
     bint gridded
-    uint32_t* grid
+    uint32_t* grid  # tracked counts per code
+    bint grouped
     uint32_t* order  # rows of the node by value
     # tracked counts: of the node, and left of two boundaries
     bint totaled
-    int64_t* total
-    int64_t* left[2]
+    uint32_t* total
+    uint32_t* left[2]
     int64_t at[2]  # left[s] counts values[0..at[s]); -1 unset
+    int64_t first_direction  # the one that left[0] follows
     int64_t* present  # per tracked column: codes in the node, ascending
     int64_t* present_base
     int64_t* n_present
@@ -261,9 +263,9 @@ cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
         w.present_base[t.n_tracked] = listed
         w.order = <uint32_t*>scratch.take(n, sizeof(uint32_t))
         w.grid = <uint32_t*>scratch.take(min(GRID_PER_ROW * n, GRID_CELLS), sizeof(uint32_t))
-        w.total = <int64_t*>scratch.take(t.base[t.n_tracked], sizeof(int64_t))
-        w.left[0] = <int64_t*>scratch.take(t.base[t.n_tracked], sizeof(int64_t))
-        w.left[1] = <int64_t*>scratch.take(t.base[t.n_tracked], sizeof(int64_t))
+        w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t))
+        w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t))
+        w.left[1] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t))
         w.present = <int64_t*>scratch.take(listed, sizeof(int64_t))
         w.part_values = <int64_t*>scratch.take(listed, sizeof(int64_t))
         w.part_counts = <int64_t*>scratch.take(listed, sizeof(int64_t))
@@ -352,16 +354,16 @@ cdef void group(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uin
 
 
 cdef void count_left(const code_t* codes, int64_t lanes, int64_t n, uint32_t threshold, int64_t quota,
-                     const Table* t, const uint8_t* tracked, int64_t* left) noexcept nogil:
+                     const Table* t, const uint8_t* tracked, uint32_t* left) noexcept nogil:
     """Tracked counts of the rows below the threshold and of the first `quota` rows that equal it."""
     cdef int64_t i, j
-    cdef uint32_t c
+    cdef uint32_t c, goes
     for i in range(n):
         c = codes[i * lanes]
-        if c < threshold or (c == threshold and quota > 0):
-            quota -= c == threshold
-            for j in range(t.n_tracked):
-                left[t.base[j] + (<const uint32_t*>(tracked + i * t.stride))[j]] += 1
+        goes = (c < threshold) | ((c == threshold) & (quota > 0))
+        quota -= c == threshold
+        for j in range(t.n_tracked):
+            left[t.base[j] + (<const uint32_t*>(tracked + i * t.stride))[j]] += goes
 
 
 cdef inline void copy_record(uint8_t* target, const uint8_t* source, int64_t stride) noexcept nogil:
@@ -501,13 +503,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, bint follow) noexcept
             w.counts[i] = <uint32_t>sum_
             sum_ += c
             d += c != 0
-        if follow and not w.gridded:
-            if t.width == 1:
-                group(<const uint8_t*>codes, lanes, w.n, low, w.counts, w.order)
-            elif t.width == 2:
-                group(<const uint16_t*>codes, lanes, w.n, low, w.counts, w.order)
-            else:
-                group(<const uint32_t*>codes, lanes, w.n, low, w.counts, w.order)
+        w.grouped = False
     else:
         w.gridded = False
         if t.width == 2:
@@ -523,6 +519,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, bint follow) noexcept
         if follow:
             for i in range(w.n):
                 w.order[i] = <uint32_t>w.keys[i]
+        w.grouped = follow
     w.below[d] = w.n
     w.d = d
 
@@ -531,7 +528,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
     """Totals of the node's tracked codes and the list of those present; once per node."""
     cdef int64_t i, j, d, size
     cdef const uint8_t* tracked = w.records + t.tracked_offset
-    cdef int64_t* total
+    cdef uint32_t* total
     cdef int64_t* present
     cdef uint32_t code
     if w.totaled:
@@ -546,9 +543,8 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
             for i in range(w.n):
                 total[(<const uint32_t*>(tracked + i * t.stride))[j]] += 1
             for i in range(size):
-                if total[i]:
-                    present[d] = i
-                    d += 1
+                present[d] = i
+                d += total[i] != 0
         else:
             for i in range(w.n):
                 code = (<const uint32_t*>(tracked + i * t.stride))[j]
@@ -562,7 +558,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
         w.n_present[j] = d
 
 
-cdef void clear(const Table* t, Work* w, int64_t* counts) noexcept nogil:
+cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
     """Zero the counts of the codes present in the node."""
     cdef int64_t i, j
     for j in range(t.n_tracked):
@@ -570,7 +566,36 @@ cdef void clear(const Table* t, Work* w, int64_t* counts) noexcept nogil:
             counts[t.base[j] + w.present[w.present_base[j] + i]] = 0
 
 
-cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, int64_t sign, int64_t* counts) noexcept nogil:
+cdef void group_rows(const Table* t, Work* w) noexcept nogil:
+    """Rows of the node by value of the counted attribute, if that was not done."""
+    cdef int64_t lanes = t.stride // t.width
+    cdef const uint8_t* codes = w.records + w.counted * t.width
+    if w.grouped:
+        return
+    w.grouped = True
+    if t.width == 1:
+        group(<const uint8_t*>codes, lanes, w.n, w.low[w.counted], w.counts, w.order)
+    elif t.width == 2:
+        group(<const uint16_t*>codes, lanes, w.n, w.low[w.counted], w.counts, w.order)
+    else:
+        group(<const uint32_t*>codes, lanes, w.n, w.low[w.counted], w.counts, w.order)
+
+
+cdef void count_rows_left(const Table* t, Work* w, uint32_t threshold, int64_t quota) noexcept nogil:
+    """left[0] = tracked counts left of a cut, by a pass over the rows in place."""
+    cdef int64_t lanes = t.stride // t.width
+    cdef const uint8_t* codes = w.records + w.counted * t.width
+    cdef const uint8_t* tracked = w.records + t.tracked_offset
+    clear(t, w, w.left[0])
+    if t.width == 1:
+        count_left(<const uint8_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+    elif t.width == 2:
+        count_left(<const uint16_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+    else:
+        count_left(<const uint32_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+
+
+cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign, uint32_t* counts) noexcept nogil:
     """Add the tracked counts of the rows with values[i..j), `sign` times."""
     cdef int64_t v, x, r, across = t.base[t.n_tracked]
     cdef const uint32_t* cells
@@ -580,32 +605,44 @@ cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, int64_t sign
             for x in range(across):
                 counts[x] += sign * cells[x]
     else:
+        group_rows(t, w)
         for v in range(w.below[i], w.below[j]):
             cells = <const uint32_t*>(w.records + w.order[v] * t.stride + t.tracked_offset)
             for r in range(t.n_tracked):
                 counts[t.base[r] + cells[r]] += sign
 
 
-cdef void move_to(const Table* t, Work* w, int64_t s, int64_t i) noexcept nogil:
-    """Make left[s] the tracked counts of values[0..i), moving only what lies between."""
-    cdef int64_t j, x, cell
-    if w.at[s] < 0 and w.at[1 - s] >= 0:
+cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexcept nogil:
+    """Which of left[0], left[1] now holds the tracked counts of values[0..i).
+
+    The first boundary is counted in one pass; each direction then moves only what lies between.
+    """
+    cdef int64_t j, x, cell, s = direction
+    if w.at[0] < 0 and not w.gridded and not w.grouped:
+        count_rows_left(t, w, w.values[i], 0)
+        w.at[0] = i
+        w.first_direction = direction
+        return 0
+    if w.at[0] < 0:
+        clear(t, w, w.left[0])
+        w.at[0] = 0
+        w.first_direction = direction
+    s = direction != w.first_direction
+    if s and w.at[1] < 0:
         for j in range(t.n_tracked):
             for x in range(w.n_present[j]):
                 cell = t.base[j] + w.present[w.present_base[j] + x]
-                w.left[s][cell] = w.left[1 - s][cell]
-        w.at[s] = w.at[1 - s]
-    elif w.at[s] < 0:
-        clear(t, w, w.left[s])
-        w.at[s] = 0
+                w.left[1][cell] = w.left[0][cell]
+        w.at[1] = w.at[0]
     if w.at[s] <= i:
         add_values(t, w, w.at[s], i, 1, w.left[s])
     else:
-        add_values(t, w, i, w.at[s], -1, w.left[s])
+        add_values(t, w, i, w.at[s], <uint32_t>-1, w.left[s])
     w.at[s] = i
+    return s
 
 
-cdef bint allowed(const Table* t, Work* w, const int64_t* counts, int64_t size, bint rest) noexcept nogil:
+cdef bint allowed(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
     """Does a part pass every rule? Its tracked counts are `counts`, or with `rest` the node's less `counts`."""
     cdef int64_t j, i, d, cell, code, count
     for j in range(t.n_sensitive):
@@ -621,7 +658,7 @@ cdef bint allowed(const Table* t, Work* w, const int64_t* counts, int64_t size, 
     return passes(t.rules, size, w.values_of, w.counts_of, w.n_part)
 
 
-cdef double disorder(const Table* t, Work* w, const int64_t* counts, int64_t size, bint rest) noexcept nogil:
+cdef double disorder(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
     """size times the entropy of the target in a part."""
     cdef int64_t j = t.n_tracked - 1
     cdef int64_t i, cell, count
@@ -638,7 +675,7 @@ cdef double disorder(const Table* t, Work* w, const int64_t* counts, int64_t siz
 
 
 cdef void set_halves(const Table* t, Work* w, uint32_t code, int64_t size, int64_t quota,
-                     const int64_t* counts) noexcept nogil:
+                     const uint32_t* counts) noexcept nogil:
     w.cut.n_parts = 2
     w.cut.quota = quota
     w.cut.codes[0] = w.values[0]
@@ -649,17 +686,18 @@ cdef void set_halves(const Table* t, Work* w, uint32_t code, int64_t size, int64
         w.cut.disorder = (disorder(t, w, counts, size, False) + disorder(t, w, counts, w.n - size, True)) / w.n
 
 
-cdef bint try_boundary(const Table* t, Work* w, int64_t i, int64_t s) noexcept nogil:
-    """Cut between values[i - 1] and values[i]; counts are kept on side s."""
+cdef bint try_boundary(const Table* t, Work* w, int64_t i, int64_t direction) noexcept nogil:
+    """Cut between values[i - 1] and values[i]; boundaries of one direction are tried outwards."""
     cdef int64_t size = w.below[i]
+    cdef uint32_t* left = w.left[0]
     if size < t.rules.min_size or w.n - size < t.rules.min_size:
         return False
     if t.n_tracked:
         count_tracked(t, w)
-        move_to(t, w, s, i)
-    if not (allowed(t, w, w.left[s], size, False) and allowed(t, w, w.left[s], w.n - size, True)):
+        left = w.left[reach(t, w, direction, i)]
+    if not (allowed(t, w, left, size, False) and allowed(t, w, left, w.n - size, True)):
         return False
-    set_halves(t, w, w.values[i], size, 0, w.left[s])
+    set_halves(t, w, w.values[i], size, 0, left)
     return True
 
 
@@ -703,22 +741,14 @@ cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
 
 cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
     """Left: the first ceil(n/2) rows by value and row order."""
-    cdef int64_t half = (w.n + 1) // 2, lanes = t.stride // t.width
+    cdef int64_t half = (w.n + 1) // 2
     cdef int64_t v = last_below(w, half - 1), quota = half - w.below[v]
     cdef uint32_t code = w.values[v]
-    cdef const uint8_t* codes = w.records + w.counted * t.width
-    cdef const uint8_t* tracked = w.records + t.tracked_offset
     if w.n - half < t.rules.min_size:
         return False
     if t.n_tracked:
         count_tracked(t, w)
-        clear(t, w, w.left[0])
-        if t.width == 1:
-            count_left(<const uint8_t*>codes, lanes, w.n, code, quota, t, tracked, w.left[0])
-        elif t.width == 2:
-            count_left(<const uint16_t*>codes, lanes, w.n, code, quota, t, tracked, w.left[0])
-        else:
-            count_left(<const uint32_t*>codes, lanes, w.n, code, quota, t, tracked, w.left[0])
+        count_rows_left(t, w, code, quota)
     if not (allowed(t, w, w.left[0], half, False) and allowed(t, w, w.left[0], w.n - half, True)):
         return False
     set_halves(t, w, code, half, quota, w.left[0])
