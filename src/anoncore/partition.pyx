@@ -324,15 +324,18 @@ cdef void tally(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uin
 cdef void tally_grid(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t* counts,
                      const Table* t, const uint8_t* tracked, uint32_t* grid) noexcept nogil:
     """`tally`, and in the same pass grid[c - low, base[j] + s] += 1 for every tracked code s."""
-    cdef int64_t i, j, across = t.base[t.n_tracked]
+    cdef int64_t i, j, n_tracked = t.n_tracked, stride = t.stride, across = t.base[t.n_tracked]
     cdef uint32_t c
     cdef uint32_t* cells
+    cdef const uint32_t* seen
     for i in range(n):
         c = codes[i * lanes] - low
         counts[c] += 1
         cells = grid + c * across
-        for j in range(t.n_tracked):
-            cells[t.base[j] + (<const uint32_t*>(tracked + i * t.stride))[j]] += 1
+        seen = <const uint32_t*>(tracked + i * stride)
+        cells[seen[0]] += 1  # most tables have one
+        for j in range(1, n_tracked):
+            cells[t.base[j] + seen[j]] += 1
 
 
 cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint64_t* keys) noexcept nogil:
@@ -356,14 +359,17 @@ cdef void group(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uin
 cdef void count_left(const code_t* codes, int64_t lanes, int64_t n, uint32_t threshold, int64_t quota,
                      const Table* t, const uint8_t* tracked, uint32_t* left) noexcept nogil:
     """Tracked counts of the rows below the threshold and of the first `quota` rows that equal it."""
-    cdef int64_t i, j
+    cdef int64_t i, j, n_tracked = t.n_tracked, stride = t.stride
     cdef uint32_t c, goes
+    cdef const uint32_t* seen
     for i in range(n):
         c = codes[i * lanes]
         goes = (c < threshold) | ((c == threshold) & (quota > 0))
         quota -= c == threshold
-        for j in range(t.n_tracked):
-            left[t.base[j] + (<const uint32_t*>(tracked + i * t.stride))[j]] += goes
+        seen = <const uint32_t*>(tracked + i * stride)
+        left[seen[0]] += goes
+        for j in range(1, n_tracked):
+            left[t.base[j] + seen[j]] += goes
 
 
 cdef inline void copy_record(uint8_t* target, const uint8_t* source, int64_t stride) noexcept nogil:
@@ -524,40 +530,6 @@ cdef void count_values(const Table* t, Work* w, int64_t a, bint follow) noexcept
     w.d = d
 
 
-cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
-    """Totals of the node's tracked codes and the list of those present; once per node."""
-    cdef int64_t i, j, d, size
-    cdef const uint8_t* tracked = w.records + t.tracked_offset
-    cdef uint32_t* total
-    cdef int64_t* present
-    cdef uint32_t code
-    if w.totaled:
-        return
-    w.totaled = True
-    for j in range(t.n_tracked):
-        size = t.base[j + 1] - t.base[j]
-        total = w.total + t.base[j]
-        present = w.present + w.present_base[j]
-        d = 0
-        if size <= SCAN * w.n:
-            for i in range(w.n):
-                total[(<const uint32_t*>(tracked + i * t.stride))[j]] += 1
-            for i in range(size):
-                present[d] = i
-                d += total[i] != 0
-        else:
-            for i in range(w.n):
-                code = (<const uint32_t*>(tracked + i * t.stride))[j]
-                if total[code] == 0:
-                    w.keys[d] = <uint64_t>code << 32
-                    d += 1
-                total[code] += 1
-            sort_keys(&w.keys, &w.spare, d, <uint32_t>(size - 1))
-            for i in range(d):
-                present[i] = <int64_t>(w.keys[i] >> 32)
-        w.n_present[j] = d
-
-
 cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
     """Zero the counts of the codes present in the node."""
     cdef int64_t i, j
@@ -610,6 +582,42 @@ cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sig
             cells = <const uint32_t*>(w.records + w.order[v] * t.stride + t.tracked_offset)
             for r in range(t.n_tracked):
                 counts[t.base[r] + cells[r]] += sign
+
+
+cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
+    """Totals of the node's tracked codes and the list of those present; once per node."""
+    cdef int64_t i, j, d, size, stride = t.stride
+    cdef const uint8_t* tracked = w.records + t.tracked_offset
+    cdef uint32_t* total
+    cdef int64_t* present
+    cdef uint32_t code
+    if w.totaled:
+        return
+    w.totaled = True
+    if w.gridded:
+        add_values(t, w, 0, w.d, 1, w.total)
+    for j in range(t.n_tracked):
+        size = t.base[j + 1] - t.base[j]
+        total = w.total + t.base[j]
+        present = w.present + w.present_base[j]
+        d = 0
+        if w.gridded or size <= SCAN * w.n:
+            for i in range(0 if w.gridded else w.n):
+                total[(<const uint32_t*>(tracked + i * stride))[j]] += 1
+            for i in range(size):
+                present[d] = i
+                d += total[i] != 0
+        else:
+            for i in range(w.n):
+                code = (<const uint32_t*>(tracked + i * t.stride))[j]
+                if total[code] == 0:
+                    w.keys[d] = <uint64_t>code << 32
+                    d += 1
+                total[code] += 1
+            sort_keys(&w.keys, &w.spare, d, <uint32_t>(size - 1))
+            for i in range(d):
+                present[i] = <int64_t>(w.keys[i] >> 32)
+        w.n_present[j] = d
 
 
 cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexcept nogil:
