@@ -181,7 +181,7 @@ def test_partition_equals_its_twin(run: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("cuts", ["nearest", "median", "relaxed"])
 @pytest.mark.parametrize("n_values", [300, 70_000])
-@pytest.mark.parametrize("n_sensitive_values", [0, 3, 5_000])
+@pytest.mark.parametrize("n_sensitive_values", [0, 3, 70_000])
 def test_large_domains_equal_the_twin(cuts: str, n_values: int, n_sensitive_values: int) -> None:
     rng = np.random.default_rng(n_values)
     n = 600
@@ -202,7 +202,7 @@ def test_large_domains_equal_the_twin(cuts: str, n_values: int, n_sensitive_valu
         "l": 3,
         "options": {"nearest": cuts == "nearest", "relaxed": cuts == "relaxed"},
     }
-    run["sensitive_columns"] = [column.astype(np.uint16) for column in run["sensitive"]]
+    run["sensitive_columns"] = [column.astype(np.uint32) for column in run["sensitive"]]
     assert classes_of(*run_kernel(run)) == run_twin(run)
 
 

@@ -14,7 +14,7 @@ neither threads nor scheduling can change the answer:
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -41,6 +41,7 @@ cdef extern from *:
     void widen_8 "anon_widen_8"(const uint8_t*, uint8_t*, uint8_t*) noexcept nogil
     void widen_16 "anon_widen_16"(const uint16_t*, uint16_t*, uint16_t*) noexcept nogil
     void widen_32 "anon_widen_32"(const uint32_t*, uint32_t*, uint32_t*) noexcept nogil
+    int lowest_bit "__builtin_ctzll"(unsigned long long) noexcept nogil
 
 # Nodes with more rows are cut as one task each; a node with at most so many is one task with all below it.
 SUBTREE_ROWS = 1 << 16
@@ -64,8 +65,8 @@ cdef int64_t DENSE = 2
 # Counts per (code, sensitive code) are kept in a grid if it has at most so many cells per row.
 cdef int64_t GRID_PER_ROW = 4
 cdef int64_t GRID_CELLS = 1 << 18
-# The sensitive values of a node are listed by a scan of their domain up to so many values per row.
-cdef int64_t SCAN = 8
+# The sensitive values of a node are listed by a scan of a bitmap of at most so many values per row.
+cdef int64_t SCAN = 256
 cdef int64_t PACK_BLOCK = 1024
 cdef double TIE = 1e-12
 
@@ -199,6 +200,7 @@ cdef struct Work:
     uint32_t* left[2]
     int64_t at[2]  # left[s] counts values[0..at[s]); -1 unset
     int64_t first_direction  # the one that left[0] follows
+    uint64_t* bits  # of one tracked column's codes; zero between uses
     int64_t* present  # per tracked column: codes in the node, ascending
     int64_t* present_base
     int64_t* n_present
@@ -219,8 +221,8 @@ cdef class Scratch:
     cdef void* blocks[32]
     cdef int n_blocks
 
-    cdef void* take(self, int64_t count, int64_t size) except NULL:
-        cdef void* block = calloc(max(count, 1), size)
+    cdef void* take(self, int64_t count, int64_t size, bint zeros=False) except NULL:
+        cdef void* block = calloc(max(count, 1), size) if zeros else malloc(max(count, 1) * size)
         if block == NULL:
             raise MemoryError
         self.blocks[self.n_blocks] = block
@@ -263,9 +265,10 @@ cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
         w.present_base[t.n_tracked] = listed
         w.order = <uint32_t*>scratch.take(n, sizeof(uint32_t))
         w.grid = <uint32_t*>scratch.take(min(GRID_PER_ROW * n, GRID_CELLS), sizeof(uint32_t))
-        w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t))
-        w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t))
-        w.left[1] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t))
+        w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
+        w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
+        w.left[1] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
+        w.bits = <uint64_t*>scratch.take(min(largest, SCAN * n) // 64 + 1, sizeof(uint64_t), True)
         w.present = <int64_t*>scratch.take(listed, sizeof(int64_t))
         w.part_values = <int64_t*>scratch.take(listed, sizeof(int64_t))
         w.part_counts = <int64_t*>scratch.take(listed, sizeof(int64_t))
@@ -601,15 +604,23 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
         total = w.total + t.base[j]
         present = w.present + w.present_base[j]
         d = 0
-        if w.gridded or size <= SCAN * w.n:
-            for i in range(0 if w.gridded else w.n):
-                total[(<const uint32_t*>(tracked + i * stride))[j]] += 1
+        if w.gridded:
             for i in range(size):
                 present[d] = i
                 d += total[i] != 0
+        elif size <= SCAN * w.n:
+            for i in range(w.n):
+                code = (<const uint32_t*>(tracked + i * stride))[j]
+                total[code] += 1
+                w.bits[code >> 6] |= <uint64_t>1 << (code & 63)
+            for i in range((size + 63) // 64):
+                while w.bits[i]:
+                    present[d] = 64 * i + lowest_bit(w.bits[i])
+                    w.bits[i] &= w.bits[i] - 1
+                    d += 1
         else:
             for i in range(w.n):
-                code = (<const uint32_t*>(tracked + i * t.stride))[j]
+                code = (<const uint32_t*>(tracked + i * stride))[j]
                 if total[code] == 0:
                     w.keys[d] = <uint64_t>code << 32
                     d += 1
