@@ -172,6 +172,13 @@ cdef struct Cut:
     int64_t* sizes
 
 
+# What `count_values` must find out of an attribute; each includes those before.
+cdef enum Detail:
+    MIDDLE  # the value in the middle of the rows and the one after
+    VALUES  # all values
+    TRACKED  # ... and which rows have them
+
+
 # Scratch of one task, sized for its largest node.
 cdef struct Work:
     const uint8_t* records  # the node's
@@ -183,7 +190,7 @@ cdef struct Work:
     uint8_t* tried
     # the values of one attribute present in the node
     int64_t counted  # which attribute, -1 none
-    bint followed  # with tracked counts
+    Detail detail  # how far
     int64_t d
     uint32_t* counts
     uint32_t* values
@@ -341,6 +348,26 @@ cdef void tally_grid(const code_t* codes, int64_t lanes, int64_t n, uint32_t low
             cells[t.base[j] + seen[j]] += 1
 
 
+cdef void tally_buckets(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, int32_t shift,
+                        uint32_t* counts) noexcept nogil:
+    """`tally` of codes in buckets of 2**shift."""
+    cdef int64_t i
+    for i in range(n):
+        counts[(codes[i * lanes] - low) >> shift] += 1
+
+
+cdef int64_t gather_bucket(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, int32_t shift,
+                           uint32_t bucket, uint64_t* keys) noexcept nogil:
+    """`gather_keys` of the rows in one bucket; how many they are."""
+    cdef int64_t i, size = 0
+    cdef uint32_t c
+    for i in range(n):
+        c = codes[i * lanes] - low
+        keys[size] = (<uint64_t>c << 32) | <uint64_t>i
+        size += (c >> shift) == bucket
+    return size
+
+
 cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint64_t* keys) noexcept nogil:
     """keys[i] = (code - low, i)."""
     cdef int64_t i
@@ -476,18 +503,65 @@ cdef void sort_keys(uint64_t** keys, uint64_t** spare, int64_t n, uint32_t top) 
 # ---- what is present in a node ----
 
 
-cdef void count_values(const Table* t, Work* w, int64_t a, bint follow) noexcept nogil:
-    """The distinct values of attribute a and the rows below each; with `follow`, ready for `add_values`."""
+cdef void list_values(Work* w, int64_t a, int64_t size, int64_t below) noexcept nogil:
+    """The distinct values among `size` sorted keys, before which there are `below` rows."""
+    cdef int64_t i
+    w.d = 0
+    for i in range(size):
+        if i == 0 or (w.keys[i] >> 32) != (w.keys[i - 1] >> 32):
+            w.values[w.d] = w.low[a] + <uint32_t>(w.keys[i] >> 32)
+            w.below[w.d] = below + i
+            w.d += 1
+    if below + size < w.n:  # what comes next begins after the last value
+        w.values[w.d] = w.values[w.d - 1] + 1
+        w.below[w.d] = below + size
+        w.d += 1
+    w.below[w.d] = w.n
+
+
+cdef void count_middle(const Table* t, Work* w, int64_t a) noexcept nogil:
+    """The values about the middle only: those that share a bucket of codes with it."""
+    cdef uint32_t bucket = 0, low = w.low[a], range_ = w.high[a] - w.low[a]
+    cdef int64_t size, below = 0, lanes = t.stride // t.width
+    cdef int64_t n_buckets = max(64, w.n // 4)
+    cdef int32_t shift = 0
+    cdef const uint8_t* codes = w.records + a * t.width
+    while (range_ >> shift) >= n_buckets:
+        shift += 1
+    memset(w.counts, 0, ((range_ >> shift) + 1) * sizeof(uint32_t))
+    if t.width == 2:
+        tally_buckets(<const uint16_t*>codes, lanes, w.n, low, shift, w.counts)
+    else:
+        tally_buckets(<const uint32_t*>codes, lanes, w.n, low, shift, w.counts)
+    while below + w.counts[bucket] <= middle_row(t, w):
+        below += w.counts[bucket]
+        bucket += 1
+    if t.width == 2:
+        size = gather_bucket(<const uint16_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
+    else:
+        size = gather_bucket(<const uint32_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
+    sort_keys(&w.keys, &w.spare, size, range_)
+    list_values(w, a, size, below)
+
+
+cdef int64_t middle_row(const Table* t, const Work* w) noexcept nogil:
+    """Rank (from 0) of the row whose value is the middle one: of the cut nearest to n/2, or the median."""
+    return w.n // 2 if t.nearest and not t.relaxed else (w.n + 1) // 2 - 1
+
+
+cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexcept nogil:
+    """The distinct values of attribute a and the rows below each, as far as `detail` asks."""
     cdef uint32_t low = w.low[a]
     cdef int64_t i, range_ = <int64_t>w.high[a] - low + 1, lanes = t.stride // t.width
     cdef int64_t d = 0, sum_ = 0
     cdef uint32_t c
     cdef const uint8_t* codes = w.records + a * t.width
     cdef const uint8_t* tracked = w.records + t.tracked_offset
-    if w.counted == a and (w.followed or not follow):
+    cdef bint follow = detail == TRACKED
+    if w.counted == a and w.detail >= detail:
         return
     w.counted = a
-    w.followed = follow
+    w.detail = detail
     if range_ <= 256 or range_ <= DENSE * w.n:
         memset(w.counts, 0, range_ * sizeof(uint32_t))
         w.gridded = follow and range_ * t.base[t.n_tracked] <= min(GRID_PER_ROW * w.n, GRID_CELLS)
@@ -513,6 +587,10 @@ cdef void count_values(const Table* t, Work* w, int64_t a, bint follow) noexcept
             sum_ += c
             d += c != 0
         w.grouped = False
+        w.below[d] = w.n
+        w.d = d
+    elif detail == MIDDLE:
+        count_middle(t, w, a)
     else:
         w.gridded = False
         if t.width == 2:
@@ -520,17 +598,11 @@ cdef void count_values(const Table* t, Work* w, int64_t a, bint follow) noexcept
         else:
             gather_keys(<const uint32_t*>codes, lanes, w.n, low, w.keys)
         sort_keys(&w.keys, &w.spare, w.n, w.high[a] - low)
-        for i in range(w.n):
-            if i == 0 or (w.keys[i] >> 32) != (w.keys[i - 1] >> 32):
-                w.values[d] = low + <uint32_t>(w.keys[i] >> 32)
-                w.below[d] = i
-                d += 1
+        list_values(w, a, w.n, 0)
         if follow:
             for i in range(w.n):
                 w.order[i] = <uint32_t>w.keys[i]
         w.grouped = follow
-    w.below[d] = w.n
-    w.d = d
 
 
 cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
@@ -734,11 +806,11 @@ cdef int64_t last_below(const Work* w, int64_t half) noexcept nogil:
 
 cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
     """The allowed cut nearest to n/2: outwards from the middle, the lower one first in a tie."""
-    cdef int64_t down = last_below(w, w.n // 2), up = down + 1
+    cdef int64_t down = last_below(w, middle_row(t, w)), up = down + 1
     cdef int64_t k = t.rules.min_size
     cdef bint can_down, can_up
     while True:
-        can_down = w.below[down] >= k
+        can_down = down >= 0 and w.below[down] >= k
         can_up = up < w.d and w.n - w.below[up] >= k
         if can_down and (not can_up or w.n - 2 * w.below[down] <= 2 * w.below[up] - w.n):
             if try_boundary(t, w, down, 0):
@@ -754,14 +826,14 @@ cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
 
 cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
     """v = value at rank ceil(n/2): {<= v | > v}, else {< v | >= v}."""
-    cdef int64_t v = last_below(w, (w.n + 1) // 2 - 1)
+    cdef int64_t v = last_below(w, middle_row(t, w))
     return try_boundary(t, w, v + 1, 0) or try_boundary(t, w, v, 0)
 
 
 cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
     """Left: the first ceil(n/2) rows by value and row order."""
     cdef int64_t half = (w.n + 1) // 2
-    cdef int64_t v = last_below(w, half - 1), quota = half - w.below[v]
+    cdef int64_t v = last_below(w, middle_row(t, w)), quota = half - w.below[v]
     cdef uint32_t code = w.values[v]
     if w.n - half < t.rules.min_size:
         return False
@@ -876,7 +948,10 @@ cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
     """The allowed cut of attribute a into w.cut, if there is one."""
     cdef const Attribute* attribute = &t.attributes[a]
     cdef bint by_children = attribute.kind == TREE
-    count_values(t, w, a, t.n_tracked > 0 and (by_children or not t.relaxed))
+    if t.n_tracked and (by_children or not t.relaxed):
+        count_values(t, w, a, TRACKED)
+    else:
+        count_values(t, w, a, VALUES if by_children else MIDDLE)
     w.at[0] = -1
     w.at[1] = -1
     w.cut.attribute = a
@@ -918,7 +993,7 @@ cdef void prepare_keys(const Table* t, Work* w) noexcept nogil:
             w.key[a] = width_of(&t.attributes[a], w.low[a], w.high[a], distinct)
             w.exact[a] = t.attributes[a].kind != FLAT or w.high[a] == t.attributes[a].n_values
         else:
-            count_values(t, w, a, False)
+            count_values(t, w, a, VALUES)
             w.key[a] = w.d if t.chooser == LEAST_REPEATED else -w.d
 
 
@@ -933,7 +1008,7 @@ cdef int64_t next_attribute(const Table* t, Work* w) noexcept nogil:
                 best = a
         if best < 0 or w.exact[best]:
             return best
-        count_values(t, w, best, t.n_tracked > 0 and not t.relaxed)
+        count_values(t, w, best, TRACKED if t.n_tracked and not t.relaxed else VALUES)
         w.key[best] = width_of(&t.attributes[best], w.low[best], w.high[best], w.d)
         w.exact[best] = True
 
