@@ -1160,21 +1160,16 @@ cdef class Partition:
     cdef Column* columns
     cdef int64_t n_columns
     cdef int64_t n
-    cdef const uint32_t[::1] chosen
+    cdef const uint32_t* chosen  # row numbers, NULL for all
     cdef object keep
-    cdef object rows
-    cdef object starts
 
     def __dealloc__(self):
         free(self.columns)
         free(self.t.base)
 
     def pack(self, int64_t start, int64_t stop):
-        cdef const uint32_t* chosen = NULL
-        if self.chosen is not None:
-            chosen = &self.chosen[0]
         with nogil:
-            pack(self.columns, self.n_columns, chosen, start, stop,
+            pack(self.columns, self.n_columns, self.chosen, start, stop,
                  self.t.buffers[0], self.t.buffers[1], self.t.stride, self.t.row_offset)
 
     def cut(self, int64_t start, int64_t size, int32_t depth, bint subtree):
@@ -1206,6 +1201,7 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef int64_t j, offset, m = len(columns), n_table, largest = 1
     cdef int64_t width = max((column.dtype.itemsize for column in columns), default=1)
     cdef const uint8_t[::1] view
+    cdef const uint32_t[::1] numbers
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
     if len(tracked) != conjunction.c.n_sensitive:
@@ -1221,7 +1217,9 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     if rows is not None:
         if len(rows) and rows.max() >= n_table:
             raise ValueError("a row number is not below the number of rows")
-        run.chosen = rows if len(rows) else None
+        if len(rows):
+            numbers = rows
+            run.chosen = &numbers[0]
     run.n = n_table if rows is None else len(rows)
     if n_table > 0xFFFFFFFF:
         raise ValueError("more than 2**32 - 1 rows")
