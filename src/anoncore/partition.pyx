@@ -44,7 +44,7 @@ cdef extern from *:
     int lowest_bit "__builtin_ctzll"(unsigned long long) noexcept nogil
 
 # Nodes with more rows are cut as one task each; a node with at most so many is one task with all below it.
-SUBTREE_ROWS = 1 << 16
+SUBTREE_ROWS = 1 << 17
 PACK_ROWS = 1 << 18
 
 cdef enum Chooser:
@@ -87,8 +87,9 @@ cdef class Attributes:
     """What the kernel must know of each quasi-identifier; built once, shared by all threads.
 
     `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
-    ascending from 0) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf), int32 arrays as
-    in `anon.hierarchy.Tree`, makes it a tree; with neither it is a flat set.
+    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
+    per node the parent (-1 above the root) and the first and last code below it, per code its node
+    (int32); with neither it is a flat set.
     """
 
     cdef Attribute* c
@@ -114,14 +115,15 @@ cdef class Attributes:
             if positions[a] is not None and self.c[a].n_values > 0:
                 places = np.ascontiguousarray(positions[a], dtype=np.float64)
                 if places.shape[0] < self.c[a].n_values:
-                    raise ValueError(f"attribute {a} has {n_values[a]} values but {places.shape[0]} positions")
+                    raise ValueError(f"attribute {a}: {n_values[a]} values but {places.shape[0]} positions")
                 self.keep.append(places)
                 self.c[a].kind = ORDERED
                 self.c[a].positions = &places[0]
                 self.c[a].span = places[self.c[a].n_values - 1] - places[0]
             elif trees[a] is not None and self.c[a].n_values > 0:
                 parent, first, last, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in trees[a])
-                if leaf.shape[0] < self.c[a].n_values or not parent.shape[0] == first.shape[0] == last.shape[0]:
+                sizes = {parent.shape[0], first.shape[0], last.shape[0]}
+                if len(sizes) > 1 or leaf.shape[0] < self.c[a].n_values:
                     raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
                 self.keep.append((parent, first, last, leaf))
                 self.c[a].kind = TREE
@@ -368,7 +370,8 @@ cdef int64_t gather_bucket(const code_t* codes, int64_t lanes, int64_t n, uint32
     return size
 
 
-cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint64_t* keys) noexcept nogil:
+cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t low,
+                      uint64_t* keys) noexcept nogil:
     """keys[i] = (code - low, i)."""
     cdef int64_t i
     for i in range(n):
@@ -413,8 +416,8 @@ cdef inline void copy_record(uint8_t* target, const uint8_t* source, int64_t str
             memcpy(target + b, source + b, 8)
 
 
-cdef inline void scatter_halves(const code_t* codes, int64_t lanes, int64_t n, uint32_t threshold, int64_t quota,
-                                bint shares, const uint8_t* source, int64_t stride,
+cdef inline void scatter_halves(const code_t* codes, int64_t lanes, int64_t n, uint32_t threshold,
+                                int64_t quota, bint shares, const uint8_t* source, int64_t stride,
                                 uint8_t* left, uint8_t* right) noexcept nogil:
     """Rows below the threshold to the left, the others to the right, in order.
 
@@ -566,6 +569,8 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
         return
     w.counted = a
     w.detail = detail
+    w.gridded = False
+    w.grouped = False
     if range_ <= 256 or range_ <= DENSE * w.n:
         memset(w.counts, 0, range_ * sizeof(uint32_t))
         w.gridded = follow and range_ * t.base[t.n_tracked] <= min(GRID_PER_ROW * w.n, GRID_CELLS)
@@ -590,13 +595,11 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
             w.counts[i] = <uint32_t>sum_
             sum_ += c
             d += c != 0
-        w.grouped = False
         w.below[d] = w.n
         w.d = d
     elif detail == MIDDLE:
         count_middle(t, w, a)
     else:
-        w.gridded = False
         if t.width == 2:
             gather_keys(<const uint16_t*>codes, lanes, w.n, low, w.keys)
         else:
@@ -646,7 +649,8 @@ cdef void count_rows_left(const Table* t, Work* w, uint32_t threshold, int64_t q
         count_left(<const uint32_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
 
 
-cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign, uint32_t* counts) noexcept nogil:
+cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign,
+                     uint32_t* counts) noexcept nogil:
     """Add the tracked counts of the rows with values[i..j), `sign` times."""
     cdef int64_t v, x, r, across = t.base[t.n_tracked]
     cdef const uint32_t* cells
@@ -738,7 +742,7 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
 
 
 cdef bint allowed(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
-    """Does a part pass every rule? Its tracked counts are `counts`, or with `rest` the node's less `counts`."""
+    """Does a part pass every rule? It has the tracked `counts`, or with `rest` the node's less those."""
     cdef int64_t j, i, d, cell, code, count
     for j in range(t.n_sensitive):
         d = w.present_base[j]
@@ -778,7 +782,8 @@ cdef void set_halves(const Table* t, Work* w, uint32_t code, int64_t size, int64
     w.cut.sizes[0] = size
     w.cut.sizes[1] = w.n - size
     if t.chooser == INFORMATION_GAIN:
-        w.cut.disorder = (disorder(t, w, counts, size, False) + disorder(t, w, counts, w.n - size, True)) / w.n
+        w.cut.disorder = disorder(t, w, counts, size, False) + disorder(t, w, counts, w.n - size, True)
+        w.cut.disorder /= w.n
 
 
 cdef bint try_boundary(const Table* t, Work* w, int64_t i, int64_t direction) noexcept nogil:
@@ -907,7 +912,7 @@ cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) n
 
 
 cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
-    """Two parts, cut between children of the LCA (null the last), one of them below the LCA; nearest to n/2."""
+    """Two parts, cut between children of the LCA (null last), one of them below the LCA; nearest to n/2."""
     cdef int64_t d = w.d - (w.values[w.d - 1] == a.n_values)
     cdef int64_t boundaries[3]
     cdef int64_t n_boundaries = 0, b, best, i, distance, least
@@ -1209,7 +1214,7 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
     if len(tracked) != conjunction.c.n_sensitive:
-        raise ValueError(f"{len(tracked)} sensitive columns, but the requirements test {conjunction.c.n_sensitive}")
+        raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
     if m == 0 or m != attributes.n:
         raise ValueError(f"{m} columns for {attributes.n} attributes")
     n_table = len(columns[0])
@@ -1273,14 +1278,15 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
 def partition(columns, Attributes attributes not None, Conjunction conjunction not None, *, sensitive=(),
               target=None, rows=None, chooser="widest", priority=(), nearest=True, relaxed=False,
               n_threads=1, progress=None):
-    """Mondrian from code columns to classes (spec: Methods, Mondrian).
+    """Mondrian from code columns to classes (LeFevre et al. 2006).
 
     columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
     sensitive attribute of the conjunction (read if it tests any); target: codes for
     "information-gain". rows: uint32 row numbers to partition, in the order in which a relaxed cut
     shares out ties; all rows by default. chooser: "widest", "most-repeated", "least-repeated" or
     "information-gain"; attributes listed in priority come first. progress(done, total) is told
-    the rows done, from the calling thread.
+    the rows done, from the calling thread. The answer does not depend on n_threads, and with strict
+    cuts not on the order of the rows.
     Returns (rows, offsets): class c holds rows[offsets[c]:offsets[c + 1]] (uint32, int64).
     """
     cdef Partition run
