@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mondrian (LeFevre et al. 2006): recursive median cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+import anoncore.partition
+from anon.classes import Classes
+from anon.encode import Codes, Domain, Encoded
+from anon.errors import UsageError
+from anoncore.partition import Attributes
+
+if TYPE_CHECKING:
+    from anoncore.requirement import Conjunction
+
+CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
+
+
+@dataclass(frozen=True)
+class Mondrian:
+    """Split the rows at medians for as long as every part meets the requirement.
+
+    `split` says which quasi-identifier is tried first in a node: the "widest" (normalized width
+    times weight), the "most-repeated" or "least-repeated" (fewest or most distinct values), the one
+    whose cut tells most about `target` ("information-gain"), or a list of names in that order (the
+    others follow, widest first). `cuts`: the allowed cut "nearest" to the middle, or the "median"
+    only. `relaxed` shares rows equal to the median out to both parts.
+    """
+
+    split: str | Sequence[str] = "widest"
+    cuts: str = "nearest"
+    relaxed: bool = False
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.split, str):
+            if self.split not in CHOOSERS:
+                raise UsageError(
+                    f"split={self.split!r} is unknown: use one of {', '.join(CHOOSERS)}, or a list of names"
+                )
+        else:
+            names = tuple(self.split)
+            if not names or not all(isinstance(name, str) for name in names):
+                raise UsageError("split must name at least one quasi-identifier")
+            for name in names:
+                if names.count(name) > 1:
+                    raise UsageError(f"split names {name!r} twice: list every quasi-identifier once")
+            object.__setattr__(self, "split", names)
+        if self.cuts not in ("nearest", "median"):
+            raise UsageError(f"cuts={self.cuts!r} is unknown: use 'nearest' or 'median'")
+        if (self.split == "information-gain") != (self.target is not None):
+            raise UsageError("split='information-gain' and target= belong together: give both or neither")
+
+
+def rank(encoded: Encoded) -> npt.NDArray[np.uint32]:
+    """All row numbers by (codes in schema order, sensitive codes, input position)."""
+    order = np.arange(encoded.n_rows, dtype=np.uint32)
+    for codes in reversed((*encoded.quasi_codes, *encoded.sensitive_codes)):
+        order = order[np.argsort(codes[order], kind="stable")]
+    return order
+
+
+def attributes(domains: Sequence[Domain]) -> Attributes:
+    """The kernel's description of quasi-identifiers."""
+    return Attributes(
+        [domain.n_values for domain in domains],
+        [domain.weight for domain in domains],
+        [domain.positions for domain in domains],
+        [
+            None
+            if domain.tree is None
+            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
+            for domain in domains
+        ],
+    )
+
+
+def partition(
+    encoded: Encoded,
+    conjunction: Conjunction,
+    method: Mondrian,
+    target_codes: Codes | None,
+    n_threads: int,
+    progress: Callable[[int, int], object] | None = None,
+) -> Classes:
+    """Classes of the rows of `encoded` that are not suppressed.
+
+    `target_codes` are the codes of `method.target`, one per row of the table; `progress(done, total)`
+    is told the rows done.
+    """
+    names = [domain.name for domain in encoded.quasi]
+    priority: list[int] = []
+    if not isinstance(method.split, str):
+        for name in method.split:
+            if name not in names:
+                raise UsageError(
+                    f"split names {name!r}, which is not a quasi-identifier: use {', '.join(names)}"
+                )
+            priority.append(names.index(name))
+    if method.target in names:
+        raise UsageError(
+            f"target={method.target!r} is a quasi-identifier: use a neutral or sensitive attribute"
+        )
+    rows = rank(encoded) if method.relaxed else None
+    if len(encoded.suppressed):
+        kept = np.ones(encoded.n_rows, dtype=np.bool_)
+        kept[encoded.suppressed] = False
+        rows = np.flatnonzero(kept).astype(np.uint32) if rows is None else rows[kept[rows]]
+    class_rows, offsets = anoncore.partition.partition(
+        encoded.quasi_codes,
+        attributes(encoded.quasi),
+        conjunction,
+        sensitive=encoded.sensitive_codes,
+        target=target_codes,
+        rows=rows,
+        chooser=method.split if isinstance(method.split, str) else "widest",
+        priority=priority,
+        nearest=method.cuts == "nearest",
+        relaxed=method.relaxed,
+        n_threads=n_threads,
+        progress=progress,
+    )
+    return Classes(class_rows, offsets, encoded.suppressed)

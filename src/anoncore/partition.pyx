@@ -1,0 +1,1343 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Mondrian: recursive median cuts (LeFevre et al. 2006).
+
+A row becomes one record (its codes, its row number, its sensitive codes), packed once. A node of
+the recursion is a run of records in one of two buffers; a cut copies it, part by part and in
+order, to the same place in the other buffer. So every node knows its place beforehand, and
+neither threads nor scheduling can change the answer:
+
+    depth 0   buffer A  [ 0 ........................ n )
+    depth 1   buffer B  [ left ........ )[ right ..... )
+    depth 2   buffer A  [ .. )[ ..class )[ ... )[ .... )
+"""
+
+from libc.math cimport log
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.types cimport FLAT, ORDERED, TREE, code_t
+
+# One vector instruction each, if the compiler does not unroll the loops first.
+cdef extern from *:
+    """
+    #define ANON_WIDEN(name, code_t)                                                          \
+    static void name(const code_t* record, code_t* least, code_t* most) {                     \
+        _Pragma("GCC unroll 1")                                                               \
+        for (int j = 0; j < (int)(16 / sizeof(code_t)); j++)                                  \
+            least[j] = record[j] < least[j] ? record[j] : least[j];                           \
+        _Pragma("GCC unroll 1")                                                               \
+        for (int j = 0; j < (int)(16 / sizeof(code_t)); j++)                                  \
+            most[j] = record[j] > most[j] ? record[j] : most[j];                              \
+    }
+    ANON_WIDEN(anon_widen_8, uint8_t)
+    ANON_WIDEN(anon_widen_16, uint16_t)
+    ANON_WIDEN(anon_widen_32, uint32_t)
+    """
+    void widen_8 "anon_widen_8"(const uint8_t*, uint8_t*, uint8_t*) noexcept nogil
+    void widen_16 "anon_widen_16"(const uint16_t*, uint16_t*, uint16_t*) noexcept nogil
+    void widen_32 "anon_widen_32"(const uint32_t*, uint32_t*, uint32_t*) noexcept nogil
+    int lowest_bit "__builtin_ctzll"(unsigned long long) noexcept nogil
+
+# Nodes with more rows are cut as one task each; a node with at most so many is one task with all below it.
+SUBTREE_ROWS = 1 << 17
+PACK_ROWS = 1 << 18
+
+cdef enum Chooser:
+    WIDEST
+    MOST_REPEATED
+    LEAST_REPEATED
+    INFORMATION_GAIN
+
+CHOOSERS = {
+    "widest": WIDEST,
+    "most-repeated": MOST_REPEATED,
+    "least-repeated": LEAST_REPEATED,
+    "information-gain": INFORMATION_GAIN,
+}
+
+# Codes are counted in a table if it has at most DENSE cells per row (or 256 cells), else sorted.
+cdef int64_t DENSE = 2
+# Counts per (code, sensitive code) are kept in a grid if it has at most so many cells per row.
+cdef int64_t GRID_PER_ROW = 4
+cdef int64_t GRID_CELLS = 1 << 18
+# The sensitive values of a node are listed by a scan of a bitmap of at most so many values per row.
+cdef int64_t SCAN = 256
+cdef int64_t PACK_BLOCK = 1024
+cdef double TIE = 1e-12
+
+
+cdef struct Attribute:
+    int32_t kind
+    int64_t n_values  # |D_a|, which is also the code of null
+    double weight
+    double span  # domain range, or |D_a| - 1
+    const double* positions  # ORDERED: place of every code
+    const int32_t* parent  # TREE: per node, -1 above the root
+    const int32_t* first  # TREE: per node, first and last code below it
+    const int32_t* last
+    const int32_t* leaf  # TREE: node of every code
+
+
+cdef class Attributes:
+    """What the kernel must know of each quasi-identifier; built once, shared by all threads.
+
+    `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
+    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
+    per node the parent (-1 above the root) and the first and last code below it, per code its node
+    (int32); with neither it is a flat set.
+    """
+
+    cdef Attribute* c
+    cdef readonly Py_ssize_t n
+    cdef object keep
+
+    def __cinit__(self, n_values, weights, positions, trees):
+        cdef Py_ssize_t a
+        cdef const double[::1] places
+        cdef const int32_t[::1] parent, first, last, leaf
+        self.n = len(n_values)
+        if not len(weights) == len(positions) == len(trees) == self.n:
+            raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
+        self.c = <Attribute*>calloc(max(self.n, 1), sizeof(Attribute))
+        if self.c == NULL:
+            raise MemoryError
+        self.keep = []
+        for a in range(self.n):
+            self.c[a].n_values = n_values[a]
+            self.c[a].weight = weights[a]
+            self.c[a].kind = FLAT
+            self.c[a].span = self.c[a].n_values - 1
+            if positions[a] is not None and self.c[a].n_values > 0:
+                places = np.ascontiguousarray(positions[a], dtype=np.float64)
+                if places.shape[0] < self.c[a].n_values:
+                    raise ValueError(f"attribute {a}: {n_values[a]} values but {places.shape[0]} positions")
+                self.keep.append(places)
+                self.c[a].kind = ORDERED
+                self.c[a].positions = &places[0]
+                self.c[a].span = places[self.c[a].n_values - 1] - places[0]
+            elif trees[a] is not None and self.c[a].n_values > 0:
+                parent, first, last, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in trees[a])
+                sizes = {parent.shape[0], first.shape[0], last.shape[0]}
+                if len(sizes) > 1 or leaf.shape[0] < self.c[a].n_values:
+                    raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
+                self.keep.append((parent, first, last, leaf))
+                self.c[a].kind = TREE
+                self.c[a].parent = &parent[0]
+                self.c[a].first = &first[0]
+                self.c[a].last = &last[0]
+                self.c[a].leaf = &leaf[0]
+
+    def __dealloc__(self):
+        free(self.c)
+
+
+cdef struct Node:
+    int64_t start
+    int64_t size
+    int32_t depth  # its records lie in buffer depth & 1
+
+
+# What all tasks read. Of `buffers`, `rows` and `starts` each task writes its own rows' part.
+cdef struct Table:
+    uint8_t* buffers[2]
+    int64_t stride  # bytes of a record: codes, row number (uint32), tracked codes (uint32 each)
+    int64_t width  # bytes of a code
+    int64_t n_attributes
+    const Attribute* attributes
+    const Rules* rules
+    int64_t row_offset
+    int64_t tracked_offset
+    int64_t n_sensitive  # tracked columns that requirements test
+    int64_t n_tracked  # ... plus the target, if there is one
+    int64_t* base  # per tracked column: its first cell in a vector of counts; then the vector's length
+    int64_t max_codes
+    const int64_t* rank  # per attribute: lower ones are tried first, whatever their key
+    Chooser chooser
+    bint nearest
+    bint relaxed
+    uint32_t* rows
+    uint8_t* starts
+
+
+# Parts are runs of codes: part p begins at codes[p]. `quota` rows equal to codes[1] go left (relaxed).
+cdef struct Cut:
+    int64_t attribute
+    int64_t n_parts
+    int64_t quota
+    double disorder  # weighted entropy of the target
+    uint32_t* codes
+    int64_t* sizes
+
+
+# What `count_values` must find out of an attribute; each includes those before.
+cdef enum Detail:
+    MIDDLE  # the value in the middle of the rows and the one after
+    VALUES  # all values
+    TRACKED  # ... and which rows have them
+
+
+# Scratch of one task, sized for its largest node.
+cdef struct Work:
+    const uint8_t* records  # the node's
+    int64_t n
+    uint32_t* low  # per attribute
+    uint32_t* high
+    double* key
+    uint8_t* exact
+    uint8_t* tried
+    # the values of one attribute present in the node
+    int64_t counted  # which attribute, -1 none
+    Detail detail  # how far
+    int64_t d
+    uint32_t* counts
+    uint32_t* values
+    int64_t* below  # below[i]: rows with a value before values[i]; below[d] = n
+    uint64_t* keys
+    uint64_t* spare
+    bint gridded
+    uint32_t* grid  # tracked counts per code
+    bint grouped
+    uint32_t* order  # rows of the node by value
+    # tracked counts: of the node, and left of two boundaries
+    bint totaled
+    uint32_t* total
+    uint32_t* left[2]
+    int64_t at[2]  # left[s] counts values[0..at[s]); -1 unset
+    int64_t first_direction  # the one that left[0] follows
+    uint64_t* bits  # of one tracked column's codes; zero between uses
+    int64_t* present  # per tracked column: codes in the node, ascending
+    int64_t* present_base
+    int64_t* n_present
+    int64_t* part_values
+    int64_t* part_counts
+    const int64_t** values_of
+    const int64_t** counts_of
+    int64_t* n_part
+    int64_t* ends  # value index after each part of a many-way cut
+    Cut* cut
+    Cut* best
+    Cut two_cuts[2]
+    Node* stack
+
+
+cdef class Scratch:
+    cdef Work c
+    cdef void* blocks[32]
+    cdef int n_blocks
+
+    cdef void* take(self, int64_t count, int64_t size, bint zeros=False) except NULL:
+        cdef void* block = calloc(max(count, 1), size) if zeros else malloc(max(count, 1) * size)
+        if block == NULL:
+            raise MemoryError
+        self.blocks[self.n_blocks] = block
+        self.n_blocks += 1
+        return block
+
+    def __dealloc__(self):
+        for i in range(self.n_blocks):
+            free(self.blocks[i])
+
+
+cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
+    """Scratch for nodes of at most n rows."""
+    cdef Scratch scratch = Scratch()
+    cdef Work* w = &scratch.c
+    cdef int64_t j, listed = 0, largest = 0
+    cdef int64_t d = min(t.max_codes, n)
+    w.low = <uint32_t*>scratch.take(t.n_attributes, sizeof(uint32_t))
+    w.high = <uint32_t*>scratch.take(t.n_attributes, sizeof(uint32_t))
+    w.key = <double*>scratch.take(t.n_attributes, sizeof(double))
+    w.exact = <uint8_t*>scratch.take(t.n_attributes, 1)
+    w.tried = <uint8_t*>scratch.take(t.n_attributes, 1)
+    w.counts = <uint32_t*>scratch.take(min(t.max_codes, max(256, DENSE * n)), sizeof(uint32_t))
+    w.values = <uint32_t*>scratch.take(d + 1, sizeof(uint32_t))
+    w.below = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
+    w.ends = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
+    for j in range(2):
+        w.two_cuts[j].codes = <uint32_t*>scratch.take(d + 1, sizeof(uint32_t))
+        w.two_cuts[j].sizes = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
+    w.cut = &w.two_cuts[0]
+    w.best = &w.two_cuts[1]
+    if subtree:  # pending nodes are disjoint and hold at least min_size rows each
+        w.stack = <Node*>scratch.take(n // t.rules.min_size + 1, sizeof(Node))
+    if t.n_tracked:
+        w.present_base = <int64_t*>scratch.take(t.n_tracked + 1, sizeof(int64_t))
+        for j in range(t.n_tracked):
+            w.present_base[j] = listed
+            listed += min(t.base[j + 1] - t.base[j], n) + 1
+            largest = max(largest, t.base[j + 1] - t.base[j])
+        w.present_base[t.n_tracked] = listed
+        w.order = <uint32_t*>scratch.take(n, sizeof(uint32_t))
+        w.grid = <uint32_t*>scratch.take(min(GRID_PER_ROW * n, GRID_CELLS), sizeof(uint32_t))
+        w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
+        w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
+        w.left[1] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
+        w.bits = <uint64_t*>scratch.take(min(largest, SCAN * n) // 64 + 1, sizeof(uint64_t), True)
+        w.present = <int64_t*>scratch.take(listed, sizeof(int64_t))
+        w.part_values = <int64_t*>scratch.take(listed, sizeof(int64_t))
+        w.part_counts = <int64_t*>scratch.take(listed, sizeof(int64_t))
+        w.n_present = <int64_t*>scratch.take(t.n_tracked, sizeof(int64_t))
+        w.n_part = <int64_t*>scratch.take(t.n_tracked, sizeof(int64_t))
+        w.values_of = <const int64_t**>scratch.take(t.n_tracked, sizeof(int64_t*))
+        w.counts_of = <const int64_t**>scratch.take(t.n_tracked, sizeof(int64_t*))
+        for j in range(t.n_tracked):
+            w.values_of[j] = w.part_values + w.present_base[j]
+            w.counts_of[j] = w.part_counts + w.present_base[j]
+    largest = min(n, max(t.max_codes // DENSE, largest // SCAN) + 1)
+    if t.max_codes > 256 or t.n_tracked:
+        w.keys = <uint64_t*>scratch.take(largest, sizeof(uint64_t))
+        w.spare = <uint64_t*>scratch.take(largest, sizeof(uint64_t))
+    return scratch
+
+
+# ---- passes over the records of a node ----
+
+
+cdef void extend(const code_t* codes, int64_t lanes, int64_t n, int64_t m,
+                 uint32_t* low, uint32_t* high) noexcept nogil:
+    """Least and greatest code of each of m attributes; n >= 1.
+
+    Sixteen bytes of every record at a time; what lies behind the codes is read and ignored.
+    """
+    cdef code_t least[16]
+    cdef code_t most[16]
+    cdef const code_t* record
+    cdef int64_t first = 0, i, j
+    while first < m:
+        for j in range(16 // <int64_t>sizeof(code_t)):
+            least[j] = codes[first + j]
+            most[j] = codes[first + j]
+        for i in range(n):
+            record = codes + first + i * lanes
+            if code_t is uint8_t:
+                widen_8(record, least, most)
+            elif code_t is uint16_t:
+                widen_16(record, least, most)
+            else:
+                widen_32(record, least, most)
+        for j in range(min(16 // <int64_t>sizeof(code_t), m - first)):
+            low[first + j] = least[j]
+            high[first + j] = most[j]
+        first += 16 // <int64_t>sizeof(code_t)
+
+
+cdef void tally(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t* counts) noexcept nogil:
+    """counts[c - low] += 1 for every row's code c."""
+    cdef int64_t i
+    for i in range(n):
+        counts[codes[i * lanes] - low] += 1
+
+
+cdef void tally_grid(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t* counts,
+                     const Table* t, const uint8_t* tracked, uint32_t* grid) noexcept nogil:
+    """`tally`, and in the same pass grid[c - low, base[j] + s] += 1 for every tracked code s."""
+    cdef int64_t i, j, n_tracked = t.n_tracked, stride = t.stride, across = t.base[t.n_tracked]
+    cdef uint32_t c
+    cdef uint32_t* cells
+    cdef const uint32_t* seen
+    for i in range(n):
+        c = codes[i * lanes] - low
+        counts[c] += 1
+        cells = grid + c * across
+        seen = <const uint32_t*>(tracked + i * stride)
+        cells[seen[0]] += 1  # most tables have one
+        for j in range(1, n_tracked):
+            cells[t.base[j] + seen[j]] += 1
+
+
+cdef void tally_buckets(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, int32_t shift,
+                        uint32_t* counts) noexcept nogil:
+    """`tally` of codes in buckets of 2**shift."""
+    cdef int64_t i
+    for i in range(n):
+        counts[(codes[i * lanes] - low) >> shift] += 1
+
+
+cdef int64_t gather_bucket(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, int32_t shift,
+                           uint32_t bucket, uint64_t* keys) noexcept nogil:
+    """`gather_keys` of the rows in one bucket; how many they are."""
+    cdef int64_t i, size = 0
+    cdef uint32_t c
+    for i in range(n):
+        c = codes[i * lanes] - low
+        keys[size] = (<uint64_t>c << 32) | <uint64_t>i
+        size += (c >> shift) == bucket
+    return size
+
+
+cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t low,
+                      uint64_t* keys) noexcept nogil:
+    """keys[i] = (code - low, i)."""
+    cdef int64_t i
+    for i in range(n):
+        keys[i] = (<uint64_t>(codes[i * lanes] - low) << 32) | <uint64_t>i
+
+
+cdef void group(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t* begins,
+                uint32_t* order) noexcept nogil:
+    """Rows by code, in order; begins[c - low] is where the next row of code c goes."""
+    cdef int64_t i
+    cdef uint32_t c
+    for i in range(n):
+        c = codes[i * lanes] - low
+        order[begins[c]] = <uint32_t>i
+        begins[c] += 1
+
+
+cdef void count_left(const code_t* codes, int64_t lanes, int64_t n, uint32_t threshold, int64_t quota,
+                     const Table* t, const uint8_t* tracked, uint32_t* left) noexcept nogil:
+    """Tracked counts of the rows below the threshold and of the first `quota` rows that equal it."""
+    cdef int64_t i, j, n_tracked = t.n_tracked, stride = t.stride
+    cdef uint32_t c, goes
+    cdef const uint32_t* seen
+    for i in range(n):
+        c = codes[i * lanes]
+        goes = (c < threshold) | ((c == threshold) & (quota > 0))
+        quota -= c == threshold
+        seen = <const uint32_t*>(tracked + i * stride)
+        left[seen[0]] += goes
+        for j in range(1, n_tracked):
+            left[t.base[j] + seen[j]] += goes
+
+
+cdef inline void copy_record(uint8_t* target, const uint8_t* source, int64_t stride) noexcept nogil:
+    cdef int64_t b
+    if stride == 16:
+        memcpy(target, source, 16)
+    elif stride == 24:
+        memcpy(target, source, 24)
+    else:
+        for b in range(0, stride, 8):
+            memcpy(target + b, source + b, 8)
+
+
+cdef inline void scatter_halves(const code_t* codes, int64_t lanes, int64_t n, uint32_t threshold,
+                                int64_t quota, bint shares, const uint8_t* source, int64_t stride,
+                                uint8_t* left, uint8_t* right) noexcept nogil:
+    """Rows below the threshold to the left, the others to the right, in order.
+
+    With `shares` the first `quota` rows equal to the threshold go to the left too. No branch on
+    the code: it would be mispredicted half the time.
+    """
+    cdef int64_t i, goes
+    cdef uint32_t c
+    for i in range(n):
+        c = codes[i * lanes]
+        goes = c < threshold
+        if shares:
+            goes |= (c == threshold) & (quota > 0)
+            quota -= c == threshold
+        goes = -goes
+        copy_record(right + ((left - right) & goes), source + i * stride, stride)
+        left += stride & goes
+        right += stride & ~goes
+
+
+cdef void scatter(const code_t* codes, int64_t lanes, int64_t n, const Cut* cut,
+                  const uint8_t* source, int64_t stride, uint8_t* target, int64_t* ends) noexcept nogil:
+    """Copy the records part by part, in order. `codes` is the cut's attribute."""
+    cdef int64_t i, p, first, last, middle
+    cdef uint32_t c, threshold = cut.codes[1]
+    cdef uint8_t* right = target + cut.sizes[0] * stride
+    if cut.n_parts == 2:  # constants, so that each call compiles to a loop of its own
+        if cut.quota:
+            scatter_halves(codes, lanes, n, threshold, cut.quota, True, source, stride, target, right)
+        elif stride == 16:
+            scatter_halves(codes, lanes, n, threshold, 0, False, source, 16, target, right)
+        elif stride == 24:
+            scatter_halves(codes, lanes, n, threshold, 0, False, source, 24, target, right)
+        else:
+            scatter_halves(codes, lanes, n, threshold, 0, False, source, stride, target, right)
+        return
+    ends[0] = 0
+    for p in range(1, cut.n_parts):
+        ends[p] = ends[p - 1] + cut.sizes[p - 1]
+    for i in range(n):
+        c = codes[i * lanes]
+        first = 0  # the last part that begins at c or before
+        last = cut.n_parts
+        while last - first > 1:
+            middle = (first + last) // 2
+            if cut.codes[middle] <= c:
+                first = middle
+            else:
+                last = middle
+        copy_record(target + ends[first] * stride, source + i * stride, stride)
+        ends[first] += 1
+
+
+cdef void sort_keys(uint64_t** keys, uint64_t** spare, int64_t n, uint32_t top) noexcept nogil:
+    """Sort n keys whose upper half is at most `top`; ties keep their order. The result is in *keys."""
+    cdef int64_t i, j, begin, size
+    cdef int64_t begins[256]
+    cdef uint64_t key
+    cdef int32_t shift = 32
+    cdef uint64_t* source = keys[0]
+    cdef uint64_t* target = spare[0]
+    if n <= 40:
+        for i in range(1, n):
+            key = source[i]
+            j = i
+            while j > 0 and source[j - 1] > key:
+                source[j] = source[j - 1]
+                j -= 1
+            source[j] = key
+        return
+    while shift < 64 and (<uint64_t>top << 32) >> shift:
+        memset(begins, 0, sizeof(begins))
+        for i in range(n):
+            begins[(source[i] >> shift) & 255] += 1
+        begin = 0
+        for j in range(256):
+            size = begins[j]
+            begins[j] = begin
+            begin += size
+        for i in range(n):
+            j = (source[i] >> shift) & 255
+            target[begins[j]] = source[i]
+            begins[j] += 1
+        source, target = target, source
+        shift += 8
+    keys[0] = source
+    spare[0] = target
+
+
+# ---- what is present in a node ----
+
+
+cdef void list_values(Work* w, int64_t a, int64_t size, int64_t below) noexcept nogil:
+    """The distinct values among `size` sorted keys, before which there are `below` rows."""
+    cdef int64_t i
+    w.d = 0
+    for i in range(size):
+        if i == 0 or (w.keys[i] >> 32) != (w.keys[i - 1] >> 32):
+            w.values[w.d] = w.low[a] + <uint32_t>(w.keys[i] >> 32)
+            w.below[w.d] = below + i
+            w.d += 1
+    if below + size < w.n:  # what comes next begins after the last value
+        w.values[w.d] = w.values[w.d - 1] + 1
+        w.below[w.d] = below + size
+        w.d += 1
+    w.below[w.d] = w.n
+
+
+cdef void count_middle(const Table* t, Work* w, int64_t a) noexcept nogil:
+    """The values about the middle only: those that share a bucket of codes with it."""
+    cdef uint32_t bucket = 0, low = w.low[a], range_ = w.high[a] - w.low[a]
+    cdef int64_t size, below = 0, lanes = t.stride // t.width
+    cdef int64_t n_buckets = max(64, w.n // 4)
+    cdef int32_t shift = 0
+    cdef const uint8_t* codes = w.records + a * t.width
+    while (range_ >> shift) >= n_buckets:
+        shift += 1
+    memset(w.counts, 0, ((range_ >> shift) + 1) * sizeof(uint32_t))
+    if t.width == 2:
+        tally_buckets(<const uint16_t*>codes, lanes, w.n, low, shift, w.counts)
+    else:
+        tally_buckets(<const uint32_t*>codes, lanes, w.n, low, shift, w.counts)
+    while below + w.counts[bucket] <= middle_row(t, w):
+        below += w.counts[bucket]
+        bucket += 1
+    if t.width == 2:
+        size = gather_bucket(<const uint16_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
+    else:
+        size = gather_bucket(<const uint32_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
+    sort_keys(&w.keys, &w.spare, size, range_)
+    list_values(w, a, size, below)
+
+
+cdef int64_t middle_row(const Table* t, const Work* w) noexcept nogil:
+    """Rank (from 0) of the row whose value is the middle one: of the cut nearest to n/2, or the median."""
+    return w.n // 2 if t.nearest and not t.relaxed else (w.n + 1) // 2 - 1
+
+
+cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexcept nogil:
+    """The distinct values of attribute a and the rows below each, as far as `detail` asks."""
+    cdef uint32_t low = w.low[a]
+    cdef int64_t i, range_ = <int64_t>w.high[a] - low + 1, lanes = t.stride // t.width
+    cdef int64_t d = 0, sum_ = 0
+    cdef uint32_t c
+    cdef const uint8_t* codes = w.records + a * t.width
+    cdef const uint8_t* tracked = w.records + t.tracked_offset
+    cdef bint follow = detail == TRACKED
+    if w.counted == a and w.detail >= detail:
+        return
+    w.counted = a
+    w.detail = detail
+    w.gridded = False
+    w.grouped = False
+    if range_ <= 256 or range_ <= DENSE * w.n:
+        memset(w.counts, 0, range_ * sizeof(uint32_t))
+        w.gridded = follow and range_ * t.base[t.n_tracked] <= min(GRID_PER_ROW * w.n, GRID_CELLS)
+        if w.gridded:
+            memset(w.grid, 0, range_ * t.base[t.n_tracked] * sizeof(uint32_t))
+            if t.width == 1:
+                tally_grid(<const uint8_t*>codes, lanes, w.n, low, w.counts, t, tracked, w.grid)
+            elif t.width == 2:
+                tally_grid(<const uint16_t*>codes, lanes, w.n, low, w.counts, t, tracked, w.grid)
+            else:
+                tally_grid(<const uint32_t*>codes, lanes, w.n, low, w.counts, t, tracked, w.grid)
+        elif t.width == 1:
+            tally(<const uint8_t*>codes, lanes, w.n, low, w.counts)
+        elif t.width == 2:
+            tally(<const uint16_t*>codes, lanes, w.n, low, w.counts)
+        else:
+            tally(<const uint32_t*>codes, lanes, w.n, low, w.counts)
+        for i in range(range_):
+            c = w.counts[i]
+            w.values[d] = low + <uint32_t>i
+            w.below[d] = sum_
+            w.counts[i] = <uint32_t>sum_
+            sum_ += c
+            d += c != 0
+        w.below[d] = w.n
+        w.d = d
+    elif detail == MIDDLE:
+        count_middle(t, w, a)
+    else:
+        if t.width == 2:
+            gather_keys(<const uint16_t*>codes, lanes, w.n, low, w.keys)
+        else:
+            gather_keys(<const uint32_t*>codes, lanes, w.n, low, w.keys)
+        sort_keys(&w.keys, &w.spare, w.n, w.high[a] - low)
+        list_values(w, a, w.n, 0)
+        if follow:
+            for i in range(w.n):
+                w.order[i] = <uint32_t>w.keys[i]
+        w.grouped = follow
+
+
+cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
+    """Zero the counts of the codes present in the node."""
+    cdef int64_t i, j
+    for j in range(t.n_tracked):
+        for i in range(w.n_present[j]):
+            counts[t.base[j] + w.present[w.present_base[j] + i]] = 0
+
+
+cdef void group_rows(const Table* t, Work* w) noexcept nogil:
+    """Rows of the node by value of the counted attribute, if that was not done."""
+    cdef int64_t lanes = t.stride // t.width
+    cdef const uint8_t* codes = w.records + w.counted * t.width
+    if w.grouped:
+        return
+    w.grouped = True
+    if t.width == 1:
+        group(<const uint8_t*>codes, lanes, w.n, w.low[w.counted], w.counts, w.order)
+    elif t.width == 2:
+        group(<const uint16_t*>codes, lanes, w.n, w.low[w.counted], w.counts, w.order)
+    else:
+        group(<const uint32_t*>codes, lanes, w.n, w.low[w.counted], w.counts, w.order)
+
+
+cdef void count_rows_left(const Table* t, Work* w, uint32_t threshold, int64_t quota) noexcept nogil:
+    """left[0] = tracked counts left of a cut, by a pass over the rows in place."""
+    cdef int64_t lanes = t.stride // t.width
+    cdef const uint8_t* codes = w.records + w.counted * t.width
+    cdef const uint8_t* tracked = w.records + t.tracked_offset
+    clear(t, w, w.left[0])
+    if t.width == 1:
+        count_left(<const uint8_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+    elif t.width == 2:
+        count_left(<const uint16_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+    else:
+        count_left(<const uint32_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+
+
+cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign,
+                     uint32_t* counts) noexcept nogil:
+    """Add the tracked counts of the rows with values[i..j), `sign` times."""
+    cdef int64_t v, x, r, across = t.base[t.n_tracked]
+    cdef const uint32_t* cells
+    if w.gridded:
+        for v in range(i, j):
+            cells = w.grid + (w.values[v] - w.low[w.counted]) * across
+            for x in range(across):
+                counts[x] += sign * cells[x]
+    else:
+        group_rows(t, w)
+        for v in range(w.below[i], w.below[j]):
+            cells = <const uint32_t*>(w.records + w.order[v] * t.stride + t.tracked_offset)
+            for r in range(t.n_tracked):
+                counts[t.base[r] + cells[r]] += sign
+
+
+cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
+    """Totals of the node's tracked codes and the list of those present; once per node."""
+    cdef int64_t i, j, d, size, stride = t.stride
+    cdef const uint8_t* tracked = w.records + t.tracked_offset
+    cdef uint32_t* total
+    cdef int64_t* present
+    cdef uint32_t code
+    if w.totaled:
+        return
+    w.totaled = True
+    if w.gridded:
+        add_values(t, w, 0, w.d, 1, w.total)
+    for j in range(t.n_tracked):
+        size = t.base[j + 1] - t.base[j]
+        total = w.total + t.base[j]
+        present = w.present + w.present_base[j]
+        d = 0
+        if w.gridded:
+            for i in range(size):
+                present[d] = i
+                d += total[i] != 0
+        elif size <= SCAN * w.n:
+            for i in range(w.n):
+                code = (<const uint32_t*>(tracked + i * stride))[j]
+                total[code] += 1
+                w.bits[code >> 6] |= <uint64_t>1 << (code & 63)
+            for i in range((size + 63) // 64):
+                while w.bits[i]:
+                    present[d] = 64 * i + lowest_bit(w.bits[i])
+                    w.bits[i] &= w.bits[i] - 1
+                    d += 1
+        else:
+            for i in range(w.n):
+                code = (<const uint32_t*>(tracked + i * stride))[j]
+                if total[code] == 0:
+                    w.keys[d] = <uint64_t>code << 32
+                    d += 1
+                total[code] += 1
+            sort_keys(&w.keys, &w.spare, d, <uint32_t>(size - 1))
+            for i in range(d):
+                present[i] = <int64_t>(w.keys[i] >> 32)
+        w.n_present[j] = d
+
+
+cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexcept nogil:
+    """Which of left[0], left[1] now holds the tracked counts of values[0..i).
+
+    The first boundary is counted in one pass; each direction then moves only what lies between.
+    """
+    cdef int64_t j, x, cell, s = direction
+    if w.at[0] < 0 and not w.gridded and not w.grouped:
+        count_rows_left(t, w, w.values[i], 0)
+        w.at[0] = i
+        w.first_direction = direction
+        return 0
+    if w.at[0] < 0:
+        clear(t, w, w.left[0])
+        w.at[0] = 0
+        w.first_direction = direction
+    s = direction != w.first_direction
+    if s and w.at[1] < 0:
+        for j in range(t.n_tracked):
+            for x in range(w.n_present[j]):
+                cell = t.base[j] + w.present[w.present_base[j] + x]
+                w.left[1][cell] = w.left[0][cell]
+        w.at[1] = w.at[0]
+    if w.at[s] <= i:
+        add_values(t, w, w.at[s], i, 1, w.left[s])
+    else:
+        add_values(t, w, i, w.at[s], <uint32_t>-1, w.left[s])
+    w.at[s] = i
+    return s
+
+
+cdef bint allowed(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
+    """Does a part pass every rule? It has the tracked `counts`, or with `rest` the node's less those."""
+    cdef int64_t j, i, d, cell, code, count
+    for j in range(t.n_sensitive):
+        d = w.present_base[j]
+        for i in range(w.n_present[j]):
+            code = w.present[w.present_base[j] + i]
+            cell = t.base[j] + code
+            count = w.total[cell] - counts[cell] if rest else counts[cell]
+            w.part_values[d] = code
+            w.part_counts[d] = count
+            d += count != 0
+        w.n_part[j] = d - w.present_base[j]
+    return passes(t.rules, size, w.values_of, w.counts_of, w.n_part)
+
+
+cdef double disorder(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
+    """size times the entropy of the target in a part."""
+    cdef int64_t j = t.n_tracked - 1
+    cdef int64_t i, cell, count
+    cdef double sum_ = size * log(<double>size)
+    for i in range(w.n_present[j]):
+        cell = t.base[j] + w.present[w.present_base[j] + i]
+        count = w.total[cell] - counts[cell] if rest else counts[cell]
+        if count:
+            sum_ -= count * log(<double>count)
+    return sum_
+
+
+# ---- one cut per attribute: where it is, if every part passes ----
+
+
+cdef void set_halves(const Table* t, Work* w, uint32_t code, int64_t size, int64_t quota,
+                     const uint32_t* counts) noexcept nogil:
+    w.cut.n_parts = 2
+    w.cut.quota = quota
+    w.cut.codes[0] = w.values[0]
+    w.cut.codes[1] = code
+    w.cut.sizes[0] = size
+    w.cut.sizes[1] = w.n - size
+    if t.chooser == INFORMATION_GAIN:
+        w.cut.disorder = disorder(t, w, counts, size, False) + disorder(t, w, counts, w.n - size, True)
+        w.cut.disorder /= w.n
+
+
+cdef bint try_boundary(const Table* t, Work* w, int64_t i, int64_t direction) noexcept nogil:
+    """Cut between values[i - 1] and values[i]; boundaries of one direction are tried outwards."""
+    cdef int64_t size = w.below[i]
+    cdef uint32_t* left = w.left[0]
+    if size < t.rules.min_size or w.n - size < t.rules.min_size:
+        return False
+    if t.n_tracked:
+        count_tracked(t, w)
+        left = w.left[reach(t, w, direction, i)]
+    if not (allowed(t, w, left, size, False) and allowed(t, w, left, w.n - size, True)):
+        return False
+    set_halves(t, w, w.values[i], size, 0, left)
+    return True
+
+
+cdef int64_t last_below(const Work* w, int64_t half) noexcept nogil:
+    """The greatest i with below[i] <= half."""
+    cdef int64_t first = 0, last = w.d + 1, middle
+    while last - first > 1:
+        middle = (first + last) // 2
+        if w.below[middle] <= half:
+            first = middle
+        else:
+            last = middle
+    return first
+
+
+cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
+    """The allowed cut nearest to n/2: outwards from the middle, the lower one first in a tie."""
+    cdef int64_t down = last_below(w, middle_row(t, w)), up = down + 1
+    cdef int64_t k = t.rules.min_size
+    cdef bint can_down, can_up
+    while True:
+        can_down = down >= 0 and w.below[down] >= k
+        can_up = up < w.d and w.n - w.below[up] >= k
+        if can_down and (not can_up or w.n - 2 * w.below[down] <= 2 * w.below[up] - w.n):
+            if try_boundary(t, w, down, 0):
+                return True
+            down -= 1
+        elif can_up:
+            if try_boundary(t, w, up, 1):
+                return True
+            up += 1
+        else:
+            return False
+
+
+cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
+    """v = value at rank ceil(n/2): {<= v | > v}, else {< v | >= v}."""
+    cdef int64_t v = last_below(w, middle_row(t, w))
+    return try_boundary(t, w, v + 1, 0) or try_boundary(t, w, v, 0)
+
+
+cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
+    """Left: the first ceil(n/2) rows by value and row order."""
+    cdef int64_t half = (w.n + 1) // 2
+    cdef int64_t v = last_below(w, middle_row(t, w)), quota = half - w.below[v]
+    cdef uint32_t code = w.values[v]
+    if w.n - half < t.rules.min_size:
+        return False
+    if t.n_tracked:
+        count_tracked(t, w)
+        count_rows_left(t, w, code, quota)
+    if not (allowed(t, w, w.left[0], half, False) and allowed(t, w, w.left[0], w.n - half, True)):
+        return False
+    set_halves(t, w, code, half, quota, w.left[0])
+    return True
+
+
+cdef int32_t ancestor(const Attribute* a, uint32_t first, uint32_t last) noexcept nogil:
+    """Lowest common ancestor of the leaves first..last."""
+    cdef int32_t v = a.leaf[first]
+    while a.last[v] < <int64_t>last:
+        v = a.parent[v]
+    return v
+
+
+cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexcept nogil:
+    """The child of `node` above a leaf, or the leaf itself if that is `node`."""
+    cdef int32_t v = a.leaf[code]
+    while v != node and a.parent[v] != node:
+        v = a.parent[v]
+    return v
+
+
+cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) noexcept nogil:
+    """All non-empty children of the LCA of values[0..d) at once; null (beyond d) is one more."""
+    cdef int32_t lca = ancestor(a, w.values[0], w.values[d - 1])
+    cdef int32_t child
+    cdef int64_t i = 0, p = 0, start, size
+    cdef double sum_ = 0
+    while i < d:
+        child = child_above(a, lca, w.values[i])
+        w.cut.codes[p] = w.values[i]
+        start = w.below[i]
+        while i < d and w.values[i] <= <int64_t>a.last[child]:
+            i += 1
+        w.ends[p] = i
+        w.cut.sizes[p] = w.below[i] - start
+        p += 1
+    if d < w.d:
+        w.cut.codes[p] = w.values[d]
+        w.cut.sizes[p] = w.n - w.below[d]
+        w.ends[p] = w.d
+        p += 1
+    w.cut.n_parts = p
+    w.cut.quota = 0
+    for p in range(w.cut.n_parts):
+        if w.cut.sizes[p] < t.rules.min_size:
+            return False
+    if t.n_tracked:
+        count_tracked(t, w)
+    for p in range(w.cut.n_parts):
+        size = w.cut.sizes[p]
+        if t.n_tracked:
+            clear(t, w, w.left[0])
+            add_values(t, w, 0 if p == 0 else w.ends[p - 1], w.ends[p], 1, w.left[0])
+        if not allowed(t, w, w.left[0], size, False):
+            return False
+        if t.chooser == INFORMATION_GAIN:
+            sum_ += disorder(t, w, w.left[0], size, False)
+    w.cut.disorder = sum_ / w.n
+    return True
+
+
+cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
+    """Two parts, cut between children of the LCA (null last), one of them below the LCA; nearest to n/2."""
+    cdef int64_t d = w.d - (w.values[w.d - 1] == a.n_values)
+    cdef int64_t boundaries[3]
+    cdef int64_t n_boundaries = 0, b, best, i, distance, least
+    cdef int32_t lca, child
+    if t.relaxed or not t.nearest:
+        return cut_children(t, w, a, d)
+    lca = ancestor(a, w.values[0], w.values[d - 1])
+    if d > 1:
+        child = child_above(a, lca, w.values[0])
+        i = 1
+        while w.values[i] <= <int64_t>a.last[child]:
+            i += 1
+        boundaries[n_boundaries] = i
+        n_boundaries += 1
+        child = child_above(a, lca, w.values[d - 1])
+        i = d - 1
+        while child_above(a, lca, w.values[i - 1]) == child:
+            i -= 1
+        boundaries[n_boundaries] = i
+        n_boundaries += 1
+    if d < w.d:
+        boundaries[n_boundaries] = d
+        n_boundaries += 1
+    while n_boundaries:  # ascending, so the first of the nearest is the lower
+        best = 0
+        least = w.n + 1
+        for b in range(n_boundaries):
+            distance = 2 * w.below[boundaries[b]] - w.n
+            distance = distance if distance >= 0 else -distance
+            if distance < least:
+                least = distance
+                best = b
+        if try_boundary(t, w, boundaries[best], 0):
+            return True
+        n_boundaries -= 1
+        for b in range(best, n_boundaries):
+            boundaries[b] = boundaries[b + 1]
+    return cut_children(t, w, a, d)
+
+
+cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
+    """The allowed cut of attribute a into w.cut, if there is one."""
+    cdef const Attribute* attribute = &t.attributes[a]
+    cdef bint by_children = attribute.kind == TREE
+    if t.n_tracked and (by_children or not t.relaxed):
+        count_values(t, w, a, TRACKED)
+    else:
+        count_values(t, w, a, VALUES if by_children else MIDDLE)
+    w.at[0] = -1
+    w.at[1] = -1
+    w.cut.attribute = a
+    if by_children:
+        return cut_tree(t, w, attribute)
+    if t.relaxed:
+        return cut_relaxed(t, w)
+    if t.nearest:
+        return cut_nearest(t, w)
+    return cut_median(t, w)
+
+
+# ---- the chooser ----
+
+
+cdef double width_of(const Attribute* a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
+    """Normalized width of low..high times the weight; low < high. `distinct` is read if a is flat."""
+    cdef int32_t node
+    if high == a.n_values:
+        return a.weight
+    if a.kind == ORDERED:
+        return (a.positions[high] - a.positions[low]) / a.span * a.weight if a.span > 0 else 0
+    if a.kind == FLAT:
+        return (distinct - 1) / a.span * a.weight
+    node = ancestor(a, low, high)
+    return (a.last[node] - a.first[node]) / a.span * a.weight
+
+
+cdef void prepare_keys(const Table* t, Work* w) noexcept nogil:
+    """Keys of all attributes; greater ones are tried first. Flat widths start as upper bounds."""
+    cdef int64_t a, distinct
+    for a in range(t.n_attributes):
+        w.tried[a] = w.low[a] == w.high[a]
+        w.exact[a] = True
+        if w.tried[a] or t.chooser == INFORMATION_GAIN:
+            w.key[a] = 0
+        elif t.chooser == WIDEST:
+            distinct = min(<int64_t>w.high[a] - w.low[a] + 1, w.n)
+            w.key[a] = width_of(&t.attributes[a], w.low[a], w.high[a], distinct)
+            w.exact[a] = t.attributes[a].kind != FLAT or w.high[a] == t.attributes[a].n_values
+        else:
+            count_values(t, w, a, VALUES)
+            w.key[a] = w.d if t.chooser == LEAST_REPEATED else -w.d
+
+
+cdef int64_t next_attribute(const Table* t, Work* w) noexcept nogil:
+    """The next attribute in chooser order, ties by schema order; -1 when all were tried."""
+    cdef int64_t a, best
+    while True:
+        best = -1
+        for a in range(t.n_attributes):
+            if not w.tried[a] and (best < 0 or t.rank[a] < t.rank[best]
+                                   or (t.rank[a] == t.rank[best] and w.key[a] > w.key[best])):
+                best = a
+        if best < 0 or w.exact[best]:
+            return best
+        count_values(t, w, best, TRACKED if t.n_tracked and not t.relaxed else VALUES)
+        w.key[best] = width_of(&t.attributes[best], w.low[best], w.high[best], w.d)
+        w.exact[best] = True
+
+
+cdef int64_t split(const Table* t, Work* w, const Node* node) noexcept nogil:
+    """Cut a node and copy its parts to the other buffer; the number of parts, or 1 if it is a class."""
+    cdef int64_t a, lanes = t.stride // t.width
+    cdef uint8_t* target = t.buffers[(node.depth + 1) & 1] + node.start * t.stride
+    cdef const uint8_t* codes
+    cdef bint found = False
+    w.records = t.buffers[node.depth & 1] + node.start * t.stride
+    w.n = node.size
+    if w.n < 2 or w.n < 2 * t.rules.min_size:
+        return 1
+    if t.width == 1:
+        extend(<const uint8_t*>w.records, lanes, w.n, t.n_attributes, w.low, w.high)
+    elif t.width == 2:
+        extend(<const uint16_t*>w.records, lanes, w.n, t.n_attributes, w.low, w.high)
+    else:
+        extend(<const uint32_t*>w.records, lanes, w.n, t.n_attributes, w.low, w.high)
+    w.counted = -1
+    w.totaled = False
+    prepare_keys(t, w)
+    a = next_attribute(t, w)
+    while a >= 0:
+        w.tried[a] = True
+        if cut_attribute(t, w, a):
+            if t.chooser != INFORMATION_GAIN:
+                found = True
+                w.cut, w.best = w.best, w.cut
+                break
+            if not found or w.cut.disorder < w.best.disorder - TIE:
+                w.cut, w.best = w.best, w.cut
+            found = True
+        a = next_attribute(t, w)
+    if w.totaled:
+        clear(t, w, w.total)
+    if not found:
+        return 1
+    codes = w.records + w.best.attribute * t.width
+    if t.width == 1:
+        scatter(<const uint8_t*>codes, lanes, w.n, w.best, w.records, t.stride, target, w.ends)
+    elif t.width == 2:
+        scatter(<const uint16_t*>codes, lanes, w.n, w.best, w.records, t.stride, target, w.ends)
+    else:
+        scatter(<const uint32_t*>codes, lanes, w.n, w.best, w.records, t.stride, target, w.ends)
+    return w.best.n_parts
+
+
+cdef void finish(const Table* t, const Node* node) noexcept nogil:
+    """A node that is a class: its row numbers to their place."""
+    cdef int64_t i
+    cdef const uint8_t* ids = t.buffers[node.depth & 1] + node.start * t.stride + t.row_offset
+    t.starts[node.start] = 1
+    for i in range(node.size):
+        t.rows[node.start + i] = (<const uint32_t*>(ids + i * t.stride))[0]
+
+
+cdef void split_subtree(const Table* t, Work* w, Node node) noexcept nogil:
+    """Cut a node and all below it."""
+    cdef int64_t p, n_parts, end, pending = 1
+    w.stack[0] = node
+    while pending:
+        pending -= 1
+        node = w.stack[pending]
+        n_parts = split(t, w, &node)
+        if n_parts == 1:
+            finish(t, &node)
+            continue
+        end = node.start
+        for p in range(n_parts):
+            w.stack[pending].start = end
+            w.stack[pending].size = w.best.sizes[p]
+            w.stack[pending].depth = node.depth + 1
+            end += w.best.sizes[p]
+            pending += 1
+
+
+# ---- packing ----
+
+ctypedef fused field_t:
+    uint8_t
+    uint16_t
+    uint32_t
+
+
+cdef void pack_field(const code_t* column, const uint32_t* rows, int64_t start, int64_t stop,
+                     uint8_t* field, int64_t stride, field_t* unused) noexcept nogil:
+    """Write one column's codes of rows start..stop into their records."""
+    cdef int64_t i
+    if rows == NULL:
+        for i in range(start, stop):
+            (<field_t*>(field + i * stride))[0] = <field_t>column[i]
+    else:
+        for i in range(start, stop):
+            (<field_t*>(field + i * stride))[0] = <field_t>column[rows[i]]
+
+
+cdef struct Column:
+    const void* data
+    int64_t width  # bytes of a code in the column
+    int64_t offset  # place in the record
+    int64_t field  # bytes there
+
+
+cdef void pack_column(const Column* c, const uint32_t* rows, int64_t start, int64_t stop,
+                      uint8_t* records, int64_t stride) noexcept nogil:
+    cdef uint8_t* field = records + c.offset
+    if c.width == 1:
+        if c.field == 1:
+            pack_field(<const uint8_t*>c.data, rows, start, stop, field, stride, <uint8_t*>NULL)
+        elif c.field == 2:
+            pack_field(<const uint8_t*>c.data, rows, start, stop, field, stride, <uint16_t*>NULL)
+        else:
+            pack_field(<const uint8_t*>c.data, rows, start, stop, field, stride, <uint32_t*>NULL)
+    elif c.width == 2:
+        if c.field == 2:
+            pack_field(<const uint16_t*>c.data, rows, start, stop, field, stride, <uint16_t*>NULL)
+        else:
+            pack_field(<const uint16_t*>c.data, rows, start, stop, field, stride, <uint32_t*>NULL)
+    else:
+        pack_field(<const uint32_t*>c.data, rows, start, stop, field, stride, <uint32_t*>NULL)
+
+
+cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, int64_t start, int64_t stop,
+               uint8_t* records, uint8_t* other, int64_t stride, int64_t row_offset) noexcept nogil:
+    """Records start..stop, a block that stays in the cache at a time.
+
+    Also touches that part of the other buffer, so that its pages are mapped here, by all threads.
+    """
+    cdef int64_t begin = start, end, i, j
+    while begin < stop:
+        end = min(begin + PACK_BLOCK, stop)
+        for j in range(n_columns):
+            pack_column(&columns[j], rows, begin, end, records, stride)
+        for i in range(begin, end):
+            (<uint32_t*>(records + i * stride + row_offset))[0] = <uint32_t>i if rows == NULL else rows[i]
+        other[begin * stride] = 0
+        begin = end
+
+
+# ---- the door ----
+
+
+cdef class Partition:
+    """One run: the shared table and the tasks over it."""
+
+    cdef Table t
+    cdef Column* columns
+    cdef int64_t n_columns
+    cdef int64_t n
+    cdef const uint32_t* chosen  # row numbers, NULL for all
+    cdef object keep
+
+    def __dealloc__(self):
+        free(self.columns)
+        free(self.t.base)
+
+    def pack(self, int64_t start, int64_t stop):
+        with nogil:
+            pack(self.columns, self.n_columns, self.chosen, start, stop,
+                 self.t.buffers[0], self.t.buffers[1], self.t.stride, self.t.row_offset)
+
+    def cut(self, int64_t start, int64_t size, int32_t depth, bint subtree):
+        """Cut one node, with `subtree` all below it too; the nodes that remain and the rows done."""
+        cdef Node node = Node(start, size, depth)
+        cdef Scratch scratch = scratch_for(&self.t, size, subtree)
+        cdef Work* w = &scratch.c
+        cdef int64_t n_parts = 1, p
+        if subtree:
+            with nogil:
+                split_subtree(&self.t, w, node)
+            return [], size
+        with nogil:
+            n_parts = split(&self.t, w, &node)
+            if n_parts == 1:
+                finish(&self.t, &node)
+        if n_parts == 1:
+            return [], size
+        parts = []
+        for p in range(n_parts):
+            parts.append((start, w.best.sizes[p], depth + 1))
+            start += w.best.sizes[p]
+        return parts, 0
+
+
+cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, rows):
+    """Check the columns and choose the layout of a record."""
+    cdef Partition run = Partition()
+    cdef int64_t j, offset, m = len(columns), n_table, largest = 1
+    cdef int64_t width = max((column.dtype.itemsize for column in columns), default=1)
+    cdef const uint8_t[::1] view
+    cdef const uint32_t[::1] numbers
+    cdef uint8_t[::1] buffer
+    tracked = list(sensitive) if conjunction.c.n_sensitive else []
+    if len(tracked) != conjunction.c.n_sensitive:
+        raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
+    if m == 0 or m != attributes.n:
+        raise ValueError(f"{m} columns for {attributes.n} attributes")
+    n_table = len(columns[0])
+    limits = [int(attributes.c[j].n_values) + 1 for j in range(m)]
+    limits += [int(conjunction.c.n_values[j]) for j in range(len(tracked))]
+    if target is not None:
+        tracked.append(target)
+        limits.append(int(target.max()) + 1 if n_table else 1)
+    if rows is not None:
+        if len(rows) and rows.max() >= n_table:
+            raise ValueError("a row number is not below the number of rows")
+        if len(rows):
+            numbers = rows
+            run.chosen = &numbers[0]
+    run.n = n_table if rows is None else len(rows)
+    if n_table > 0xFFFFFFFF:
+        raise ValueError("more than 2**32 - 1 rows")
+    run.t.n_attributes = m
+    run.t.width = width
+    run.t.row_offset = (m * width + 3) // 4 * 4
+    run.t.tracked_offset = run.t.row_offset + 4
+    run.t.n_sensitive = conjunction.c.n_sensitive
+    run.t.n_tracked = len(tracked)
+    run.t.stride = (run.t.tracked_offset + 4 * len(tracked) + 7) // 8 * 8
+    run.t.attributes = attributes.c
+    run.t.rules = &conjunction.c
+    run.n_columns = m + len(tracked)
+    run.columns = <Column*>calloc(run.n_columns, sizeof(Column))
+    run.t.base = <int64_t*>calloc(len(tracked) + 1, sizeof(int64_t))
+    if run.columns == NULL or run.t.base == NULL:
+        raise MemoryError
+    keep = [attributes, conjunction, rows]
+    codes = [*columns, *tracked]
+    for j in range(run.n_columns):
+        column = codes[j]
+        if column.dtype not in (np.uint8, np.uint16, np.uint32) or column.shape != (n_table,):
+            raise ValueError("codes must be uint8, uint16 or uint32, one per row")
+        if n_table and column.max() >= limits[j]:
+            raise ValueError(f"column {j} has a code beyond its domain")
+        column = np.ascontiguousarray(column)
+        keep.append(column)
+        run.columns[j].width = column.dtype.itemsize
+        if n_table:
+            view = column.view(np.uint8)
+            run.columns[j].data = &view[0]
+        run.columns[j].offset = j * width if j < m else run.t.tracked_offset + 4 * (j - m)
+        run.columns[j].field = width if j < m else 4
+        if j < m:
+            largest = max(largest, limits[j])
+        else:
+            run.t.base[j - m + 1] = run.t.base[j - m] + <int64_t>limits[j]
+    run.t.max_codes = largest
+    for j in range(2):  # `extend` reads up to 16 bytes behind the last code
+        buffer = np.zeros(run.n * run.t.stride + 16, dtype=np.uint8)
+        keep.append(buffer)
+        run.t.buffers[j] = &buffer[0]
+    run.keep = keep
+    return run
+
+
+def partition(columns, Attributes attributes not None, Conjunction conjunction not None, *, sensitive=(),
+              target=None, rows=None, chooser="widest", priority=(), nearest=True, relaxed=False,
+              n_threads=1, progress=None):
+    """Mondrian from code columns to classes (LeFevre et al. 2006).
+
+    columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
+    sensitive attribute of the conjunction (read if it tests any); target: codes for
+    "information-gain". rows: uint32 row numbers to partition, in the order in which a relaxed cut
+    shares out ties; all rows by default. chooser: "widest", "most-repeated", "least-repeated" or
+    "information-gain"; attributes listed in priority come first. progress(done, total) is told
+    the rows done, from the calling thread. The answer does not depend on n_threads, and with strict
+    cuts not on the order of the rows.
+    Returns (rows, offsets): class c holds rows[offsets[c]:offsets[c + 1]] (uint32, int64).
+    """
+    cdef Partition run
+    cdef const int64_t[::1] rank
+    cdef uint32_t[::1] out
+    cdef uint8_t[::1] starts
+    if (chooser == "information-gain") != (target is not None):
+        raise ValueError("a target is needed for information-gain, and only there")
+    if chooser not in CHOOSERS or (priority and chooser != "widest"):
+        raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
+    run = lay_out(columns, attributes, conjunction, sensitive, target, rows)
+    places = np.full(attributes.n, len(priority), dtype=np.int64)
+    places[list(priority)] = np.arange(len(priority))
+    rank = places
+    result = np.empty(run.n, dtype=np.uint32)
+    if run.n == 0:
+        return result, np.zeros(1, dtype=np.int64)
+    flags = np.zeros(run.n, dtype=np.uint8)
+    out = result
+    starts = flags
+    run.t.rank = &rank[0]
+    run.t.rows = &out[0]
+    run.t.starts = &starts[0]
+    run.t.chooser = CHOOSERS[chooser]
+    run.t.nearest = nearest
+    run.t.relaxed = relaxed
+    drive(run, n_threads, progress)
+    offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
+    return result, offsets
+
+
+cdef drive(Partition run, n_threads, progress):
+    """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+
+    n = run.n
+    done = 0
+    executor = ThreadPoolExecutor(max_workers=n_threads)
+    try:
+        blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
+        for block in blocks:
+            block.result()
+        pending = {executor.submit(run.cut, 0, n, 0, n <= SUBTREE_ROWS)}
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for task in finished:
+                parts, size = task.result()
+                done += size
+                for start, size, depth in parts:
+                    pending.add(executor.submit(run.cut, start, size, depth, size <= SUBTREE_ROWS))
+            if progress is not None:
+                progress(done, n)
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
