@@ -126,9 +126,7 @@ def test_bad_counts_are_refused(
     offsets: list[int], values: list[int], counts: list[int], table: list[int]
 ) -> None:
     with pytest.raises(ValueError, match=r"offsets|value|count|table"):
-        kernel.distances(
-            np.array(offsets), np.array(values, np.uint32), np.array(counts), np.array(table)
-        )
+        kernel.distances(np.array(offsets), np.array(values, np.uint32), np.array(counts), np.array(table))
 
 
 def test_bad_trees_are_refused() -> None:

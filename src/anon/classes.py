@@ -141,13 +141,13 @@ def merge(classes: Classes, cells: Sequence[Cells], n_threads: int = 1) -> tuple
         return classes, tuple(cells)
     first = members[bounds[:-1]]
     order = np.argsort(first)
-    bounds, members = _take(bounds, members, order)
-    positions, rows = _take(classes.offsets, classes.rows, members)
+    bounds, members = take(bounds, members, order)
+    positions, rows = take(classes.offsets, classes.rows, members)
     merged = tuple(replace(cell, of_class=cell.of_class[first[order]]) for cell in cells)
     return Classes(rows, positions[bounds], classes.suppressed), merged
 
 
-def _take(
+def take(
     offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint32], picks: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
     """The lists `picks` of a CSR structure, in that order."""
@@ -178,7 +178,7 @@ def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Ce
     first = members[bounds[:-1]]
     distinct = Cells(domain, of_class, keys[0][first], keys[1][first], null[first])
     if is_flat:
-        offsets, values = _take(offsets, values, first)
+        offsets, values = take(offsets, values, first)
         distinct = replace(distinct, set_offsets=offsets, set_codes=values)
     return distinct
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 
 def _dense(
     offsets: Sequence[int], values: Sequence[int], counts: Sequence[int], n_values: int
 ) -> Iterator[list[int]]:
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in pairwise(offsets):
         row = [0] * n_values
         for i in range(int(start), int(stop)):
             row[int(values[i])] = int(counts[i])
@@ -26,7 +27,7 @@ def _shares(counts: Sequence[int]) -> list[Fraction]:
 def concentration(offsets: Sequence[int], counts: Sequence[int]) -> list[tuple[object, ...]]:
     """Per class: size, largest count, entropy, the bound of c at l = 2..5, the greatest l at c = 3."""
     results = []
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in pairwise(offsets):
         ranked = sorted((int(count) for count in counts[start:stop]), reverse=True)
         shares = [float(share) for share in _shares(ranked)]
         tails = [sum(ranked[first - 1 :]) for first in range(1, len(ranked) + 1)]
