@@ -59,3 +59,16 @@ def test_shuffle(classes: tuple[np.ndarray, np.ndarray], n_rows: int, benchmark:
     random = np.random.default_rng(2).integers(0, 2**64, n_rows, dtype=np.uint64)
     rows = benchmark(kernel.shuffle, *classes, random, N_THREADS)
     assert np.array_equal(np.sort(rows), np.arange(n_rows))
+
+
+def test_count_inside(n_rows: int, benchmark: Any) -> None:
+    """Every row of a tenth of the table looks for the rows within 2 on three axes of 100 codes."""
+    rng = np.random.default_rng(3)
+    columns = [rng.integers(0, 100, n_rows // 10).astype(np.uint8) for _ in range(3)]
+    low = np.arange(100, dtype=np.uint32)
+    null = np.zeros(100, np.bool_)
+    sides = [(column, low, low + np.uint32(2), null, -1, None, None) for column in columns]
+    counts = benchmark(kernel.count_inside, columns, sides, N_THREADS)
+    assert counts.min() >= 1
+    share = sum(len(range(code, min(code + 3, 100))) for code in range(100)) / 100
+    assert counts.mean() == pytest.approx(len(columns[0]) * (share / 100) ** 3, rel=0.1)

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 import anoncore.classes as kernel
 import reference.classes as twin
-from anon.classes import Cells, Classes, Counts, cells, full_cells, group, merge, sensitive_counts
+from anon.classes import (
+    Cells,
+    Classes,
+    Counts,
+    cells,
+    full_cells,
+    group,
+    merge,
+    population_counts,
+    sensitive_counts,
+)
 from anon.encode import Domain, Encoded
 from anon.hierarchy import Tree
 
@@ -149,6 +159,50 @@ def test_bad_classes_are_refused(rows: list[int], offsets: list[int]) -> None:
 def test_codes_beyond_the_domain_are_refused() -> None:
     with pytest.raises(ValueError, match="n_values"):
         kernel.value_counts(np.array([3], np.uint8), np.array([0], np.uint32), np.array([0, 1]), 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([(1, 1 << 12), (3, 1)]))
+def test_count_inside(seed: int, how: tuple[int, int]) -> None:
+    """Random points with ties and nulls; intervals, sets, cells of null only, boxes that overlap."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.choice([0, 1, 20, 400])), int(rng.integers(1, 4))
+    columns, sides = [], []
+    n_boxes = int(rng.integers(0, 9))
+    for _ in range(m):
+        n_values = int(rng.choice([1, 2, 12, 3_000]))
+        null_code = n_values if rng.random() < 0.5 else -1
+        dtype = rng.choice([np.uint32, np.uint16])
+        columns.append(rng.integers(0, n_values + (null_code > 0), n).astype(dtype))
+        ends = np.sort(rng.integers(0, n_values, (5, 2)), axis=1).astype(np.uint32)
+        null = (rng.random(5) < 0.5) & (null_code > 0)
+        if null_code > 0:
+            ends[0], null[0] = (1, 0), True
+            ends[1], null[1] = (0, n_values - 1), True
+        sets = (None, None)
+        if rng.random() < 0.4:
+            held = [np.flatnonzero(rng.random(n_values) < 0.5) for _ in range(5)]
+            held = [h[(h >= low) & (h <= high)] for h, (low, high) in zip(held, ends, strict=True)]
+            sets = (np.cumsum([0, *map(len, held)]), np.concatenate(held).astype(np.uint32))
+        of_box = rng.integers(0, 5, n_boxes).astype(np.uint32)
+        sides.append((of_box, ends[:, 0], ends[:, 1], null, null_code, *sets))
+    mine = kernel.count_inside(columns, sides, *how)
+    assert mine.dtype == np.int64
+    assert mine.tolist() == twin.count_inside(columns, sides)
+
+
+def test_count_inside_refuses() -> None:
+    column = np.zeros(2, np.uint8)
+    one = np.zeros(1, np.uint32)
+    good = (one, one, one, np.zeros(1, np.bool_), -1, None, None)
+    with pytest.raises(ValueError, match="columns"):
+        kernel.count_inside([], [])
+    with pytest.raises(ValueError, match="cell for each box"):
+        kernel.count_inside([column], [(one + np.uint32(1), *good[1:])])
+    with pytest.raises(ValueError, match="length"):
+        kernel.count_inside([column], [(one, np.zeros(2, np.uint32), *good[2:])])
+    with pytest.raises(ValueError, match="set_offsets"):
+        kernel.count_inside([column], [(*good[:5], np.zeros(1, np.int64), one)])
 
 
 def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,6 +396,25 @@ def test_sensitive_counts() -> None:
     assert counts.values.tolist() == [2, 0, 2]
     assert counts.counts.tolist() == [2, 1, 1]
     assert counts.table.tolist() == [1, 0, 3, 0]
+
+
+@pytest.mark.parametrize("kind", ["numeric", "flat", "tree"])
+def test_population_counts_of_the_table_itself(kind: str) -> None:
+    """Disjoint cells of a table hold exactly their class's rows; overlapping ones at least those."""
+    rng = np.random.default_rng(3)
+    of = domain(
+        "numeric" if kind == "numeric" else "nominal",
+        6,
+        True,
+        tree(PARENTS, LEAVES) if kind == "tree" else None,
+    )
+    codes = rng.integers(0, 7, 500).astype(np.uint8)
+    apart = group([codes])
+    counts = population_counts(cells(encoded([of], [codes]), apart), [codes])
+    assert counts.tolist() == apart.sizes.tolist()
+    mixed = group([rng.integers(0, 40, 500).astype(np.uint8)])
+    overlapping = cells(encoded([of, of], [codes, codes[::-1].copy()]), mixed)
+    assert np.all(population_counts(overlapping, [codes, codes[::-1].copy()], 2) >= mixed.sizes)
 
 
 def test_reprs_hold_no_values() -> None:

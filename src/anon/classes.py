@@ -147,6 +147,30 @@ def merge(classes: Classes, cells: Sequence[Cells], n_threads: int = 1) -> tuple
     return Classes(rows, positions[bounds], classes.suppressed), merged
 
 
+def population_counts(
+    cells: Sequence[Cells], population: Sequence[Codes], n_threads: int = 1
+) -> npt.NDArray[np.int64]:
+    """Rows of a population inside the cells of each class.
+
+    `population` holds one code column per quasi-identifier, over the domains of `cells`; encode the
+    original table and the population as one table, so that a value that only one of them has gets
+    its place in the other's cells.
+    """
+    sides = [
+        (
+            cell.of_class,
+            cell.low,
+            cell.high,
+            cell.null,
+            cell.domain.n_values if cell.domain.has_null else -1,
+            cell.set_offsets,
+            cell.set_codes,
+        )
+        for cell in cells
+    ]
+    return kernel.count_inside(population, sides, n_threads)
+
+
 def take(
     offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint32], picks: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:

@@ -30,3 +30,6 @@ def shuffle(
     n_threads: int = 1,
     block_rows: int = 262144,
 ) -> Rows: ...
+def count_inside(
+    columns: Sequence[Codes], cells: Sequence[tuple[Any, ...]], n_threads: int = 1, block: int = 4096
+) -> npt.NDArray[np.int64]: ...

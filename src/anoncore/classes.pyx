@@ -525,3 +525,217 @@ def shuffle(rows, offsets, random, n_threads=1, block_rows=1 << 18):
         n_threads,
     )
     return rows
+
+
+# ---------------------------------------------------------------- points inside boxes
+
+# The distinct cells of one attribute, and the cell of every box; `ends` is NULL but for sets.
+cdef struct Sides:
+    const uint32_t* of_box
+    const uint32_t* low
+    const uint32_t* high
+    const uint8_t* null
+    const int64_t* ends
+    const uint32_t* codes
+    int64_t null_code
+
+
+cdef bint holds(const Sides* side, uint32_t cell, uint32_t code) noexcept nogil:
+    # Is one code inside a cell?
+    cdef int64_t low, high, middle
+    if code == side.null_code:
+        return side.null[cell]
+    if code < side.low[cell] or code > side.high[cell]:
+        return False
+    if side.ends == NULL:
+        return True
+    low = side.ends[cell]
+    high = side.ends[cell + 1]
+    while low < high:
+        middle = low + (high - low) // 2
+        if side.codes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low < side.ends[cell + 1] and side.codes[low] == code
+
+
+cdef int compare(const Sides* side, uint32_t cell, uint32_t least, uint32_t most) noexcept nogil:
+    # Codes least..most against a cell: 0 none inside, 2 all inside, 1 unknown.
+    cdef bint null = side.null[cell]
+    if least == most:
+        return 2 if holds(side, cell, least) else 0
+    if (most < side.low[cell] or least > side.high[cell]) and not (null and most == side.null_code):
+        return 0
+    if side.ends != NULL or least < side.low[cell]:
+        return 1
+    if most <= side.high[cell] or (null and most == side.null_code and side.high[cell] + 1 == most):
+        return 2
+    return 1
+
+
+cdef void place_median(const uint32_t* points, int64_t m, int64_t axis, uint32_t* order,
+                       int64_t low, int64_t high, int64_t middle) noexcept nogil:
+    # Reorder order[low:high] so that position `middle` splits it by the points' code on `axis`.
+    cdef int64_t below, above, i
+    cdef uint32_t pivot, code, kept
+    while high - low > 1:
+        pivot = points[order[low + (high - low) // 2] * m + axis]
+        below = low
+        above = high
+        i = low
+        while i < above:
+            kept = order[i]
+            code = points[kept * m + axis]
+            if code < pivot:
+                order[i] = order[below]
+                order[below] = kept
+                below += 1
+                i += 1
+            elif code > pivot:
+                above -= 1
+                order[i] = order[above]
+                order[above] = kept
+            else:
+                i += 1
+        if middle < below:
+            high = below
+        elif middle >= above:
+            low = above
+        else:
+            return
+
+
+cdef void build(const uint32_t* points, int64_t m, uint32_t* order, int64_t low, int64_t high, int64_t node,
+                uint32_t* least, uint32_t* most) noexcept nogil:
+    # Boxes of the node over order[low:high], halved at the median of its widest axis down to 16 points.
+    cdef int64_t i, a, axis = 0
+    cdef uint32_t code
+    for a in range(m):
+        least[node * m + a] = most[node * m + a] = points[order[low] * m + a]
+        for i in range(low + 1, high):
+            code = points[order[i] * m + a]
+            least[node * m + a] = min(least[node * m + a], code)
+            most[node * m + a] = max(most[node * m + a], code)
+        if most[node * m + a] - least[node * m + a] > most[node * m + axis] - least[node * m + axis]:
+            axis = a
+    if high - low > 16:
+        i = low + (high - low) // 2
+        place_median(points, m, axis, order, low, high, i)
+        build(points, m, order, low, i, 2 * node + 1, least, most)
+        build(points, m, order, i, high, 2 * node + 2, least, most)
+
+
+def _build_tree(const uint32_t[:, ::1] points, uint32_t[::1] order, uint32_t[:, ::1] least, uint32_t[:, ::1] most):
+    with nogil:
+        build(&points[0, 0], points.shape[1], &order[0], 0, points.shape[0], 0, &least[0, 0], &most[0, 0])
+
+
+def _count_boxes(const uint64_t[:, ::1] addresses, const int64_t[::1] null_codes, const uint32_t[:, ::1] points,
+                 const int64_t[::1] sums, const uint32_t[:, ::1] least, const uint32_t[:, ::1] most,
+                 int64_t first, int64_t end, int64_t[::1] counts):
+    cdef Sides sides[64]
+    cdef int64_t nodes[64]
+    cdef int64_t lows[64]
+    cdef int64_t highs[64]
+    cdef int64_t m = points.shape[1]
+    cdef int64_t box, a, i, node, low, high, total, depth
+    cdef int relation, inside
+    for a in range(m):
+        sides[a].of_box = <const uint32_t*> <size_t> addresses[a, 0]
+        sides[a].low = <const uint32_t*> <size_t> addresses[a, 1]
+        sides[a].high = <const uint32_t*> <size_t> addresses[a, 2]
+        sides[a].null = <const uint8_t*> <size_t> addresses[a, 3]
+        sides[a].ends = <const int64_t*> <size_t> addresses[a, 4]
+        sides[a].codes = <const uint32_t*> <size_t> addresses[a, 5]
+        sides[a].null_code = null_codes[a]
+    with nogil:
+        for box in range(first, end):
+            total = 0
+            depth = 1
+            nodes[0] = lows[0] = 0
+            highs[0] = points.shape[0]
+            while depth > 0:
+                depth -= 1
+                node = nodes[depth]
+                low = lows[depth]
+                high = highs[depth]
+                inside = 2
+                for a in range(m):
+                    relation = compare(&sides[a], sides[a].of_box[box], least[node, a], most[node, a])
+                    inside = min(inside, relation)
+                    if inside == 0:
+                        break
+                if inside == 2:
+                    total += sums[high] - sums[low]
+                elif inside == 1 and high - low <= 16:
+                    for i in range(low, high):
+                        for a in range(m):
+                            if not holds(&sides[a], sides[a].of_box[box], points[i, a]):
+                                break
+                        else:
+                            total += sums[i + 1] - sums[i]
+                elif inside == 1:
+                    i = low + (high - low) // 2
+                    nodes[depth] = 2 * node + 1
+                    lows[depth] = low
+                    highs[depth] = i
+                    nodes[depth + 1] = 2 * node + 2
+                    lows[depth + 1] = i
+                    highs[depth + 1] = high
+                    depth += 2
+            counts[box] = total
+
+
+def count_inside(columns, cells, n_threads=1, block=1 << 12):
+    """Count the rows of a table inside each of many boxes.
+
+    `columns` are at most 64 code columns (uint8, uint16 or uint32). `cells` holds per column (of_box,
+    low, high, null, null_code, set_offsets, set_codes): box b shows cell of_box[b], which covers the
+    codes low..high (uint32), `null_code` (-1: none) if `null` (bool), and of low..high only those of its
+    ascending set where set_offsets is not None. Returns int64, one per box. A k-d tree over the distinct
+    rows lets a box pass over what lies outside it or wholly inside.
+    """
+    if len(columns) != len(cells) or not 0 < len(columns) <= 64:
+        raise ValueError("count_inside needs 1 to 64 columns, each with its cells")
+    kept = []
+    for of_box, low, high, null, null_code, set_offsets, set_codes in cells:
+        sets = (set_offsets, set_codes) if set_offsets is not None else (None, None)
+        dtypes = (np.uint32, np.uint32, np.uint32, np.bool_, np.int64, np.uint32)
+        arrays = [None if array is None else np.ascontiguousarray(array, dtype=dtype)
+                  for array, dtype in zip((of_box, low, high, null, *sets), dtypes)]
+        if len(arrays[0]) != len(cells[0][0]) or (len(arrays[0]) and int(arrays[0].max()) >= len(arrays[1])):
+            raise ValueError("of_box must name a cell for each box")
+        if not len(arrays[1]) == len(arrays[2]) == len(arrays[3]):
+            raise ValueError("low, high and null differ in length")
+        if set_offsets is not None and len(set_offsets) != len(low) + 1:
+            raise ValueError("set_offsets must hold n_cells + 1 positions")
+        kept.append(arrays)
+    n_boxes = len(kept[0][0])
+    rows, offsets = group(columns, None, n_threads)
+    n = len(offsets) - 1
+    counts = np.zeros(n_boxes, np.int64)
+    if n == 0 or n_boxes == 0:
+        return counts
+    firsts = rows[offsets[:n]]
+    points = np.ascontiguousarray(np.stack([column[firsts] for column in columns], axis=1).astype(np.uint32))
+    order = np.arange(n, dtype=np.uint32)
+    n_nodes = 1
+    while (n >> (n_nodes.bit_length() - 1)) > 8:
+        n_nodes = 2 * n_nodes + 1
+    least = np.empty((n_nodes, len(columns)), np.uint32)
+    most = np.empty((n_nodes, len(columns)), np.uint32)
+    _build_tree(points, order, least, most)
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[order])])
+    points = np.ascontiguousarray(points[order])
+    addresses = np.array(
+        [[0 if array is None else array.ctypes.data for array in arrays] for arrays in kept], dtype=np.uint64
+    )
+    null_codes = np.array([cell[4] for cell in cells], dtype=np.int64)
+    _run(
+        _count_boxes,
+        [(addresses, null_codes, points, sums, least, most, first, min(first + block, n_boxes), counts)
+         for first in range(0, n_boxes, block)],
+        n_threads,
+    )
+    return counts

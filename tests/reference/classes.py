@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 
 def group(columns: Sequence[Sequence[int]], rows: Sequence[int] | None = None) -> tuple[list[int], list[int]]:
@@ -60,3 +61,23 @@ def shuffle(rows: Sequence[int], offsets: Sequence[int], random: Sequence[int]) 
             j = int(start) + int(random[i]) % (i - int(start) + 1)
             shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
     return shuffled
+
+
+def count_inside(columns: Sequence[Sequence[int]], cells: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Per box the rows whose every code lies in the box's cell on that column."""
+    counts = []
+    for box in range(len(cells[0][0])):
+        inside = []
+        for of_box, low, high, null, null_code, set_offsets, set_codes in cells:
+            cell = of_box[box]
+            held = set(range(int(low[cell]), int(high[cell]) + 1)) - {null_code}
+            if set_offsets is not None:
+                held &= {int(code) for code in set_codes[set_offsets[cell] : set_offsets[cell + 1]]}
+            inside.append(held | {null_code} if null[cell] else held)
+        counts.append(
+            sum(
+                all(int(c) in held for c, held in zip(row, inside, strict=True))
+                for row in zip(*columns, strict=True)
+            )
+        )
+    return counts
