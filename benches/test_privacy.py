@@ -15,7 +15,7 @@ from anon.encode import Domain
 from anon.privacy import measure
 
 N_THREADS = 2
-SIZES = (8, 6, 6, 7, 5, 2, 5, 6)
+SIZES = (10, 7, 7, 7, 6, 2, 6, 7)
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,8 @@ def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells
     """The cells of the classes, per quasi-identifier (spec 0).
 
     Ordered attributes: from the lowest to the highest code present. Nominal with a tree: from the
-    first to the last leaf of the present values' lowest common ancestor. Flat nominal: their set.
+    first to the last leaf of the present values' lowest common ancestor. Flat nominal: their set;
+    of sets with the same ends the smaller comes first, then the one with the lower codes.
     """
     return tuple(
         _cells(domain, codes, classes, n_threads)

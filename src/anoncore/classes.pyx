@@ -245,17 +245,16 @@ def _group_word(columns, radices, rows, n, n_threads, block_rows):
     for radix in radices:
         product *= radix
     bits = (product - 1).bit_length()
+    if bits == 0:
+        return (np.arange(n, dtype=np.uint32) if rows is None else np.array(rows)), np.array([0, n], np.int64)
     top = min(bits, max(1, min(11, n.bit_length() - 4)))
     shift = bits - top
     addresses = np.array([column.ctypes.data for column in columns], dtype=np.uint64)
     widths = np.array([column.itemsize for column in columns], dtype=np.int64)
-    radices = np.array([radix % 2**64 for radix in radices], dtype=np.uint64)
-    starts = range(0, n, block_rows)
-    blocks = [(start, min(start + block_rows, n)) for start in starts]
+    radices = np.array(radices, dtype=np.uint64)
+    blocks = [(start, min(start + block_rows, n)) for start in range(0, n, block_rows)]
     key = np.empty(n, np.uint64)
     histograms = np.zeros((len(blocks), 1 << top), np.int64)
-    if bits == 0:
-        return (np.arange(n, dtype=np.uint32) if rows is None else np.array(rows)), np.array([0, n], np.int64)
     _run(
         _pack_block,
         [(addresses, widths, radices, rows, *block, shift, key, histogram)
@@ -309,26 +308,25 @@ def group(columns, rows=None, n_threads=1, block_rows=1 << 18):
         raise ValueError("at most 2**32 - 1 rows fit in one call")
     if n == 0:
         return np.empty(0, np.uint32), np.zeros(1, np.int64)
-    radices = [int(column.max()) + 1 for column in columns]
-    ids = None
-    taken = 0
+    waiting = [(column, int(column.max()) + 1) for column in columns]
+    word = []
+    product = 1
     while True:
-        word, word_radices = ([], []) if ids is None else ([ids], [len(offsets) - 1])
-        product = 1 if ids is None else len(offsets) - 1
-        while taken < len(columns) and product * radices[taken] <= 2**64 and len(word) < 64:
-            word.append(columns[taken])
-            word_radices.append(radices[taken])
-            product *= radices[taken]
-            taken += 1
-        grouped, offsets = _group_word(word, word_radices, rows, n, n_threads, block_rows)
-        if taken == len(columns):
+        while waiting and product * waiting[0][1] <= 2**64 and len(word) < 64:
+            word.append(waiting.pop(0))
+            product *= word[len(word) - 1][1]
+        grouped, offsets = _group_word([w[0] for w in word], [w[1] for w in word], rows, n, n_threads, block_rows)
+        if not waiting:
             return grouped, offsets
+        # the groups so far, numbered in order, lead the next word
         ids = np.zeros(n_rows, np.uint32)
         _run(
             _number_block,
             [(offsets, grouped, *run, ids) for run in _class_blocks(offsets, block_rows)],
             n_threads,
         )
+        product = len(offsets) - 1
+        word = [(ids, product)]
 
 
 # ---------------------------------------------------------------- what a class holds of one column

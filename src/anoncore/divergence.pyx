@@ -54,8 +54,12 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
                          double[:, ::1] recursive, int64_t[::1] l_recursive):
     cdef int64_t c, i, j, n, total, tail, kept
     cdef double weighted
+    cdef double[1024] small  # x ln x of small counts
     cdef int64_t[::1] ordered = np.empty(max(1, max(offsets[c + 1] - offsets[c] for c in range(first, end))), np.int64)
     with nogil:
+        small[0] = 0.0
+        for i in range(1, 1024):
+            small[i] = i * log(<double> i)
         for c in range(first, end):
             n = offsets[c + 1] - offsets[c]
             memcpy(&ordered[0], &counts[offsets[c]], n * sizeof(int64_t))
@@ -74,7 +78,7 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
             l_recursive[c] = 0
             for i in range(n):
                 total += ordered[i]
-                weighted += ordered[i] * log(<double> ordered[i])
+                weighted += small[ordered[i]] if ordered[i] < 1024 else ordered[i] * log(<double> ordered[i])
                 # total is r_l + ... + r_m for l = n - i
                 if l_recursive[c] == 0 and ordered[n - 1] < 3 * total:
                     l_recursive[c] = n - i
@@ -108,11 +112,12 @@ def concentration(offsets, counts, n_threads=1, block=1 << 16):
 
 
 def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, const int64_t[::1] counts,
-                     const int64_t[::1] table_counts, int64_t n_rows, int64_t first, int64_t end,
-                     double[::1] js, double[::1] equal, double[::1] quotient, double[::1] gain, double[::1] enhanced):
+                     const int64_t[::1] table_counts, const double[::1] surprise, int64_t n_rows,
+                     int64_t first, int64_t end, double[::1] js, double[::1] equal, double[::1] quotient,
+                     double[::1] gain, double[::1] enhanced):
     cdef int64_t c, i, size, covered
     cdef uint64_t a, b, surplus
-    cdef double x, y, total, divergence, most, best, relative
+    cdef double x, y, total, divergence, most, best, ratio, middle, relative
     cdef bint beyond
     with nogil:
         for c in range(first, end):
@@ -133,19 +138,22 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                     continue
                 x = <double> a
                 y = <double> b
-                divergence += x * log(2.0 * x / (x + y))
                 if b == 0:
+                    divergence += x * LN2
                     surplus += a
                     most = best = INFINITY
                     beyond = True
                     continue
-                divergence += y * log(2.0 * y / (x + y))
-                most = fmax(most, fabs(log(x / y)))
+                # ln p/q and ln q/m, m = (p + q)/2
+                ratio = log(x / y)
+                middle = log(2.0 * y / (x + y))
+                divergence += x * (ratio + middle) + y * middle
+                most = fmax(most, fabs(ratio))
                 if a > b:
                     surplus += a - b
                     relative = <double> (a - b) / y
                     best = fmax(best, relative)
-                    if relative + log(<double> table_counts[values[i]] / n_rows) > 1e-12:
+                    if relative - surprise[values[i]] > 1e-12:
                         beyond = True
             js[c] = 0.5 * (divergence / total + LN2 * (n_rows - covered) / n_rows)
             js[c] = fmax(fmin(js[c], LN2), 0.0)
@@ -167,9 +175,10 @@ def distances(offsets, values, counts, table_counts, n_threads=1, block=1 << 16)
     _check_counts(*arrays)
     n_rows = int(arrays[3].sum())
     results = [np.empty(len(arrays[0]) - 1) for _ in range(5)]
+    surprise = -np.log(np.maximum(arrays[3], 1) / max(n_rows, 1))
     _run(
         _distances_block,
-        [(*arrays, n_rows, *run, *results) for run in _class_blocks(arrays[0], block)],
+        [(*arrays, surprise, n_rows, *run, *results) for run in _class_blocks(arrays[0], block)],
         n_threads,
     )
     return tuple(results)
