@@ -1,0 +1,739 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Rows -> classes by equal codes; what each class holds of one attribute; the order inside it.
+
+A grouping is in CSR form: class c holds `rows[offsets[c]:offsets[c + 1]]`. Work is cut into blocks
+whose size does not depend on the number of threads, so any number gives the same bits.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from anoncore.types cimport code_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from libc.string cimport memcpy, memset
+
+
+# One attribute of a key: `codes` has `width` bytes a row and holds codes below `radix`.
+cdef struct Column:
+    const uint8_t* codes
+    int width
+    uint64_t radix
+
+
+def _run(task, arguments, n_threads):
+    """Call `task(*a)` for each a of `arguments`, on at most `n_threads` threads."""
+    if n_threads < 2 or len(arguments) < 2:
+        return [task(*a) for a in arguments]
+    with ThreadPoolExecutor(min(n_threads, len(arguments))) as pool:
+        return list(pool.map(lambda a: task(*a), arguments))
+
+
+def _class_blocks(offsets, block_rows):
+    """Cut classes into runs of about `block_rows` rows: [(first class, end class), ...]."""
+    n_classes = len(offsets) - 1
+    targets = np.arange(block_rows, offsets[n_classes], block_rows)
+    cuts = np.unique(np.searchsorted(offsets, targets)).tolist()
+    cuts = [0, *(cut for cut in cuts if 0 < cut < n_classes), n_classes]
+    return list(zip(cuts, cuts[1:])) if n_classes else []
+
+
+def _check_groups(rows, offsets, n_rows):
+    if offsets.dtype != np.int64 or offsets.ndim != 1 or len(offsets) < 1:
+        raise ValueError("offsets must be int64 and hold n_classes + 1 positions")
+    if rows.dtype != np.uint32 or rows.ndim != 1:
+        raise ValueError("rows must be one-dimensional uint32")
+    if offsets[0] != 0 or offsets[len(offsets) - 1] != len(rows) or np.any(np.diff(offsets) < 1):
+        raise ValueError("offsets must ascend strictly from 0 to the number of rows")
+    if len(rows) and int(rows.max()) >= n_rows:
+        raise ValueError("a row number lies beyond the column")
+
+
+# ---------------------------------------------------------------- group
+
+cdef void pack(const Column* columns, int n_columns, const row_t* rows, int64_t start, int64_t stop,
+               uint64_t* key) noexcept nogil:
+    # key[i] = mixed-radix number of row i's codes, first column most significant
+    cdef int64_t i, low, high
+    cdef int c
+    cdef uint64_t radix
+    cdef const uint8_t* narrow
+    cdef const uint16_t* middle
+    cdef const uint32_t* wide
+    for low in range(start, stop, 4096):
+        high = low + 4096 if low + 4096 < stop else stop
+        memset(key + low, 0, (high - low) * sizeof(uint64_t))
+        for c in range(n_columns):
+            radix = columns[c].radix
+            if columns[c].width == 1:
+                narrow = columns[c].codes
+                if rows == NULL:
+                    for i in range(low, high):
+                        key[i] = key[i] * radix + narrow[i]
+                else:
+                    for i in range(low, high):
+                        key[i] = key[i] * radix + narrow[rows[i]]
+            elif columns[c].width == 2:
+                middle = <const uint16_t*> columns[c].codes
+                if rows == NULL:
+                    for i in range(low, high):
+                        key[i] = key[i] * radix + middle[i]
+                else:
+                    for i in range(low, high):
+                        key[i] = key[i] * radix + middle[rows[i]]
+            else:
+                wide = <const uint32_t*> columns[c].codes
+                if rows == NULL:
+                    for i in range(low, high):
+                        key[i] = key[i] * radix + wide[i]
+                else:
+                    for i in range(low, high):
+                        key[i] = key[i] * radix + wide[rows[i]]
+
+
+cdef void sort_pairs(uint64_t* key, row_t* row, uint64_t* key2, row_t* row2, int64_t n) noexcept nogil:
+    # Stable sort of (key, row) by key, in place; key2 and row2 are scratch of the same length.
+    cdef int64_t i, j, total
+    cdef uint64_t k, varying = 0
+    cdef row_t r
+    cdef int digit, n_digits, shift
+    cdef uint32_t counts[8][256]
+    cdef int64_t starts[257]
+    cdef uint64_t* swap_key
+    cdef row_t* swap_row
+    cdef uint64_t* home = key
+    if n <= 24:
+        for i in range(1, n):
+            k = key[i]
+            r = row[i]
+            j = i
+            while j > 0 and key[j - 1] > k:
+                key[j] = key[j - 1]
+                row[j] = row[j - 1]
+                j -= 1
+            key[j] = k
+            row[j] = r
+        return
+    for i in range(1, n):
+        varying |= key[i] ^ key[0]
+    if varying == 0:
+        return
+    if n > (1 << 15):
+        # too large for the cache: split by the highest varying byte, then sort the parts
+        shift = 0
+        while shift < 56 and varying >> (shift + 8):
+            shift += 1
+        memset(starts, 0, sizeof(starts))
+        for i in range(n):
+            starts[((key[i] >> shift) & 255) + 1] += 1
+        for i in range(256):
+            starts[i + 1] += starts[i]
+        for i in range(n):
+            j = (key[i] >> shift) & 255
+            key2[starts[j]] = key[i]
+            row2[starts[j]] = row[i]
+            starts[j] += 1
+        memcpy(key, key2, n * sizeof(uint64_t))
+        memcpy(row, row2, n * sizeof(row_t))
+        total = 0
+        for i in range(256):
+            if starts[i] > total + 1:
+                sort_pairs(key + total, row + total, key2 + total, row2 + total, starts[i] - total)
+            total = starts[i]
+        return
+    n_digits = 1
+    while n_digits < 8 and varying >> (8 * n_digits):
+        n_digits += 1
+    memset(counts, 0, n_digits * 256 * sizeof(uint32_t))
+    for i in range(n):
+        k = key[i]
+        for digit in range(n_digits):
+            counts[digit][(k >> (8 * digit)) & 255] += 1
+    for digit in range(n_digits):
+        shift = 8 * digit
+        if (varying >> shift) & 255 == 0:
+            continue
+        total = 0
+        for i in range(256):
+            starts[i] = total
+            total += counts[digit][i]
+        for i in range(n):
+            j = (key[i] >> shift) & 255
+            key2[starts[j]] = key[i]
+            row2[starts[j]] = row[i]
+            starts[j] += 1
+        swap_key = key
+        key = key2
+        key2 = swap_key
+        swap_row = row
+        row = row2
+        row2 = swap_row
+    if key != home:
+        memcpy(key2, key, n * sizeof(uint64_t))
+        memcpy(row2, row, n * sizeof(row_t))
+
+
+def _pack_block(const uint64_t[::1] addresses, const int64_t[::1] widths, const uint64_t[::1] radices,
+                const uint32_t[::1] rows, int64_t start, int64_t stop, int shift,
+                uint64_t[::1] key, int64_t[::1] histogram):
+    cdef Column columns[64]
+    cdef int c, n_columns = <int> addresses.shape[0]
+    cdef int64_t i
+    cdef const row_t* picked = &rows[0] if rows is not None else NULL
+    for c in range(n_columns):
+        columns[c].codes = <const uint8_t*> <size_t> addresses[c]
+        columns[c].width = <int> widths[c]
+        columns[c].radix = radices[c]
+    with nogil:
+        pack(columns, n_columns, picked, start, stop, &key[0])
+        for i in range(start, stop):
+            histogram[<int64_t> (key[i] >> shift)] += 1
+
+
+def _scatter_block(const uint64_t[::1] key, const uint32_t[::1] rows, int64_t start, int64_t stop, int shift,
+                   int64_t[::1] starts, uint64_t[::1] to_key, uint32_t[::1] to_row):
+    cdef int64_t i, j, digit
+    cdef bint picked = rows is not None
+    with nogil:
+        for i in range(start, stop):
+            digit = <int64_t> (key[i] >> shift)
+            j = starts[digit]
+            starts[digit] = j + 1
+            to_key[j] = key[i]
+            to_row[j] = rows[i] if picked else <row_t> i
+
+
+def _sort_buckets(const int64_t[::1] bounds, int64_t first, int64_t end,
+                  uint64_t[::1] key, uint32_t[::1] row, uint64_t[::1] key2, uint32_t[::1] row2):
+    """Sort buckets first..end - 1; return how many distinct keys they hold."""
+    cdef int64_t b, i, low, high, n_distinct = 0
+    with nogil:
+        for b in range(first, end):
+            low = bounds[b]
+            high = bounds[b + 1]
+            if low == high:
+                continue
+            sort_pairs(&key[low], &row[low], &key2[low], &row2[low], high - low)
+            n_distinct += 1
+            for i in range(low + 1, high):
+                n_distinct += key[i] != key[i - 1]
+    return n_distinct
+
+
+def _mark_block(const uint64_t[::1] key, int64_t start, int64_t stop, int64_t[::1] offsets, int64_t n_before):
+    """Write the positions in start..stop - 1 at which a class starts."""
+    cdef int64_t i
+    with nogil:
+        for i in range(start, stop):
+            if i == 0 or key[i] != key[i - 1]:
+                offsets[n_before] = i
+                n_before += 1
+
+
+def _number_block(const int64_t[::1] offsets, const uint32_t[::1] rows, int64_t first, int64_t end, uint32_t[::1] ids):
+    cdef int64_t c, i
+    with nogil:
+        for c in range(first, end):
+            for i in range(offsets[c], offsets[c + 1]):
+                ids[rows[i]] = <uint32_t> c
+
+
+def _group_word(columns, radices, rows, n, n_threads, block_rows):
+    """Group by columns whose radices multiply to at most 2**64."""
+    product = 1
+    for radix in radices:
+        product *= radix
+    bits = (product - 1).bit_length()
+    if bits == 0:
+        return (np.arange(n, dtype=np.uint32) if rows is None else np.array(rows)), np.array([0, n], np.int64)
+    top = min(bits, max(1, min(11, n.bit_length() - 4)))
+    shift = bits - top
+    addresses = np.array([column.ctypes.data for column in columns], dtype=np.uint64)
+    widths = np.array([column.itemsize for column in columns], dtype=np.int64)
+    radices = np.array(radices, dtype=np.uint64)
+    blocks = [(start, min(start + block_rows, n)) for start in range(0, n, block_rows)]
+    key = np.empty(n, np.uint64)
+    histograms = np.zeros((len(blocks), 1 << top), np.int64)
+    _run(
+        _pack_block,
+        [(addresses, widths, radices, rows, *block, shift, key, histogram)
+         for block, histogram in zip(blocks, histograms)],
+        n_threads,
+    )
+    ends = np.cumsum(histograms.T, dtype=np.int64).reshape(1 << top, len(blocks)).T
+    bucket_starts = np.ascontiguousarray(ends - histograms)
+    bounds = np.append(bucket_starts[0], n)
+    to_key = np.empty(n, np.uint64)
+    to_row = np.empty(n, np.uint32)
+    _run(
+        _scatter_block,
+        [(key, rows, *block, shift, begin, to_key, to_row) for block, begin in zip(blocks, bucket_starts)],
+        n_threads,
+    )
+    row2 = np.empty(n, np.uint32)
+    runs = _class_blocks(bounds, block_rows)
+    counts = _run(_sort_buckets, [(bounds, *run, to_key, to_row, key, row2) for run in runs], n_threads)
+    offsets = np.full(sum(counts) + 1, n, np.int64)
+    before = np.cumsum([0] + counts)
+    _run(
+        _mark_block,
+        [(to_key, int(bounds[first]), int(bounds[end]), offsets, int(count))
+         for (first, end), count in zip(runs, before)],
+        n_threads,
+    )
+    return to_row, offsets
+
+
+def group(columns, rows=None, n_threads=1, block_rows=1 << 18):
+    """Group rows with equal codes in every column.
+
+    `columns` are one-dimensional uint8, uint16 or uint32 arrays of one length; `rows` (uint32,
+    distinct) picks the rows to group, all by default. Returns the rows (uint32) class by class, in
+    their given order inside a class, and the offsets (int64); classes ascend by their tuple of codes.
+    """
+    columns = [np.ascontiguousarray(column) for column in columns]
+    if not columns or len({len(column) for column in columns}) != 1:
+        raise ValueError("group needs at least one column, and columns of one length")
+    for column in columns:
+        if column.ndim != 1 or column.dtype not in (np.uint8, np.uint16, np.uint32):
+            raise ValueError("a column must be one-dimensional uint8, uint16 or uint32")
+    n_rows = len(columns[0])
+    if rows is not None:
+        rows = np.ascontiguousarray(rows)
+        if rows.dtype != np.uint32 or rows.ndim != 1 or (len(rows) and int(rows.max()) >= n_rows):
+            raise ValueError("rows must be one-dimensional uint32 row numbers of the columns")
+    n = n_rows if rows is None else len(rows)
+    if n_rows >= 2**32:
+        raise ValueError("at most 2**32 - 1 rows fit in one call")
+    if n == 0:
+        return np.empty(0, np.uint32), np.zeros(1, np.int64)
+    waiting = [(column, int(column.max()) + 1) for column in columns]
+    word = []
+    product = 1
+    while True:
+        while waiting and product * waiting[0][1] <= 2**64 and len(word) < 64:
+            word.append(waiting.pop(0))
+            product *= word[len(word) - 1][1]
+        grouped, offsets = _group_word([w[0] for w in word], [w[1] for w in word], rows, n, n_threads, block_rows)
+        if not waiting:
+            return grouped, offsets
+        # the groups so far, numbered in order, lead the next word
+        ids = np.zeros(n_rows, np.uint32)
+        _run(
+            _number_block,
+            [(offsets, grouped, *run, ids) for run in _class_blocks(offsets, block_rows)],
+            n_threads,
+        )
+        product = len(offsets) - 1
+        word = [(ids, product)]
+
+
+# ---------------------------------------------------------------- what a class holds of one column
+
+cdef void sort_codes(uint32_t* code, uint32_t* code2, int64_t n) noexcept nogil:
+    # Ascending sort in place; code2 is scratch.
+    cdef int64_t i, j, total
+    cdef uint32_t k, varying = 0
+    cdef int shift
+    cdef int64_t starts[256]
+    cdef uint32_t* home = code
+    cdef uint32_t* swap
+    if n <= 32:
+        for i in range(1, n):
+            k = code[i]
+            j = i
+            while j > 0 and code[j - 1] > k:
+                code[j] = code[j - 1]
+                j -= 1
+            code[j] = k
+        return
+    for i in range(1, n):
+        varying |= code[i] ^ code[0]
+    for shift in range(0, 32, 8):
+        if (varying >> shift) & 255 == 0:
+            continue
+        memset(starts, 0, sizeof(starts))
+        for i in range(n):
+            starts[(code[i] >> shift) & 255] += 1
+        total = 0
+        for i in range(256):
+            j = starts[i]
+            starts[i] = total
+            total += j
+        for i in range(n):
+            j = (code[i] >> shift) & 255
+            code2[starts[j]] = code[i]
+            starts[j] += 1
+        swap = code
+        code = code2
+        code2 = swap
+    if code != home:
+        memcpy(code2, code, n * sizeof(uint32_t))
+
+
+cdef int64_t count_class(const code_t* codes, const row_t* rows, int64_t size, int64_t n_values,
+                         uint32_t* table, uint32_t* code, uint32_t* code2,
+                         uint32_t* values, int64_t* counts) noexcept nogil:
+    # Distinct codes of one class, ascending, with counts. `table` (n_values zeros, left as zeros)
+    # where the class is not much smaller than the domain, a sort otherwise.
+    cdef int64_t i, n_present = 0
+    if n_values <= 4 * size:
+        for i in range(size):
+            table[codes[rows[i]]] += 1
+        for i in range(n_values):
+            if table[i]:
+                values[n_present] = <uint32_t> i
+                counts[n_present] = table[i]
+                table[i] = 0
+                n_present += 1
+        return n_present
+    for i in range(size):
+        code[i] = codes[rows[i]]
+    sort_codes(code, code2, size)
+    for i in range(size):
+        if i == 0 or code[i] != code[i - 1]:
+            values[n_present] = code[i]
+            counts[n_present] = 0
+            n_present += 1
+        counts[n_present - 1] += 1
+    return n_present
+
+
+def _count_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+                 int64_t first, int64_t end, int64_t n_values, int64_t[::1] n_present):
+    cdef int64_t c, size, largest = 0, bound = 0, position = 0
+    for c in range(first, end):
+        size = offsets[c + 1] - offsets[c]
+        largest = max(largest, size)
+        bound += min(size, n_values)
+    cdef uint32_t[::1] table = np.zeros(n_values if n_values <= 4 * largest else 1, np.uint32)
+    cdef uint32_t[::1] code = np.empty(largest, np.uint32)
+    cdef uint32_t[::1] code2 = np.empty(largest, np.uint32)
+    values = np.empty(bound, np.uint32)
+    counts = np.empty(bound, np.int64)
+    cdef uint32_t[::1] value = values
+    cdef int64_t[::1] count = counts
+    with nogil:
+        for c in range(first, end):
+            n_present[c] = count_class(&codes[0], &rows[offsets[c]], offsets[c + 1] - offsets[c], n_values,
+                                       &table[0], &code[0], &code2[0], &value[position], &count[position])
+            position += n_present[c]
+    return values[:position], counts[:position]
+
+
+def value_counts(codes, rows, offsets, n_values, n_threads=1, block_rows=1 << 17):
+    """Count the values of one code column in every class.
+
+    `codes` (uint8, uint16 or uint32, all below `n_values`) is a column of the table, `rows` (uint32)
+    and `offsets` (int64) the classes, none empty. Returns `value_offsets` (int64, n_classes + 1),
+    `values` (uint32, ascending inside a class) and `counts` (int64, > 0).
+    """
+    codes, rows, offsets = np.ascontiguousarray(codes), np.ascontiguousarray(rows), np.ascontiguousarray(offsets)
+    _check_groups(rows, offsets, len(codes))
+    if len(codes) and int(codes.max()) >= n_values:
+        raise ValueError("a code is not below n_values")
+    n_present = np.zeros(len(offsets), np.int64)
+    parts = _run(
+        _count_block,
+        [(codes, rows, offsets, *run, n_values, n_present[1:]) for run in _class_blocks(offsets, block_rows)],
+        n_threads,
+    )
+    value_offsets = np.cumsum(n_present, dtype=np.int64)
+    if not parts:
+        return value_offsets, np.empty(0, np.uint32), np.empty(0, np.int64)
+    return value_offsets, np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _box_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+               int64_t first, int64_t end, int64_t null_code,
+               uint32_t[::1] low, uint32_t[::1] high, uint8_t[::1] null):
+    cdef int64_t c, i
+    cdef uint32_t code, least, most
+    cdef uint8_t missing
+    cdef bint found
+    with nogil:
+        for c in range(first, end):
+            found = False
+            missing = 0
+            least = 1
+            most = 0
+            for i in range(offsets[c], offsets[c + 1]):
+                code = codes[rows[i]]
+                if code == null_code:
+                    missing = 1
+                elif not found:
+                    found = True
+                    least = most = code
+                else:
+                    least = min(least, code)
+                    most = max(most, code)
+            low[c] = least
+            high[c] = most
+            null[c] = missing
+
+
+def boxes(codes, rows, offsets, null_code=-1, n_threads=1, block_rows=1 << 17):
+    """Lowest and highest code of every class in one code column, and whether the class holds null.
+
+    `null_code` (-1: none) is left out of low and high (uint32); a class of nulls only has low 1 and
+    high 0. Other arguments as in `value_counts`. Returns low, high and null (bool).
+    """
+    codes, rows, offsets = np.ascontiguousarray(codes), np.ascontiguousarray(rows), np.ascontiguousarray(offsets)
+    _check_groups(rows, offsets, len(codes))
+    n_classes = len(offsets) - 1
+    low, high, null = np.empty(n_classes, np.uint32), np.empty(n_classes, np.uint32), np.empty(n_classes, np.uint8)
+    _run(
+        _box_block,
+        [(codes, rows, offsets, *run, null_code, low, high, null) for run in _class_blocks(offsets, block_rows)],
+        n_threads,
+    )
+    return low, high, null.view(np.bool_)
+
+
+# ---------------------------------------------------------------- order inside classes
+
+def _shuffle_block(const int64_t[::1] offsets, int64_t first, int64_t end, const uint64_t[::1] random,
+                   uint32_t[::1] rows):
+    cdef int64_t c, i, j, start
+    cdef uint32_t kept
+    with nogil:
+        for c in range(first, end):
+            start = offsets[c]
+            for i in range(offsets[c + 1] - 1, start, -1):
+                j = start + <int64_t> (random[i] % <uint64_t> (i - start + 1))
+                kept = rows[i]
+                rows[i] = rows[j]
+                rows[j] = kept
+
+
+def shuffle(rows, offsets, random, n_threads=1, block_rows=1 << 18):
+    """Rows permuted inside every class (Fisher-Yates); `random` (uint64) holds one number per row.
+
+    Returns a new array; with uniform random numbers every order of a class of s rows is drawn with
+    equal chance up to s / 2**64.
+    """
+    rows, offsets, random = np.array(rows), np.ascontiguousarray(offsets), np.ascontiguousarray(random)
+    _check_groups(rows, offsets, 2**32)
+    if random.dtype != np.uint64 or random.shape != rows.shape:
+        raise ValueError("random must be uint64, one number per row")
+    _run(
+        _shuffle_block,
+        [(offsets, *run, random, rows) for run in _class_blocks(offsets, block_rows)],
+        n_threads,
+    )
+    return rows
+
+
+# ---------------------------------------------------------------- points inside boxes
+
+# The distinct cells of one attribute, and the cell of every box; `ends` is NULL but for sets.
+cdef struct Sides:
+    const uint32_t* of_box
+    const uint32_t* low
+    const uint32_t* high
+    const uint8_t* null
+    const int64_t* ends
+    const uint32_t* codes
+    int64_t null_code
+
+
+cdef bint holds(const Sides* side, uint32_t cell, uint32_t code) noexcept nogil:
+    # Is one code inside a cell?
+    cdef int64_t low, high, middle
+    if code == side.null_code:
+        return side.null[cell]
+    if code < side.low[cell] or code > side.high[cell]:
+        return False
+    if side.ends == NULL:
+        return True
+    low = side.ends[cell]
+    high = side.ends[cell + 1]
+    while low < high:
+        middle = low + (high - low) // 2
+        if side.codes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low < side.ends[cell + 1] and side.codes[low] == code
+
+
+cdef int compare(const Sides* side, uint32_t cell, uint32_t least, uint32_t most) noexcept nogil:
+    # Codes least..most against a cell: 0 none inside, 2 all inside, 1 unknown.
+    cdef bint null = side.null[cell]
+    if least == most:
+        return 2 if holds(side, cell, least) else 0
+    if (most < side.low[cell] or least > side.high[cell]) and not (null and most == side.null_code):
+        return 0
+    if side.ends != NULL or least < side.low[cell]:
+        return 1
+    if most <= side.high[cell] or (null and most == side.null_code and side.high[cell] + 1 == most):
+        return 2
+    return 1
+
+
+cdef void place_median(const uint32_t* points, int64_t m, int64_t axis, uint32_t* order,
+                       int64_t low, int64_t high, int64_t middle) noexcept nogil:
+    # Reorder order[low:high] so that position `middle` splits it by the points' code on `axis`.
+    cdef int64_t below, above, i
+    cdef uint32_t pivot, code, kept
+    while high - low > 1:
+        pivot = points[order[low + (high - low) // 2] * m + axis]
+        below = low
+        above = high
+        i = low
+        while i < above:
+            kept = order[i]
+            code = points[kept * m + axis]
+            if code < pivot:
+                order[i] = order[below]
+                order[below] = kept
+                below += 1
+                i += 1
+            elif code > pivot:
+                above -= 1
+                order[i] = order[above]
+                order[above] = kept
+            else:
+                i += 1
+        if middle < below:
+            high = below
+        elif middle >= above:
+            low = above
+        else:
+            return
+
+
+cdef void build(const uint32_t* points, int64_t m, uint32_t* order, int64_t low, int64_t high, int64_t node,
+                uint32_t* least, uint32_t* most) noexcept nogil:
+    # Boxes of the node over order[low:high], halved at the median of its widest axis down to 16 points.
+    cdef int64_t i, a, axis = 0
+    cdef uint32_t code
+    for a in range(m):
+        least[node * m + a] = most[node * m + a] = points[order[low] * m + a]
+        for i in range(low + 1, high):
+            code = points[order[i] * m + a]
+            least[node * m + a] = min(least[node * m + a], code)
+            most[node * m + a] = max(most[node * m + a], code)
+        if most[node * m + a] - least[node * m + a] > most[node * m + axis] - least[node * m + axis]:
+            axis = a
+    if high - low > 16:
+        i = low + (high - low) // 2
+        place_median(points, m, axis, order, low, high, i)
+        build(points, m, order, low, i, 2 * node + 1, least, most)
+        build(points, m, order, i, high, 2 * node + 2, least, most)
+
+
+def _build_tree(const uint32_t[:, ::1] points, uint32_t[::1] order, uint32_t[:, ::1] least, uint32_t[:, ::1] most):
+    with nogil:
+        build(&points[0, 0], points.shape[1], &order[0], 0, points.shape[0], 0, &least[0, 0], &most[0, 0])
+
+
+def _count_boxes(const uint64_t[:, ::1] addresses, const int64_t[::1] null_codes, const uint32_t[:, ::1] points,
+                 const int64_t[::1] sums, const uint32_t[:, ::1] least, const uint32_t[:, ::1] most,
+                 int64_t first, int64_t end, int64_t[::1] counts):
+    cdef Sides sides[64]
+    cdef int64_t nodes[64]
+    cdef int64_t lows[64]
+    cdef int64_t highs[64]
+    cdef int64_t m = points.shape[1]
+    cdef int64_t box, a, i, node, low, high, total, depth
+    cdef int relation, inside
+    for a in range(m):
+        sides[a].of_box = <const uint32_t*> <size_t> addresses[a, 0]
+        sides[a].low = <const uint32_t*> <size_t> addresses[a, 1]
+        sides[a].high = <const uint32_t*> <size_t> addresses[a, 2]
+        sides[a].null = <const uint8_t*> <size_t> addresses[a, 3]
+        sides[a].ends = <const int64_t*> <size_t> addresses[a, 4]
+        sides[a].codes = <const uint32_t*> <size_t> addresses[a, 5]
+        sides[a].null_code = null_codes[a]
+    with nogil:
+        for box in range(first, end):
+            total = 0
+            depth = 1
+            nodes[0] = lows[0] = 0
+            highs[0] = points.shape[0]
+            while depth > 0:
+                depth -= 1
+                node = nodes[depth]
+                low = lows[depth]
+                high = highs[depth]
+                inside = 2
+                for a in range(m):
+                    relation = compare(&sides[a], sides[a].of_box[box], least[node, a], most[node, a])
+                    inside = min(inside, relation)
+                    if inside == 0:
+                        break
+                if inside == 2:
+                    total += sums[high] - sums[low]
+                elif inside == 1 and high - low <= 16:
+                    for i in range(low, high):
+                        for a in range(m):
+                            if not holds(&sides[a], sides[a].of_box[box], points[i, a]):
+                                break
+                        else:
+                            total += sums[i + 1] - sums[i]
+                elif inside == 1:
+                    i = low + (high - low) // 2
+                    nodes[depth] = 2 * node + 1
+                    lows[depth] = low
+                    highs[depth] = i
+                    nodes[depth + 1] = 2 * node + 2
+                    lows[depth + 1] = i
+                    highs[depth + 1] = high
+                    depth += 2
+            counts[box] = total
+
+
+def count_inside(columns, cells, n_threads=1, block=1 << 12):
+    """Count the rows of a table inside each of many boxes.
+
+    `columns` are at most 64 code columns (uint8, uint16 or uint32). `cells` holds per column (of_box,
+    low, high, null, null_code, set_offsets, set_codes): box b shows cell of_box[b], which covers the
+    codes low..high (uint32), `null_code` (-1: none) if `null` (bool), and of low..high only those of its
+    ascending set where set_offsets is not None. Returns int64, one per box. A k-d tree over the distinct
+    rows lets a box pass over what lies outside it or wholly inside.
+    """
+    if len(columns) != len(cells) or not 0 < len(columns) <= 64:
+        raise ValueError("count_inside needs 1 to 64 columns, each with its cells")
+    kept = []
+    for of_box, low, high, null, null_code, set_offsets, set_codes in cells:
+        sets = (set_offsets, set_codes) if set_offsets is not None else (None, None)
+        dtypes = (np.uint32, np.uint32, np.uint32, np.bool_, np.int64, np.uint32)
+        arrays = [None if array is None else np.ascontiguousarray(array, dtype=dtype)
+                  for array, dtype in zip((of_box, low, high, null, *sets), dtypes)]
+        if len(arrays[0]) != len(cells[0][0]) or (len(arrays[0]) and int(arrays[0].max()) >= len(arrays[1])):
+            raise ValueError("of_box must name a cell for each box")
+        if not len(arrays[1]) == len(arrays[2]) == len(arrays[3]):
+            raise ValueError("low, high and null differ in length")
+        if set_offsets is not None and len(set_offsets) != len(low) + 1:
+            raise ValueError("set_offsets must hold n_cells + 1 positions")
+        kept.append(arrays)
+    n_boxes = len(kept[0][0])
+    rows, offsets = group(columns, None, n_threads)
+    n = len(offsets) - 1
+    counts = np.zeros(n_boxes, np.int64)
+    if n == 0 or n_boxes == 0:
+        return counts
+    firsts = rows[offsets[:n]]
+    points = np.ascontiguousarray(np.stack([column[firsts] for column in columns], axis=1).astype(np.uint32))
+    order = np.arange(n, dtype=np.uint32)
+    n_nodes = 1
+    while (n >> (n_nodes.bit_length() - 1)) > 8:
+        n_nodes = 2 * n_nodes + 1
+    least = np.empty((n_nodes, len(columns)), np.uint32)
+    most = np.empty((n_nodes, len(columns)), np.uint32)
+    _build_tree(points, order, least, most)
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[order])])
+    points = np.ascontiguousarray(points[order])
+    addresses = np.array(
+        [[0 if array is None else array.ctypes.data for array in arrays] for arrays in kept], dtype=np.uint64
+    )
+    null_codes = np.array([cell[4] for cell in cells], dtype=np.int64)
+    _run(
+        _count_boxes,
+        [(addresses, null_codes, points, sums, least, most, first, min(first + block, n_boxes), counts)
+         for first in range(0, n_boxes, block)],
+        n_threads,
+    )
+    return counts
