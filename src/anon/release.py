@@ -628,21 +628,22 @@ def _replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
         for path in temporary:
             _sync(path)
         for target, path, mode in zip(targets, temporary, modes, strict=True):
-            old = None
-            if len(targets) > 1 and target.exists():
-                old = target.with_name(f"{path.name}.old")
-                os.link(target, old)
-            backups.append((target, old))
+            old = target.with_name(f"{path.name}.old") if target.exists() else None
+            if len(targets) > 1:
+                backups.append((target, old))
+                if old is not None:
+                    os.link(target, old)
             os.chmod(path, mode)
             os.replace(path, target)
         _sync(targets[0].parent)
     except BaseException:
         for target, old in reversed(backups):
             with suppress(OSError):
-                if old is not None:
-                    os.replace(old, target)
-                elif len(targets) > 1:
+                if old is None:
                     target.unlink(missing_ok=True)
+                else:
+                    os.replace(old, target)
+                    old.unlink(missing_ok=True)  # still there where target and old are one file
         for path in temporary:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
