@@ -9,7 +9,9 @@ requirements; decisions are exact on integers, logarithms pass within 1e-12, S-d
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
@@ -20,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.cells import Column, reader
+from anon.cells import Cell, Column, reader
 from anon.classes import Classes
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import RecheckError
@@ -39,6 +41,7 @@ def recheck(
     requirements: Sequence[Any],
     *,
     numeric: str = "interval",
+    n_threads: int | None = None,
 ) -> None:
     """Raise RecheckError unless the release is what it claims to be.
 
@@ -48,9 +51,12 @@ def recheck(
     """
     _check_rows(encoded, classes)
     shown = []
-    for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, published, strict=True):
+    facts = _facts(encoded, classes, published, n_threads)
+    for domain, codes, columns, fact in zip(
+        encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+    ):
         if columns:
-            _check_cells(domain, codes, classes, columns, numeric)
+            _check_cells(domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]
     group_of, n_groups = _groups(shown, classes.n_classes)
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
@@ -122,20 +128,84 @@ def _chunks(offsets: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 def _inside(codes: Codes, classes: Classes, first: int, last: int) -> tuple[Codes, npt.NDArray[np.int64]]:
     """Codes of the rows of classes first..last-1, class by class, and where each class begins."""
     offsets = classes.offsets
-    return codes[classes.rows[offsets[first] : offsets[last]]], offsets[first:last] - offsets[first]
+    rows = classes.rows[offsets[first] : offsets[last]].astype(np.intp)  # take is fastest with these
+    return codes.take(rows), offsets[first:last] - offsets[first]
+
+
+@dataclass
+class _Facts:
+    """What the rows of each class hold of one quasi-identifier.
+
+    Least and greatest code, null not counted (1 and 0 where all are null), and whether there is
+    null; or for up to 63 labels without order the present codes as bits, null the last.
+    """
+
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    null: Bools
+    bits: npt.NDArray[np.uint64] | None
+
+
+def _facts(
+    encoded: Encoded, classes: Classes, published: Sequence[Sequence[Column]], n_threads: int | None
+) -> list[_Facts]:
+    """Gathered chunk by chunk of the rows, for every quasi-identifier that is published as cells."""
+    n = classes.n_classes
+    facts = []
+    for domain in encoded.quasi:
+        bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
+        facts.append(_Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
+    power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
+
+    def gather(chunk: tuple[int, int]) -> None:
+        first, last = chunk
+        start, stop = classes.offsets[first], classes.offsets[last]
+        rows = classes.rows[start:stop].astype(np.intp)
+        starts = classes.offsets[first:last] - start
+        for domain, codes, columns, fact in zip(
+            encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+        ):
+            if not columns:
+                continue
+            inside = codes.take(rows)
+            if fact.bits is not None:
+                fact.bits[first:last] = np.bitwise_or.reduceat(power.take(inside), starts)
+                continue
+            low, high = np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts)
+            if domain.has_null:
+                fact.null[first:last] = high == domain.n_values
+                if fact.null[first:last].any():
+                    high = np.maximum.reduceat(np.where(inside == domain.n_values, 0, inside), starts)
+            only_null = low == domain.n_values
+            fact.low[first:last] = np.where(only_null, 1, low)
+            fact.high[first:last] = np.where(only_null, 0, high)
+
+    with ThreadPoolExecutor(n_threads or os.cpu_count()) as pool:
+        for _ in pool.map(gather, _chunks(classes.offsets)):
+            pass
+    return facts
+
+
+def _is_flat(domain: Domain) -> bool:
+    return domain.kind == "nominal" and domain.tree is None
 
 
 def _check_cells(
-    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str
+    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: _Facts
 ) -> None:
     """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for."""
-    low, high, null = _extremes(domain, codes, classes)
+    low, high, null = fact.low, fact.high, fact.null
     if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
-        _check_numbers(domain, codes, classes, columns, numeric, low, high, null)
+        _check_numbers(domain, codes, classes, columns, numeric, fact)
         return
     [column] = columns
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
+    if _is_flat(domain):
+        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits)
+        if unlike.any():
+            raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
+        return
     shown_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
     shown_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
     shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
@@ -144,72 +214,49 @@ def _check_cells(
     outside |= ~empty & ((shown_low > low) | (shown_high < high))
     if outside.any():
         raise _fault(domain, "rows outside their cell", int(outside.sum()))
-    if domain.kind == "nominal" and domain.tree is not None:
-        node = domain.tree.leaf[np.where(empty, 0, low)]
-        for _ in range(domain.tree.height):
-            node = np.where(domain.tree.last[node] < np.where(empty, 0, high), domain.tree.parent[node], node)
-        low, high = domain.tree.first[node].astype(np.int64), domain.tree.last[node].astype(np.int64)
-    wide = np.zeros(len(low), dtype=np.bool_)
-    if domain.kind != "numeric" or numeric != "level":
-        wide = ~empty & ((shown_low != low) | (shown_high != high))
-    if domain.kind == "nominal" and domain.tree is None:
-        sets = [range(cell.low, cell.high + 1) if cell.codes is None else cell.codes for cell in cells]
-        wide |= _unlike_sets(domain, codes, classes, sets, column.index)
+    if domain.kind == "numeric" and numeric == "level":
+        return
+    if domain.tree is not None and domain.kind == "nominal":
+        tree = domain.tree
+        node = tree.leaf[np.where(empty, 0, low)]
+        for _ in range(tree.height):
+            node = np.where(tree.last[node] < np.where(empty, 0, high), tree.parent[node], node)
+        low, high = tree.first[node].astype(np.int64), tree.last[node].astype(np.int64)
+    wide = ~empty & ((shown_low != low) | (shown_high != high))
     if wide.any():
-        raise _fault(domain, "a cell that is not the cell of its rows", int(wide.sum()))
-
-
-def _extremes(
-    domain: Domain, codes: Codes, classes: Classes
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Bools]:
-    """Least and greatest code of each class (1 and 0 where all are null), and whether it holds null."""
-    low = np.empty(classes.n_classes, dtype=np.int64)
-    high = np.empty(classes.n_classes, dtype=np.int64)
-    null = np.zeros(classes.n_classes, dtype=np.bool_)
-    for first, last in _chunks(classes.offsets):
-        inside, starts = _inside(codes, classes, first, last)
-        low[first:last] = np.minimum.reduceat(inside, starts)
-        high[first:last] = np.maximum.reduceat(inside, starts)
-        if domain.has_null:
-            null[first:last] = high[first:last] == domain.n_values
-            if null[first:last].any():
-                known = np.where(inside == domain.n_values, 0, inside)
-                high[first:last] = np.maximum.reduceat(known, starts)
-    only_null = low == domain.n_values
-    low[only_null], high[only_null] = 1, 0
-    return low, high, null
+        raise _fault(domain, "a cell wider than its rows", int(wide.sum()))
 
 
 def _unlike_sets(
     domain: Domain,
     codes: Codes,
     classes: Classes,
-    sets: Sequence[Sequence[int]],
+    cells: Sequence[Cell],
     index: npt.NDArray[np.uint32],
+    bits: npt.NDArray[np.uint64] | None,
 ) -> Bools:
-    """Classes whose rows do not hold exactly the codes of their set; null is not looked at."""
+    """Classes whose rows do not hold exactly the codes of their set, null included."""
+    null = [domain.n_values]
+    sets = [
+        [*(range(cell.low, cell.high + 1) if cell.codes is None else cell.codes), *null[: cell.null]]
+        for cell in cells
+    ]
+    if bits is not None:
+        masks = np.array([sum(1 << code for code in members) for members in sets], dtype=np.uint64)
+        return np.asarray(bits != masks[index])
     unlike = np.zeros(classes.n_classes, dtype=np.bool_)
+    n_codes = domain.n_values + 1
     sizes = np.array([len(members) for members in sets], dtype=np.int64)
-    ends = np.cumsum(sizes)
+    begins = np.cumsum(sizes) - sizes
     members = np.fromiter((code for some in sets for code in some), dtype=np.int64, count=int(sizes.sum()))
-    if domain.n_values <= 63:
-        bit = np.append(np.left_shift(1, np.arange(domain.n_values, dtype=np.int64)), 0)
-        masks = np.array([sum(1 << code for code in some) for some in sets], dtype=np.int64)
-        for first, last in _chunks(classes.offsets):
-            inside, starts = _inside(codes, classes, first, last)
-            unlike[first:last] = np.bitwise_or.reduceat(bit[inside], starts) != masks[index[first:last]]
-        return unlike
     for first, last in _chunks(classes.offsets):
         inside, _ = _inside(codes, classes, first, last)
-        of_row = np.repeat(np.arange(last - first), classes.sizes[first:last])
-        present = np.unique((of_row * domain.n_values + inside)[inside < domain.n_values])
+        number = np.arange(last - first)
+        present = np.unique(np.repeat(number * n_codes, classes.sizes[first:last]) + inside)
         size = sizes[index[first:last]]
-        begin = np.repeat((ends - sizes)[index[first:last]] - (np.cumsum(size) - size), size)
-        listed = members[begin + np.arange(len(begin))] + domain.n_values * np.repeat(
-            np.arange(last - first), size
-        )
-        odd = np.setxor1d(present, listed, assume_unique=True)
-        unlike[first + np.unique(odd // domain.n_values)] = True
+        begin = np.repeat(begins[index[first:last]] - (np.cumsum(size) - size), size)
+        listed = members[begin + np.arange(len(begin))] + np.repeat(number * n_codes, size)
+        unlike[first + np.setxor1d(present, listed, assume_unique=True) // n_codes] = True
     return unlike
 
 
@@ -219,11 +266,10 @@ def _check_numbers(
     classes: Classes,
     columns: Sequence[Column],
     numeric: str,
-    low: npt.NDArray[np.int64],
-    high: npt.NDArray[np.int64],
-    null: Bools,
+    fact: _Facts,
 ) -> None:
     """The same for cells that are numbers, and for the mark of missing values beside them."""
+    low, high, null = fact.low, fact.high, fact.null
     empty = low > high
     if domain.has_null:
         *columns, mark = columns

@@ -200,6 +200,7 @@ def recode(
     meets_requirements: bool = True,
     sources: Sequence[str] = (),
     file_schema: pa.Schema | None = None,
+    n_threads: int | None = None,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
@@ -243,7 +244,8 @@ def recode(
         tuple(sources),
         file_schema,
     )
-    recheck(encoded, classes, published, requirements if meets_requirements else (), numeric=numeric)
+    tested = requirements if meets_requirements else ()
+    recheck(encoded, classes, published, tested, numeric=numeric, n_threads=n_threads)
     return release
 
 
@@ -338,8 +340,10 @@ def _shuffle_inside(
 
 def _only_shown(column: Column) -> Column:
     """The column without values that no class shows."""
-    used, index = np.unique(column.index, return_inverse=True)
-    return Column(column.name, column.values.take(pa.array(used)), _frozen(index.astype(np.uint32)))
+    used = np.flatnonzero(np.bincount(column.index, minlength=len(column.values)))
+    new_index = np.zeros(len(column.values), dtype=np.uint32)
+    new_index[used] = np.arange(len(used))
+    return Column(column.name, column.values.take(pa.array(used)), _frozen(new_index[column.index]))
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
