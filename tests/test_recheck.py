@@ -24,11 +24,12 @@ import anon.cells
 import anon.recheck
 from anon.cells import Column, render
 from anon.classes import Classes
-from anon.encode import Encoded
+from anon.encode import Domain, Encoded
 from anon.errors import RecheckError
 from anon.hierarchy import Tree
 from anon.recheck import recheck
-from test_release import cells_of, classes_of, encode
+from test_cells import NUMBERS
+from test_release import NO_SCHEMA, cells_of, classes_of, encode
 
 
 @dataclass
@@ -353,6 +354,25 @@ def test_a_mark_or_number_that_is_wrong(whole: Any) -> None:
                 wrong = [*numbers[:which], changed, *numbers[which + 1 :], mark]
                 with pytest.raises(RecheckError, match=r"column 'age': a (number|cell)"):
                     recheck(encoded, classes, [tuple(wrong), *columns[1:]], [], numeric=numeric)
+
+
+@pytest.mark.parametrize("numeric", ["interval", "bounds", "midpoint", "mean"])
+@pytest.mark.parametrize("values", NUMBERS, ids=[str(values.type) for values in NUMBERS])
+def test_every_type_in_every_rendering(values: pa.Array, numeric: Any) -> None:
+    """Classes of nulls, of one value, of one and null, and of the rest."""
+    n = len(values)
+    codes = np.array([n, 0, 1, n, *range(1, n)], dtype=np.uint8)
+    domain = Domain("age", "numeric", values, True)
+    encoded = Encoded(
+        pa.table({"id": range(len(codes))}), NO_SCHEMA, (domain,), (codes,), (), (), np.empty(0, np.uint32)
+    )
+    classes = classes_of([[0], [1], [2, 3], list(range(4, len(codes)))])
+    columns = columns_of(encoded, classes, numeric)
+    recheck(encoded, classes, columns, [KAnonymity(1)], numeric=numeric)
+    first = columns[0][0]
+    moved = Column("age", first.values, first.index[[0, 3, 2, 1]])
+    with pytest.raises(RecheckError, match="column 'age'"):
+        recheck(encoded, classes, [(moved, *columns[0][1:])], [], numeric=numeric)
 
 
 def test_classes_that_look_alike_count_as_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import resource
 import stat
 from collections import Counter
 from decimal import Decimal
@@ -258,6 +259,20 @@ def test_a_full_device(release: Release) -> None:
     with pytest.raises(AnonError):
         release.write("/dev/full")
     assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_no_room(release: Release, tmp_path: Path, suffix: str) -> None:
+    """The system itself refuses bytes beyond the first hundred of a file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(DataError, match=r"cannot write .*nothing was written") as caught:
+            release.write(tmp_path / f"out.{suffix}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "File too large" in str(caught.value)
+    assert not os.listdir(tmp_path)
 
 
 def test_the_input_is_not_overwritten(people: pa.Table, tmp_path: Path) -> None:

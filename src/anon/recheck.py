@@ -288,7 +288,10 @@ def _check_numbers(
     if numeric == "bounds":
         wrong = np.zeros(classes.n_classes, dtype=np.bool_)
         for column, code in zip(columns, some, strict=True):
-            found = pc.index_in(column.values, value_set=domain.values).fill_null(-1).to_numpy()
+            known, values = domain.values, column.values
+            if pa.types.is_float16(known.type):  # index_in does not take them
+                known, values = known.cast(pa.float32()), values.cast(pa.float32())
+            found = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
             wrong |= ~empty & (found[column.index] != code)
     else:
         numbers = _numbers(domain.values)

@@ -445,8 +445,10 @@ def _kept(
     Unordered dictionaries are sorted: their order of first appearance would tell of the input's order.
     """
     whole = column.combine_chunks()
-    if not pa.types.is_dictionary(column.type) or isinstance(whole, pa.ChunkedArray):
+    if not pa.types.is_dictionary(column.type):
         return lambda rows, of_row: whole.take(pa.array(rows))
+    if isinstance(whole, pa.ChunkedArray):  # more than fits one dictionary
+        return lambda rows, of_row: whole.take(pa.array(rows)).cast(column.type.value_type)
     indices = whole.indices
     used = indices if complete else indices.take(pa.array(published))
     present = np.zeros(len(whole.dictionary), dtype=np.bool_)
@@ -639,7 +641,8 @@ def _replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
                     os.link(target, old)
             os.chmod(path, mode)
             os.replace(path, target)
-        _sync(targets[0].parent)
+        with suppress(OSError):
+            _sync(targets[0].parent)
     except BaseException:
         for target, old in reversed(backups):
             with suppress(OSError):
