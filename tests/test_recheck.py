@@ -397,6 +397,18 @@ def test_cells_of_a_tree() -> None:
             recheck(encoded, classes, relabeled(columns, 0, old, new), [])
 
 
+@pytest.mark.parametrize("kind", ["numeric", "nominal", "ordinal"])
+def test_a_suppressed_column_is_no_fault(kind: str) -> None:
+    """Every class shows the whole domain, whatever its rows hold; null must still be told."""
+    encoded = encode(pa.table({"a": [1, 2, 3, None]}), ["a"], kinds={"a": kind})
+    classes = classes_of([[0, 1], [3]], suppressed=[2])
+    index = np.array([0, 1], dtype=np.uint32)
+    recheck(encoded, classes, [(Column("a", pa.array(["*", "* or missing"]), index),)], [])
+    for words in (["*", "*"], ["* or missing", "* or missing"]):
+        with pytest.raises(RecheckError, match="missing values outside"):
+            recheck(encoded, classes, [(Column("a", pa.array(words), index),)], [])
+
+
 def test_sets_of_a_large_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     """More labels than bits: the sets are compared as lists."""
     monkeypatch.setattr(anon.recheck, "_ROWS_AT_ONCE", 7)

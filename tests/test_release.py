@@ -264,6 +264,12 @@ def test_bucketization(people: pa.Table) -> None:
         _ = release_of(encoded, [[0, 1, 2, 3, 4, 5]]).sensitive_table
 
 
+def test_a_sensitive_attribute_left_out(people: pa.Table) -> None:
+    release = release_of(encode(people, ["age"], ["illness"]), [[0, 1, 2, 3, 4, 5]], dropped=["illness"])
+    assert release.table.column_names == ["id", "age", "sex"]
+    assert "illness" not in str(release.metadata)
+
+
 def test_bucket_numbers_are_drawn() -> None:
     encoded = encode(pa.table({"age": list(range(64)), "s": ["a"] * 64}), ["age"], ["s"])
     release = release_of(encoded, [[row] for row in range(64)], publish="bucketization")

@@ -49,7 +49,7 @@ ROOT = "*"
 _NOTHING = pa.scalar("", pa.large_string())
 _SPECIAL = re.compile(r'[{}\[\],"*]')
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
-_MOMENT = re.compile(r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}(T|$)")
+_MOMENT = re.compile(r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ]|$)")
 _ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|[^{}\[\],"*]+')
 
 

@@ -136,8 +136,8 @@ def _inside(codes: Codes, classes: Classes, first: int, last: int) -> tuple[Code
 class _Facts:
     """What the rows of each class hold of one quasi-identifier.
 
-    Least and greatest code, null not counted (1 and 0 where all are null), and whether there is
-    null; or for up to 63 labels without order the present codes as bits, null the last.
+    Whether there is null, and the least and greatest code beside it (1 and 0 where all are null); or
+    for up to 64 codes of labels without order the present ones as bits, null the last.
     """
 
     low: npt.NDArray[np.int64]
@@ -156,6 +156,9 @@ def _facts(
         bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
         facts.append(_Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
     power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
+    null_bit = {
+        domain.name: np.uint64(domain.has_null << min(domain.n_values, 63)) for domain in encoded.quasi
+    }
 
     def gather(chunk: tuple[int, int]) -> None:
         first, last = chunk
@@ -169,7 +172,9 @@ def _facts(
                 continue
             inside = codes.take(rows)
             if fact.bits is not None:
-                fact.bits[first:last] = np.bitwise_or.reduceat(power.take(inside), starts)
+                present = np.bitwise_or.reduceat(power.take(inside), starts)
+                fact.bits[first:last] = present
+                fact.null[first:last] = (present & null_bit[domain.name]) != 0
                 continue
             low, high = np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts)
             if domain.has_null:
@@ -201,6 +206,11 @@ def _check_cells(
     [column] = columns
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
+    shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    if (shown_null != null).any():
+        raise _fault(domain, "missing values outside their cell", int((shown_null != null).sum()))
+    if all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells):
+        return  # a suppressed column
     if _is_flat(domain):
         unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits)
         if unlike.any():
@@ -208,9 +218,8 @@ def _check_cells(
         return
     shown_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
     shown_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
-    shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
     empty = low > high
-    outside = (shown_null != null) | ((shown_low > shown_high) != empty)
+    outside = (shown_low > shown_high) != empty
     outside |= ~empty & ((shown_low > low) | (shown_high < high))
     if outside.any():
         raise _fault(domain, "rows outside their cell", int(outside.sum()))

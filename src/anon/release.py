@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -60,7 +60,8 @@ class Release:
 
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `published[i]` its columns. Nothing here is written unless `meets_requirements`.
-    `sources` are the paths of the input, `file_schema` the types its columns had there.
+    `dropped` are sensitive attributes left out. `sources` are the paths of the input, `file_schema`
+    the types that its columns had there.
     """
 
     encoded: Encoded
@@ -77,7 +78,8 @@ class Release:
     warnings: tuple[str, ...] = ()
     meets_requirements: bool = True
     sources: tuple[str, ...] = ()
-    file_schema: pa.Schema | None = field(default=None)
+    file_schema: pa.Schema | None = None
+    dropped: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -139,16 +141,24 @@ class Release:
     def metadata(self) -> dict[str, Any]:
         """What a written file says about itself; nothing of the original beyond what is published."""
         encoded = self.encoded
-        sensitive = [domain.name for domain in encoded.sensitive]
+        sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
         quasi = [domain.name for domain in encoded.quasi]
         return {
             "version": _version(),
             "roles": {
                 "quasi": quasi,
                 "sensitive": sensitive,
-                "neutral": [name for name in encoded.table.column_names if name not in (*quasi, *sensitive)],
+                "neutral": [
+                    name
+                    for name in encoded.table.column_names
+                    if name not in (*quasi, *sensitive, *self.dropped)
+                ],
             },
-            "kinds": {domain.name: domain.kind for domain in (*encoded.quasi, *encoded.sensitive)},
+            "kinds": {
+                domain.name: domain.kind
+                for domain in (*encoded.quasi, *encoded.sensitive)
+                if domain.name not in self.dropped
+            },
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
             "publish": self.publish,
@@ -200,6 +210,7 @@ def recode(
     meets_requirements: bool = True,
     sources: Sequence[str] = (),
     file_schema: pa.Schema | None = None,
+    dropped: Sequence[str] = (),
     n_threads: int | None = None,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
@@ -243,6 +254,7 @@ def recode(
         meets_requirements,
         tuple(sources),
         file_schema,
+        tuple(dropped),
     )
     tested = requirements if meets_requirements else ()
     recheck(encoded, classes, published, tested, numeric=numeric, n_threads=n_threads)
@@ -408,9 +420,9 @@ def _fields(release: Release) -> list[_Field]:
     published = {
         cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
     }
-    hidden = (
-        {domain.name for domain in release.encoded.sensitive} if release.publish == "bucketization" else set()
-    )
+    hidden = set(release.dropped)
+    if release.publish == "bucketization":
+        hidden |= {domain.name for domain in release.encoded.sensitive}
     fields = []
     for described in table.schema:
         name = described.name
