@@ -168,6 +168,16 @@ def test_micro_table_3() -> None:
     boundary(lambda t: TCloseness(t, "ordered"), 0.375, 0.3749, *groups, kind="numeric")
 
 
+def test_ranks_are_those_of_published_values() -> None:
+    """1 | 9 with 5 suppressed: two ranks, so a distance of ½, as a check of the file alone would say."""
+    encoded = encode(pa.table({"age": [1, 2, 3], "s": [1, 9, 5]}), ["age"], ["s"], {"s": "numeric"})
+    classes = classes_of([[0], [1]], suppressed=[2])
+    columns = columns_of(encoded, classes)
+    recheck(encoded, classes, columns, [TCloseness(0.5, "ordered")])
+    with pytest.raises(RecheckError, match="2 of 2 classes"):
+        recheck(encoded, classes, columns, [TCloseness(0.4999, "ordered")])
+
+
 def test_micro_table_9() -> None:
     """Interval 0..100: a second class of everything keeps the range, and passes by itself."""
     for values, r, least in (

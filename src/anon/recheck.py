@@ -466,7 +466,7 @@ def _t_closeness(requirement: Any, attribute: _Counts) -> Bools:
         return _at_most(attribute.per_group(np.maximum(gain, 0)), whole, t)
     _refuse_null(requirement, attribute)
     if requirement.distance == "ordered":
-        moved, steps = _ordered_moves(attribute), max(attribute.domain.n_values - 1, 1)
+        moved, steps = _ordered_moves(attribute)
     else:
         moved, steps = _tree_moves(attribute)
     [size] = _wide(n_rows * n_rows * steps, attribute.size)
@@ -498,16 +498,20 @@ def _jensen_shannon(attribute: _Counts) -> npt.NDArray[np.float64]:
     return np.asarray(present + absent / attribute.n_rows / 2 * log(2))
 
 
-def _ordered_moves(attribute: _Counts) -> Ints:
-    """Σ over ranks of |n·(rows of the group up to the rank) − size·(rows of the release up to it)|."""
-    n_values, n_rows = attribute.domain.n_values, attribute.n_rows
+def _ordered_moves(attribute: _Counts) -> tuple[Ints, int]:
+    """Σ over ranks of |n·(rows of the group up to the rank) − size·(rows of the release up to it)|.
+
+    Ranks are those of the published values; also returns their number less one, which divides the sum.
+    """
+    published = np.flatnonzero(attribute.total)
+    n_values, n_rows = len(published), attribute.n_rows
     bound = 4 * n_values * n_rows * n_rows
-    up_to = np.cumsum(attribute.total[:n_values])
+    up_to = np.cumsum(attribute.total[published])
     sums = np.concatenate([[0], np.cumsum(up_to)])
     running = np.cumsum(attribute.count)
     before = running[attribute.start] - attribute.count[attribute.start]
     held = running - before[attribute.group]
-    begin = attribute.value
+    begin = np.searchsorted(published, attribute.value)
     end = np.append(begin[1:], n_values)
     end[np.append(attribute.start[1:], len(begin)) - 1] = n_values
     held_, size, sums_ = _wide(bound, held, attribute.size, sums)
@@ -517,7 +521,7 @@ def _ordered_moves(attribute: _Counts) -> Ints:
     above = (turn - begin) * (held_ * n_rows) - of_entry * (sums_[turn] - sums_[begin])
     below = of_entry * (sums_[end] - sums_[turn]) - (end - turn) * (held_ * n_rows)
     ahead = size * sums_[begin[attribute.start]]
-    return np.asarray(attribute.per_group(above + below) + ahead)
+    return np.asarray(attribute.per_group(above + below) + ahead), max(n_values - 1, 1)
 
 
 def _levels_up(
