@@ -245,6 +245,13 @@ def test_levels() -> None:
     assert labels(wide).to_pylist() == ["[1, 4]", "[1, 6]", "*", "[8, 12]"]
 
 
+def test_intervals_of_times() -> None:
+    hours = domain(pa.array([0, 3600, 86399], pa.time32("s")), "numeric")
+    assert parse("[01:00:00, 24:00:00)", hours)[:2] == (1, 2)
+    days = domain(pa.array([0, 86400, 86401], pa.timestamp("s", tz="UTC")), "numeric")
+    assert parse("[1970-01-02 00:00:00Z, 1970-01-03 00:00:00Z)", days)[:2] == (1, 2)
+
+
 def test_levels_are_needed() -> None:
     with pytest.raises(UsageError, match="'a' has no levels"):
         to_levels(cells(domain([1, 2], "numeric"), [({0}, False)]))

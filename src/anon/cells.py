@@ -148,7 +148,8 @@ def _moment(text: str, kind: pa.DataType) -> int:
     if types.is_duration(kind):
         return int(text.removesuffix(kind.unit))
     if types.is_time(kind):
-        text = "1970-01-01T" + text
+        midnight = text.startswith("24:")  # the end of the last interval of a day
+        text = f"1970-01-02T00:{text[3:]}" if midnight else f"1970-01-01T{text}"
     if not _MOMENT.match(text):
         raise ValueError("not a date or time")
     unit: Any = "D" if types.is_date(kind) else kind.unit
