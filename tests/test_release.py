@@ -270,6 +270,11 @@ def test_a_sensitive_attribute_left_out(people: pa.Table) -> None:
     assert "illness" not in str(release.metadata)
 
 
+def test_a_bucketization_needs_a_sensitive_attribute(people: pa.Table) -> None:
+    with pytest.raises(UsageError, match="needs a sensitive attribute"):
+        release_of(encode(people, ["age"]), [[0, 1, 2, 3, 4, 5]], publish="bucketization")
+
+
 def test_bucket_numbers_are_drawn() -> None:
     encoded = encode(pa.table({"age": list(range(64)), "s": ["a"] * 64}), ["age"], ["s"])
     release = release_of(encoded, [[row] for row in range(64)], publish="bucketization")

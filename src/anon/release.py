@@ -223,6 +223,8 @@ def recode(
     """
     entropy = np.random.default_rng()
     if publish == "bucketization":
+        if not encoded.sensitive:
+            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
         position = entropy.permutation(classes.n_classes)
         numeric = "interval"
     else:
@@ -498,8 +500,6 @@ def _sensitive_table(encoded: Encoded, classes: Classes) -> pa.Table:
         pair, count = np.unique(of_row * domain.n_codes + codes[classes.rows], return_counts=True)
         class_id, code = np.divmod(pair, domain.n_codes)
         parts.append((class_id, np.full(len(pair), attribute), code, count))
-    if not parts:
-        raise UsageError("a bucketization needs a sensitive attribute; name one")
     class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     value = pa.concat_arrays(
         [
@@ -637,8 +637,8 @@ def _replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
         modes = []
         for target in targets:
             path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
             temporary.append(path)
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
             modes.append(os.fstat(descriptor).st_mode & 0o777)  # what the umask leaves of 0666
             os.fchmod(descriptor, 0o600)
             os.close(descriptor)
