@@ -167,7 +167,7 @@ def test_an_order_of_categories_is_kept() -> None:
 
 
 def test_classes_that_look_alike_are_one() -> None:
-    encoded = encode(pa.table({"sex": ["M", "F", "M", "F"]}), ["sex"])
+    encoded = encode(pa.table({"sex": ["M", "F", "M", "F"], "s": ["a"] * 4}), ["sex"], ["s"])
     release = release_of(encoded, [[0, 1], [2, 3]])
     assert release.classes.n_classes == 1
     assert release_of(encoded, [[0, 1], [2, 3]], publish="bucketization").classes.n_classes == 2
