@@ -1,0 +1,697 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release: the only way out of the engine. Recode, order, verify, write.
+
+`recode` turns classes and their cells into a Release and checks it from its published cells;
+nothing that fails is ever written.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.metadata
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from anon.cells import Column, Rendering, render, texts, to_levels
+from anon.classes import Cells, Classes
+from anon.encode import Encoded
+from anon.errors import DataError, InfeasibleError, UsageError
+from anon.recheck import recheck
+
+Publish = Literal["generalization", "bucketization"]
+Order = Literal["class", "input"]
+
+METADATA_KEY = "anon"
+CLASS_ID = "class_id"
+ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
+_SHUFFLED_AT_ONCE = 1 << 16  # rows; positions and classes inside must fit 16 bits
+
+_MEANING = {
+    "interval": "text: a value, a closed interval [low, high], * for the whole domain",
+    "level": "text: the smallest listed interval that holds the class, * for the whole domain",
+    "bounds": "numbers: least and greatest value of the class",
+    "midpoint": "number: midpoint of the least and greatest value of the class",
+    "mean": "number: mean of the values of the class",
+    "node": "text: a value or a node of the hierarchy, * for its root",
+    "set": "text: a value or a set {a, b} of values, * for the whole domain",
+    "intact": "the original value",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A table made ready for publication, with what it was made from.
+
+    `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
+    quasi-identifier, `published[i]` its columns. Nothing here is written unless `meets_requirements`.
+    `dropped` are sensitive attributes left out. `sources` are the paths of the input, `file_schema`
+    the types that its columns had there.
+    """
+
+    encoded: Encoded
+    classes: Classes
+    cells: tuple[Cells, ...]
+    published: tuple[tuple[Column, ...], ...]
+    requirements: tuple[Any, ...] = ()
+    method: Any = None
+    publish: Publish = "generalization"
+    numeric: Rendering = "interval"
+    order: Order = "class"
+    missing: str = "category"
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+    meets_requirements: bool = True
+    sources: tuple[str, ...] = ()
+    file_schema: pa.Schema | None = None
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows published."""
+        return len(self.classes.rows)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were."""
+        fields = _fields(self)
+        whole = _taken(fields, *self._rows())
+        return whole.cast(pa.schema([(f.name, _in_memory(f)) for f in fields]))
+
+    @cached_property
+    def sensitive_table(self) -> pa.Table:
+        """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
+        if self.publish != "bucketization":
+            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+        return _sensitive_table(self.encoded, self.classes)
+
+    def to_pandas(self) -> Any:
+        """The published table as a pandas DataFrame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The published table as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.table)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to a Parquet, Feather or CSV file, chosen by the suffix of `path`.
+
+        A bucketization writes its sensitive table beside it, with `.sensitive` before the suffix.
+        The files appear complete, both together, or not at all.
+        """
+        if not self.meets_requirements:
+            raise InfeasibleError(
+                "this release does not meet its requirements; it can be measured, not written"
+            )
+        writer = _writer(Path(path))
+        paths = [Path(os.path.realpath(path))]
+        if self.publish == "bucketization":
+            paths.append(sensitive_path(paths[0]))
+        for target in paths:
+            _refuse_source(target, self.sources)
+        try:
+            with _replacing(paths) as temporary:
+                _write_release(self, writer, temporary)
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else "input or output failed"
+            raise DataError(f"cannot write {str(path)!r}: {reason}; nothing was written") from error
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataError(
+                f"cannot write {str(path)!r}: {_unwritable(self, writer)}; nothing was written"
+            ) from error
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What a written file says about itself; nothing of the original beyond what is published."""
+        encoded = self.encoded
+        sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
+        quasi = [domain.name for domain in encoded.quasi]
+        return {
+            "version": _version(),
+            "roles": {
+                "quasi": quasi,
+                "sensitive": sensitive,
+                "neutral": [
+                    name
+                    for name in encoded.table.column_names
+                    if name not in (*quasi, *sensitive, *self.dropped)
+                ],
+            },
+            "kinds": {
+                domain.name: domain.kind
+                for domain in (*encoded.quasi, *encoded.sensitive)
+                if domain.name not in self.dropped
+            },
+            "method": repr(self.method),
+            "requirements": [repr(requirement) for requirement in self.requirements],
+            "publish": self.publish,
+            "numeric": self.numeric,
+            "missing": self.missing,
+            "order": self.order,
+            "cells": {
+                cells.domain.name: {
+                    "columns": [column.name for column in columns] or [cells.domain.name],
+                    "type": str(_value_type(cells.domain.values.type)),
+                    "meaning": _MEANING[_rendering(self, cells)],
+                }
+                for cells, columns in zip(self.cells, self.published, strict=True)
+            },
+            "rows": self.n_rows,
+            "suppressed": len(self.classes.suppressed),
+            "classes": self.classes.n_classes,
+        }
+
+    def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """Row numbers of the original table in the order of publication, and the class of each."""
+        classes = self.classes
+        of_row = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
+        if self.order == "class":
+            return classes.rows, of_row
+        order = np.argsort(classes.rows)
+        return classes.rows[order], of_row[order]
+
+    def __repr__(self) -> str:
+        return (
+            f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "
+            f"suppressed={len(self.classes.suppressed)}, publish={self.publish!r}, method={self.method!r})"
+        )
+
+
+def recode(
+    encoded: Encoded,
+    classes: Classes,
+    cells: Sequence[Cells],
+    requirements: Sequence[Any] = (),
+    *,
+    method: Any = None,
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
+    order: Order = "class",
+    missing: str = "category",
+    seed: int | None = None,
+    warnings: Sequence[str] = (),
+    meets_requirements: bool = True,
+    sources: Sequence[str] = (),
+    file_schema: pa.Schema | None = None,
+    dropped: Sequence[str] = (),
+    n_threads: int | None = None,
+) -> Release:
+    """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
+
+    Generalized classes with equal cells become one and are ordered by their cells, buckets at
+    random; rows inside a class are in an order drawn from the operating system's entropy, whatever
+    the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    Raises UsageError where a derived column has the name of another, RecheckError where the release
+    fails its own check; `meets_requirements=False` checks all but the requirements.
+    """
+    entropy = np.random.default_rng()
+    if publish == "bucketization":
+        if not encoded.sensitive:
+            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+        position = entropy.permutation(classes.n_classes)
+        numeric = "interval"
+    else:
+        if numeric == "level":
+            cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
+        position = _rank_by_cells(cells, classes.n_classes)
+    classes, kept = _arranged(classes, position, entropy)
+    cells = tuple(replace(one, of_class=_frozen(one.of_class[kept])) for one in cells)
+    published: list[tuple[Column, ...]] = []
+    for codes, one in zip(encoded.quasi_codes, cells, strict=True):
+        columns = render(one, numeric, codes, classes) if publish == "generalization" else ()
+        published.append(tuple(_only_shown(column) for column in columns))
+    _refuse_clashes(encoded, published, publish)
+    if file_schema is not None:
+        file_schema = file_schema.remove_metadata()
+    release = Release(
+        encoded,
+        classes,
+        cells,
+        tuple(published),
+        tuple(requirements),
+        method,
+        publish,
+        numeric,
+        order,
+        missing,
+        seed,
+        tuple(warnings),
+        meets_requirements,
+        tuple(sources),
+        file_schema,
+        tuple(dropped),
+    )
+    tested = requirements if meets_requirements else ()
+    recheck(encoded, classes, published, tested, numeric=numeric, n_threads=n_threads)
+    return release
+
+
+def sensitive_path(path: str | os.PathLike[str]) -> Path:
+    """Where the sensitive table of a bucketization written to `path` lies."""
+    path = Path(path)
+    return path.with_name(f"{path.stem}.sensitive{path.suffix}")
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What a file written by `Release.write` says about itself; None where it says nothing (CSV too)."""
+    suffix = Path(path).suffix.lower()
+    try:
+        if suffix in _PARQUET:
+            stored = pq.read_metadata(path).metadata
+        elif suffix in _FEATHER:
+            with pa.OSFile(os.fspath(path)) as source, pa.ipc.open_file(source) as reader:
+                stored = reader.schema.metadata
+        else:
+            return None
+        text = (stored or {}).get(METADATA_KEY.encode())
+        found = None if text is None else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read the metadata of {os.fspath(path)!r}; is it a whole file?") from error
+    return found if isinstance(found, dict) else None
+
+
+# Order
+
+
+def _rank_by_cells(cells: Sequence[Cells], n_classes: int) -> npt.NDArray[np.int64]:
+    """For each class the rank of its cells, quasi-identifiers in schema order; equal cells share a rank."""
+    rank = np.zeros(n_classes, dtype=np.int64)
+    n_ranks = 1
+    for one in cells:
+        if n_ranks * len(one.low) >= 2**62:
+            values, rank = np.unique(rank, return_inverse=True)
+            n_ranks = len(values)
+        rank = rank * len(one.low) + one.of_class
+        n_ranks *= max(len(one.low), 1)
+    return rank
+
+
+def _arranged(
+    classes: Classes, position: npt.NDArray[np.int64], entropy: np.random.Generator
+) -> tuple[Classes, npt.NDArray[np.int64]]:
+    """The classes ascending by `position`, those with equal ones joined, the rows of each in random order.
+
+    Also returns, for each new class, the number of one old class that it is made of.
+    """
+    order = np.argsort(position, kind="stable")
+    sizes = classes.sizes[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = position[order][1:] != position[order][:-1]
+    kept = order[new]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = ends[np.append(np.flatnonzero(new), len(order))]
+    source = np.empty(len(classes.rows), dtype=classes.rows.dtype)
+    shift = np.repeat(classes.offsets[:-1][order] - ends[:-1], sizes)
+    for start in range(0, len(source), ROW_GROUP):
+        stop = min(start + ROW_GROUP, len(source))
+        source[start:stop] = classes.rows[np.arange(start, stop) + shift[start:stop]]
+    del shift
+    _shuffle_inside(source, offsets, entropy)
+    return Classes(_frozen(source), _frozen(offsets.astype(np.int64)), classes.suppressed), kept
+
+
+def _shuffle_inside(
+    rows: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], entropy: np.random.Generator
+) -> None:
+    """Put the rows of each class in random order, in place.
+
+    Many small classes are shuffled by one sort of (class, 32 random bits, position in the chunk).
+    """
+    first = 0
+    while first < len(offsets) - 1:
+        start = offsets[first]
+        last = int(np.searchsorted(offsets, start + _SHUFFLED_AT_ONCE, side="right")) - 1
+        if last <= first:
+            last = first + 1
+            entropy.shuffle(rows[start : offsets[last]])
+        else:
+            stop = offsets[last]
+            sizes = np.diff(offsets[first : last + 1])
+            key = np.repeat(np.arange(last - first, dtype=np.uint64) << np.uint64(48), sizes)
+            key |= entropy.integers(0, 2**32, stop - start, dtype=np.uint64) << np.uint64(16)
+            key |= np.arange(stop - start, dtype=np.uint64)
+            key.sort()
+            rows[start:stop] = rows[start:stop][key & np.uint64(0xFFFF)]
+        first = last
+
+
+def _only_shown(column: Column) -> Column:
+    """The column without values that no class shows."""
+    used = np.flatnonzero(np.bincount(column.index, minlength=len(column.values)))
+    new_index = np.zeros(len(column.values), dtype=np.uint32)
+    new_index[used] = np.arange(len(used))
+    return Column(column.name, column.values.take(pa.array(used)), _frozen(new_index[column.index]))
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _refuse_clashes(encoded: Encoded, published: Sequence[tuple[Column, ...]], publish: Publish) -> None:
+    """Raise UsageError where a derived column has the name of another published column."""
+    taken = set(encoded.table.column_names)
+    if publish == "bucketization":
+        if CLASS_ID in taken:
+            raise UsageError(f"the table has a column {CLASS_ID!r}, which a bucketization adds; rename it")
+        return
+    derived = [
+        (column.name, domain.name)
+        for domain, columns in zip(encoded.quasi, published, strict=True)
+        for column in columns
+        if column.name != domain.name
+    ]
+    for name, source in derived:
+        if name in taken or [other for other, _ in derived].count(name) > 1:
+            raise UsageError(
+                f"the table has a column {name!r}, which would also be made from {source!r}; "
+                "rename it, or choose another rendering of numbers"
+            )
+
+
+# The published columns
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A published column: `take(rows, of_row)` makes it for some rows; `written` is its type in a file."""
+
+    name: str
+    written: pa.DataType
+    take: Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]
+    nullable: bool = True
+    cells: bool = False
+
+
+def _in_memory(column: _Field) -> pa.DataType:
+    """Cells of text stay dictionaries in memory."""
+    if column.cells and _is_text(column.written):
+        return pa.dictionary(pa.int32(), column.written)
+    return column.written
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _fields(release: Release) -> list[_Field]:
+    """The published columns in the order of the input."""
+    table = release.encoded.table
+    known = release.file_schema
+    published = {
+        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
+    }
+    hidden = set(release.dropped)
+    if release.publish == "bucketization":
+        hidden |= {domain.name for domain in release.encoded.sensitive}
+    fields = []
+    for described in table.schema:
+        name = described.name
+        if name in hidden:
+            continue
+        if published.get(name):
+            fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
+            continue
+        written = described.type
+        if known is not None and known.get_field_index(name) >= 0:
+            written = known.field(name).type
+        kept = _kept(table.column(name), release.classes.rows, complete=not len(release.classes.suppressed))
+        fields.append(_Field(name, written, kept, described.nullable))
+    if release.publish == "bucketization":
+        fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
+    return fields
+
+
+def _shown(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
+    """A quasi-identifier's column: text as dictionary indices, numbers and marks as such."""
+    if not _is_text(column.values.type):
+        return lambda rows, of_row: column.values.take(pa.array(column.index[of_row]))
+    index = column.index.astype(np.int32)
+    return lambda rows, of_row: pa.DictionaryArray.from_arrays(pa.array(index[of_row]), column.values)
+
+
+def _kept(
+    column: pa.ChunkedArray, published: npt.NDArray[np.uint32], complete: bool
+) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]:
+    """A neutral or sensitive column; a dictionary holds just the published values.
+
+    Unordered dictionaries are sorted: their order of first appearance would tell of the input's order.
+    """
+    whole = column.combine_chunks()
+    if not pa.types.is_dictionary(column.type):
+        return lambda rows, of_row: whole.take(pa.array(rows))
+    if isinstance(whole, pa.ChunkedArray):  # more than fits one dictionary
+        return lambda rows, of_row: whole.take(pa.array(rows)).cast(column.type.value_type)
+    indices = whole.indices
+    used = indices if complete else indices.take(pa.array(published))
+    present = np.zeros(len(whole.dictionary), dtype=np.bool_)
+    present[used.drop_null().to_numpy(zero_copy_only=False)] = True
+    values = np.flatnonzero(present)
+    dictionary = whole.dictionary.take(pa.array(values))
+    if not column.type.ordered:
+        ascending = pc.array_sort_indices(dictionary).to_numpy()
+        values, dictionary = values[ascending], dictionary.take(pa.array(ascending))
+    new_index = np.zeros(len(present), dtype=np.int64)
+    new_index[values] = np.arange(len(values))
+    renumbered = pa.array(new_index, type=column.type.index_type).take(indices)
+    return lambda rows, of_row: pa.DictionaryArray.from_arrays(
+        renumbered.take(pa.array(rows)), dictionary, ordered=column.type.ordered
+    )
+
+
+def _taken(
+    fields: Sequence[_Field], rows: npt.NDArray[np.uint32], of_row: npt.NDArray[np.uint32]
+) -> pa.Table:
+    arrays = [column.take(rows, of_row) for column in fields]
+    return pa.Table.from_arrays(
+        arrays,
+        schema=pa.schema(
+            [pa.field(f.name, a.type, f.nullable) for f, a in zip(fields, arrays, strict=True)],
+        ),
+    )
+
+
+def _sensitive_table(encoded: Encoded, classes: Classes) -> pa.Table:
+    """Counts of every sensitive value in every class, ordered by class, attribute and value."""
+    of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+    parts = []
+    for attribute, (domain, codes) in enumerate(zip(encoded.sensitive, encoded.sensitive_codes, strict=True)):
+        pair, count = np.unique(of_row * domain.n_codes + codes[classes.rows], return_counts=True)
+        class_id, code = np.divmod(pair, domain.n_codes)
+        parts.append((class_id, np.full(len(pair), attribute), code, count))
+    class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    value = pa.concat_arrays(
+        [
+            pa.array([*texts(domain.values), None], pa.string()).take(pa.array(part[2]))
+            for domain, part in zip(encoded.sensitive, parts, strict=True)
+        ]
+    )
+    order = np.lexsort((code, attribute_of, class_id))
+    names = pa.array([domain.name for domain in encoded.sensitive], pa.string())
+    return pa.table(
+        {
+            "attribute": names.take(pa.array(attribute_of[order])),
+            CLASS_ID: class_id[order],
+            "value": value.take(pa.array(order)),
+            "count": count[order],
+        }
+    )
+
+
+# Files
+
+
+class _Sink(Protocol):
+    def write_table(self, table: pa.Table) -> None: ...
+
+
+_Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
+
+
+@contextmanager
+def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+    """Dictionaries are written as they are; the Arrow schema in the file names the original types."""
+    schema = base64.b64encode(written.serialize().to_pybytes()).decode()
+    with pq.ParquetWriter(path, held, store_schema=False) as writer:
+        writer.add_key_value_metadata({"ARROW:schema": schema, METADATA_KEY: json.dumps(metadata)})
+        yield writer
+
+
+@contextmanager
+def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+    schema = written.with_metadata({METADATA_KEY: json.dumps(metadata)})
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
+    with pa.OSFile(os.fspath(path), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        yield _Casting(writer, written)
+
+
+@contextmanager
+def _csv(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+    """Every string is quoted, null is an empty field without quotes."""
+    plain = pa.schema([pa.field(f.name, _value_type(f.type)) for f in written])
+    with pa.csv.CSVWriter(os.fspath(path), plain) as writer:
+        yield _Casting(writer, plain)
+
+
+@dataclass(frozen=True)
+class _Casting:
+    """A sink that gives its tables the types of the file first."""
+
+    sink: Any
+    schema: pa.Schema
+
+    def write_table(self, table: pa.Table) -> None:
+        self.sink.write_table(table.cast(self.schema).combine_chunks())
+
+
+_PARQUET = (".parquet", ".pq")
+_FEATHER = (".feather", ".arrow", ".ipc")
+_CSV = (".csv",)
+
+
+def _writer(path: Path) -> _Open:
+    suffix = path.suffix.lower()
+    for suffixes, opener in ((_PARQUET, _parquet), (_FEATHER, _feather), (_CSV, _csv)):
+        if suffix in suffixes:
+            return opener
+    raise UsageError(
+        f"{str(path)!r} does not tell its format; end it in {', '.join((*_PARQUET, *_FEATHER, *_CSV))}"
+    )
+
+
+def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -> None:
+    """Row group by row group; the next one is gathered while one is written."""
+    fields = _fields(release)
+    rows, of_row = release._rows()
+    metadata = release.metadata
+
+    def part(start: int) -> pa.Table:
+        return _taken(fields, rows[start : start + ROW_GROUP], of_row[start : start + ROW_GROUP])
+
+    held = part(len(rows)).schema
+    written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
+    starts = range(0, len(rows), ROW_GROUP)
+    with opener(temporary[0], held, written, metadata) as sink, ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(part, 0) if starts else None
+        for start in starts:
+            assert coming is not None
+            table = coming.result()
+            coming = ahead.submit(part, start + ROW_GROUP) if start + ROW_GROUP < len(rows) else None
+            sink.write_table(table)
+    for path in temporary[1:]:
+        table = release.sensitive_table
+        with opener(path, table.schema, table.schema, metadata) as sink:
+            sink.write_table(table)
+
+
+def _unwritable(release: Release, opener: _Open) -> str:
+    """Why a file format does not take the table, by column."""
+    if opener is _csv:
+        for column in _fields(release):
+            kind = _value_type(column.written)
+            if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+                return f"CSV cannot hold column {column.name!r} of type {kind}; choose Parquet"
+    return "its format does not hold a column of this table; choose Parquet"
+
+
+def _refuse_source(target: Path, sources: Sequence[str]) -> None:
+    """Raise UsageError where the output would replace an input, or something that is no file."""
+    for source in sources:
+        with suppress(OSError):
+            if os.path.samefile(source, target):
+                raise UsageError(f"{str(target)!r} is also an input; write the release to another file")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{str(target)!r} exists and is not a file; write the release to another path")
+
+
+@contextmanager
+def _replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
+    """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
+
+    They can be read by their owner only until they are complete; any exception removes them.
+    """
+    temporary: list[Path] = []
+    backups: list[tuple[Path, Path | None]] = []
+    try:
+        modes = []
+        for target in targets:
+            path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+            temporary.append(path)
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            modes.append(os.fstat(descriptor).st_mode & 0o777)  # what the umask leaves of 0666
+            os.fchmod(descriptor, 0o600)
+            os.close(descriptor)
+        yield temporary
+        for path in temporary:
+            _sync(path)
+        for target, path, mode in zip(targets, temporary, modes, strict=True):
+            old = target.with_name(f"{path.name}.old") if target.exists() else None
+            if len(targets) > 1:
+                backups.append((target, old))
+                if old is not None:
+                    os.link(target, old)
+            os.chmod(path, mode)
+            os.replace(path, target)
+        with suppress(OSError):
+            _sync(targets[0].parent)
+    except BaseException:
+        for target, old in reversed(backups):
+            with suppress(OSError):
+                if old is None:
+                    target.unlink(missing_ok=True)
+                else:
+                    os.replace(old, target)
+                    old.unlink(missing_ok=True)  # still there where target and old are one file
+        for path in temporary:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise
+    for _, old in backups:
+        if old is not None:
+            old.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _rendering(release: Release, cells: Cells) -> str:
+    if release.publish == "bucketization":
+        return "intact"
+    if cells.domain.kind == "numeric":
+        return release.numeric
+    if cells.domain.kind == "ordinal":
+        return "interval"
+    return "set" if cells.domain.tree is None else "node"
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("anon")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
