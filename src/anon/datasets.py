@@ -245,9 +245,8 @@ def census_schema() -> Schema:
     `education_years`, `relationship` and `state` are dropped: each tells almost exactly what a
     quasi-identifier says, and would undo its generalization.
     """
-    from anon.schema import Schema, nominal, numeric
-
     from anon.hierarchy import intervals, prefix
+    from anon.schema import Schema, nominal, numeric
 
     return Schema(
         quasi=[
@@ -390,16 +389,16 @@ class _Census:
         self.country = _draws(_country_weights())
         self.education = _draws(EDUCATION_BY_BAND)
         self.group = np.array(EDUCATION_GROUP, np.uint8)
-        self.years = np.array(EDUCATION_YEARS)
+        self.years = np.array(EDUCATION_YEARS, np.int64)
         self.years_off = _draws([(80, 840, 80)])
         self.marital = _draws(MARITAL_BY_SEX_BAND)
         self.relationship = _draws(_relationship_weights())
         self.occupation = _draws(OCCUPATION_BY_SEX_GROUP)
         self.workclass = _draws(WORKCLASS_BY_OCCUPATION)
         self.hours = _draws(_hours_weights()) + np.uint8(1)
-        self.pay = np.array(PAY_BY_OCCUPATION)
-        self.pay_by_education = np.array(PAY_PERCENT_BY_EDUCATION)
-        self.pay_by_age = np.array([0] * 17 + _line(PAY_PERCENT_BY_AGE_KNOTS))
+        self.pay = np.array(PAY_BY_OCCUPATION, np.int64)
+        self.pay_by_education = np.array(PAY_PERCENT_BY_EDUCATION, np.int64)
+        self.pay_by_age = np.array([0] * 17 + _line(PAY_PERCENT_BY_AGE_KNOTS), np.int64)
 
     def block(self, n: int, seed: int, number: int) -> pa.RecordBatch:
         """Rows of block `number` (n of them)."""
