@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -264,42 +264,33 @@ def census_schema() -> Schema:
     )
 
 
-def _leaves(*labels: str) -> dict[str, dict[str, Any]]:
-    return {label: {} for label in labels}
-
-
 MARITAL_TREE: dict[str, Any] = {
     "*": {
-        "Married": _leaves("Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent"),
-        "Once-married": _leaves("Divorced", "Separated", "Widowed"),
-        "Never-married": {},
+        "Married": ["Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent"],
+        "Once-married": ["Divorced", "Separated", "Widowed"],
+        "Never-married": None,
     }
 }
 EDUCATION_TREE: dict[str, Any] = {
     "*": {
-        "Without-diploma": {
-            "Elementary": _leaves(*EDUCATION[:4]),
-            "Some-high-school": _leaves(*EDUCATION[4:8]),
-        },
-        "Secondary": _leaves("HS-grad", "Some-college"),
+        "Without-diploma": {"Elementary": EDUCATION[:4], "Some-high-school": EDUCATION[4:8]},
+        "Secondary": ["HS-grad", "Some-college"],
         "Higher": {
-            "Associate": _leaves("Assoc-voc", "Assoc-acdm"),
-            "Bachelors": {},
-            "Graduate": _leaves("Masters", "Prof-school", "Doctorate"),
+            "Associate": ["Assoc-voc", "Assoc-acdm"],
+            "Bachelors": None,
+            "Graduate": ["Masters", "Prof-school", "Doctorate"],
         },
     }
 }
 WORKCLASS_TREE: dict[str, Any] = {
     "*": {
-        "Private": {},
-        "Self-employed": _leaves("Self-emp-not-inc", "Self-emp-inc"),
-        "Government": _leaves("Federal-gov", "Local-gov", "State-gov"),
-        "Without-pay": {},
+        "Private": None,
+        "Self-employed": ["Self-emp-not-inc", "Self-emp-inc"],
+        "Government": ["Federal-gov", "Local-gov", "State-gov"],
+        "Without-pay": None,
     }
 }
-COUNTRY_TREE: dict[str, Any] = {
-    "*": {continent: _leaves(*countries) for continent, countries in CONTINENTS.items()}
-}
+COUNTRY_TREE: dict[str, Any] = {"*": CONTINENTS}
 
 
 def _line(knots: Mapping[int, int], factor: int = 1) -> list[int]:
@@ -479,7 +470,7 @@ ADULT_SHA256 = {
 
 
 def adult(
-    path: str | os.PathLike[str], complete: bool = True, part: Literal["all", "train", "test"] = "all"
+    path: str | os.PathLike[str], complete: bool = True, part: str = "all"
 ) -> pa.Table:
     """The UCI Adult table (Becker & Kohavi 1996) from the raw files in a folder.
 
@@ -524,11 +515,12 @@ def write_adult(
     path: str | os.PathLike[str],
     out: str | os.PathLike[str],
     complete: bool = True,
-    part: Literal["all", "train", "test"] = "all",
-) -> None:
-    """Write `adult(path, complete, part)` to a .parquet, .feather, .arrow, .ipc or .csv file."""
+    part: str = "all",
+) -> int:
+    """Write `adult(path, complete, part)` to a file like `write_census`; returns the number of rows."""
     table = adult(path, complete, part)
     _write_batches(table.to_batches(), table.schema, Path(out), table.num_rows, None)
+    return int(table.num_rows)
 
 
 def _write_batches(

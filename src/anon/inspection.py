@@ -41,7 +41,7 @@ SENSITIVE_WORDS = {
 class Column:
     """One column: how many values it has, and a guess at its role.
 
-    `kind` is numeric, nominal, or nested (lists, structs: only neutral, not counted). `n_distinct`
+    `kind` is numeric, nominal, or other (lists, structs, bytes: never more than neutral, not counted). `n_distinct`
     does not count null; NaN counts as null. `distinct_share` is n_distinct over the rows that have
     a value, `unique_share` the share of all rows whose value no other row has.
     """
@@ -99,20 +99,25 @@ def identifying_neutral(table: pa.Table, names: Iterable[str]) -> list[str]:
 
 
 def _identifies(column: pa.ChunkedArray) -> bool:
+    if not _is_countable(column.type):
+        return False
+    if pa.types.is_dictionary(column.type):
+        n_labels = sum(len(chunk.dictionary) for chunk in column.chunks)
+        if n_labels <= IDENTIFYING_SHARE * (len(column) - column.null_count):
+            return False
+    column = _plain(column)
     n_values = len(column) - column.null_count
-    if n_values < 2 or not _is_countable(column.type):
+    start = column.slice(0, len(column) // 8)
+    repeats = len(start) - start.null_count - _n_distinct(start)
+    if n_values < 2 or repeats >= (1 - IDENTIFYING_SHARE) * n_values:
         return False
-    greatest_repeats = n_values * (1 - IDENTIFYING_SHARE)
-    start = _plain(column.slice(0, len(column) // 8))
-    if len(start) - start.null_count - _n_distinct(start) > greatest_repeats:
-        return False
-    return _n_distinct(_plain(column)) > IDENTIFYING_SHARE * n_values
+    return _n_distinct(column) > IDENTIFYING_SHARE * n_values
 
 
 def _inspect_column(name: str, column: pa.ChunkedArray) -> Column:
     if not _is_countable(column.type):
         return Column(
-            name, str(column.type), "nested", None, column.null_count, None, None, Role.NEUTRAL.value
+            name, str(column.type), "other", None, column.null_count, None, None, Role.NEUTRAL.value
         )
     column_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     values = _plain(column).drop_null()
