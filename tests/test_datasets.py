@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from anon import datasets
-from anon.datasets import adult, census, census_schema, write_adult, write_census
+from anon.datasets import adult, census, census_schema, write_census, write_table
 from anon.encode import encode
 from anon.errors import DataError, UsageError
 from anon.hierarchy import Tree
@@ -243,8 +243,8 @@ def test_a_changed_or_missing_adult_file_is_refused(folder: Path) -> None:
         adult(folder)
 
 
-def test_write_adult(folder: Path, tmp_path: Path) -> None:
-    assert write_adult(folder, tmp_path / "adult.parquet") == 2
+def test_a_written_table_is_the_table(folder: Path, tmp_path: Path) -> None:
+    write_table(adult(folder), tmp_path / "adult.parquet")
     assert pyarrow.parquet.read_table(tmp_path / "adult.parquet").equals(adult(folder))
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
@@ -37,8 +38,8 @@ data_app = typer.Typer(help="Make a synthetic table, or read a known one.", no_a
 app.add_typer(data_app, name="data")
 
 
-class Terminated(BaseException):
-    """SIGTERM, as an exception: temporary files are removed on its way out."""
+class Stopped(BaseException):
+    """SIGINT or SIGTERM, as an exception: temporary files are removed on its way out."""
 
 
 ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
@@ -241,18 +242,23 @@ def anonymize(
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     require, engine = job.requirements(), job.engine()
     source, output = _ends(job)
+    reading = job.read_options()
     with _progress(quiet or as_json) as progress:
         release = anon.anonymize(
-            anon.read_table(source, **job.read_options()),
+            anon.read_table(source, **reading) if reading else source,
             schema,
             require=require,
             method=engine,
             progress=progress,
             **job.options(),
         )
-        release.write(output)
+        if release.meets_requirements:
+            release.write(output)
+    files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None if quiet and not as_json else release.privacy()
-    _report_release({"input": source, "output": output}, release, privacy, as_json)
+    _report_release(files, release, privacy, as_json)
+    if not release.meets_requirements:
+        raise typer.Exit(InfeasibleError.exit_code)
 
 
 @app.command()
@@ -282,6 +288,7 @@ def check(
     A Parquet release of anon knows its own columns; for other files name them with --quasi and --sensitive.
     """
     import anon
+    from anon import datasets
 
     job = _job(
         config,
@@ -301,7 +308,7 @@ def check(
         table, schema, risk_k=_whole_numbers("--risk-k", risk_k), per_class=per_class is not None
     )
     if per_class is not None:
-        anon.write_table(privacy.per_class, per_class)
+        datasets.write_table(privacy.per_class, per_class)
     if as_json:
         _print_json(privacy.to_dict())
     else:
@@ -384,31 +391,35 @@ def data_adult(
     """Write the UCI Adult table, its files verified."""
     from anon import datasets
 
-    n_rows = datasets.write_adult(folder, output, complete=not incomplete, part=part)
-    _report_written(output, n_rows, as_json, quiet)
+    table = datasets.adult(folder, complete=not incomplete, part=part)
+    datasets.write_table(table, output)
+    _report_written(output, table.num_rows, as_json, quiet)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; every error becomes one message, never a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return app(words, standalone_mode=False) or 0
-    except BrokenPipeError:
+        code = app(words, standalone_mode=False) or 0
+        sys.stdout.flush()
+        return int(code)
+    except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 141  # what a shell reports for SIGPIPE
     except usage_error as error:
         if "--json" not in words:
             error.show()
             return int(error.exit_code)
         failure = {"error": error.format_message(), "exit_code": error.exit_code}
-    except (Exception, KeyboardInterrupt, Terminated) as error:
+    except (Exception, Stopped) as error:
         if os.environ.get("ANON_TRACEBACK") == "1":
             traceback.print_exc()
         failure = _failure(error, "--show-values" in words)
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     if "--json" in words:
         _print_json(failure)
     else:
@@ -429,10 +440,8 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
                     details["value"] = error.value
             if isinstance(error, InfeasibleError):
                 details = {"requirement": error.requirement, "tightest": error.tightest}
-        case KeyboardInterrupt() | typer.Abort():
-            code, message = 130, "interrupted; nothing was written"
-        case Terminated():
-            code, message = 143, "terminated; nothing was written"
+        case Stopped():
+            code, message = 128 + error.args[0], f"stopped by {signal.Signals(error.args[0]).name}"
         case MemoryError():
             code, message = (
                 2,
@@ -446,8 +455,8 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
     return {"error": message, "exit_code": code, **known}
 
 
-def _terminate(number: int, frame: Any) -> None:
-    raise Terminated
+def _stop(number: int, frame: Any) -> None:
+    raise Stopped(number)
 
 
 # --- parsing ------------------------------------------------------------------------------------
@@ -467,9 +476,16 @@ def _ends(job: Job) -> tuple[str, str]:
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    if os.path.exists(job.output) and os.path.exists(job.input) and os.path.samefile(job.input, job.output):
-        raise UsageError("the output is the input: name another file, the original is never overwritten")
+    inputs = _files(job.input)
+    if os.path.exists(job.output) and any(os.path.samefile(file, job.output) for file in inputs):
+        raise UsageError("the output is also the input, which is never overwritten: name another file")
     return job.input, job.output
+
+
+def _files(source: str) -> list[str]:
+    if os.path.isdir(source):
+        return [str(path) for path in Path(source).iterdir()]
+    return [source] if os.path.exists(source) else glob.glob(source)
 
 
 def _names(texts: list[str] | None) -> list[str] | None:
@@ -527,9 +543,7 @@ def _internal_message(error: BaseException) -> str:
     )
 
 
-def _report_release(
-    files: dict[str, str], release: Any, privacy: Any | None, as_json: bool
-) -> None:
+def _report_release(files: dict[str, str | None], release: Any, privacy: Any | None, as_json: bool) -> None:
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         _print_json({**files, "release": release.summary(), **measures, "warnings": release.warnings})
@@ -565,7 +579,7 @@ def _plain(value: Any) -> Any:
 def _print(*tables: Table) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
     for table in tables:
         console.print(table)
 
@@ -615,7 +629,7 @@ def _columns(source: str, inspection: Inspection) -> Table:
         table.add_column(heading, overflow="fold")
     for heading in ("distinct", "nulls", "unique rows"):
         table.add_column(heading, justify="right")
-    table.add_column("role (a guess)")
+    table.add_column("role (a guess)", no_wrap=True)
     for column in inspection.columns:
         counted = column.n_distinct is not None and column.unique_share is not None
         table.add_row(

@@ -469,9 +469,7 @@ ADULT_SHA256 = {
 }
 
 
-def adult(
-    path: str | os.PathLike[str], complete: bool = True, part: str = "all"
-) -> pa.Table:
+def adult(path: str | os.PathLike[str], complete: bool = True, part: str = "all") -> pa.Table:
     """The UCI Adult table (Becker & Kohavi 1996) from the raw files in a folder.
 
     `part` chooses adult.data ("train"), adult.test ("test") or both, in this order; `complete` keeps
@@ -511,16 +509,9 @@ def _verified(file: Path) -> bytes:
 # --- files --------------------------------------------------------------------------------------
 
 
-def write_adult(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    complete: bool = True,
-    part: str = "all",
-) -> int:
-    """Write `adult(path, complete, part)` to a file like `write_census`; returns the number of rows."""
-    table = adult(path, complete, part)
-    _write_batches(table.to_batches(), table.schema, Path(out), table.num_rows, None)
-    return int(table.num_rows)
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table to a .parquet, .feather, .arrow, .ipc or .csv file, which appears when it is complete."""
+    _write_batches(table.to_batches(), table.schema, Path(path), table.num_rows, None)
 
 
 def _write_batches(
