@@ -399,7 +399,8 @@ class _Census:
 
         def draw(table: Codes, condition: Codes | None = None) -> Codes:
             lane = next(lanes)
-            return table[lane] if condition is None else table[(condition.astype(np.intp) << 16) | lane]
+            drawn: Codes = table[lane if condition is None else (condition.astype(np.intp) << 16) | lane]
+            return drawn
 
         age = draw(self.age)
         sex = draw(self.sex)
@@ -444,7 +445,8 @@ class _Census:
         bell = (luck & 255) + (luck >> 8) + (rounding & 255) + 128  # about normal around 510
         pay = expected * (bell * bell * bell >> 10) // (400_000 * (510**3 >> 10))
         step = np.array([1, 10, 50])[np.searchsorted([120, 210], rounding >> 8, side="right")]
-        return np.clip((pay + step // 2) // step * step, MIN_PAY, MAX_PAY)
+        rounded: npt.NDArray[np.int64] = np.clip((pay + step // 2) // step * step, MIN_PAY, MAX_PAY)
+        return rounded
 
 
 def _blocks(n: int, seed: int) -> Iterator[pa.RecordBatch]:
@@ -543,7 +545,7 @@ def _write_batches(
         raise
 
 
-def _writer(path: Path) -> Callable[[Any, pa.Schema], Any]:
+def _writer(path: Path) -> Any:
     match path.suffix.lower():
         case ".parquet":
             import pyarrow.parquet

@@ -41,9 +41,9 @@ SENSITIVE_WORDS = {
 class Column:
     """One column: how many values it has, and a guess at its role.
 
-    `kind` is numeric, nominal, or other (lists, structs, bytes: never more than neutral, not counted). `n_distinct`
-    does not count null; NaN counts as null. `distinct_share` is n_distinct over the rows that have
-    a value, `unique_share` the share of all rows whose value no other row has.
+    `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
+    `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
+    rows that have a value, `unique_share` the share of all rows whose value no other row has.
     """
 
     name: str
@@ -111,7 +111,7 @@ def _identifies(column: pa.ChunkedArray) -> bool:
     repeats = len(start) - start.null_count - _n_distinct(start)
     if n_values < 2 or repeats >= (1 - IDENTIFYING_SHARE) * n_values:
         return False
-    return _n_distinct(column) > IDENTIFYING_SHARE * n_values
+    return bool(_n_distinct(column) > IDENTIFYING_SHARE * n_values)
 
 
 def _inspect_column(name: str, column: pa.ChunkedArray) -> Column:

@@ -227,7 +227,7 @@ def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
     if form == "dates":
         return dates(*items)
     try:
-        numbers = [_number(float(item)) for item in items]
+        numbers: list[Any] = [_number(float(item)) for item in items]
     except ValueError:
         raise UsageError(
             f"the hierarchy of column {name!r}: {form} takes numbers, as in {form}:4,2"
