@@ -431,17 +431,21 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     assert engine.calls["schema"]["quasi"] == ["age"]
 
 
-def test_inspect(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", people]) == 0
+def test_inspect(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"age;name\n41;{SECRET}\n43;{SECRET}\n", encoding="utf-8")
+    assert main(["inspect", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "people.csv: 2 rows" in shown
     assert "quasi-identifying" in shown
     assert SECRET not in shown
-    assert main(["inspect", people, "--json", "--delimiter", ";"]) == 0
+    assert main(["inspect", str(path), "--json", "--delimiter", ";", "--null", "43"]) == 0
     text = capsys.readouterr().out
     assert SECRET not in text
-    assert [column["name"] for column in json.loads(text)["columns"]] == ["age", "name"]
-    assert engine.calls["reading"] == {"delimiter": ";"}
+    assert [(column["name"], column["n_null"]) for column in json.loads(text)["columns"]] == [
+        ("age", 1),
+        ("name", 0),
+    ]
 
 
 def test_demo_writes_both_files_and_checks_the_release(

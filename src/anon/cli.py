@@ -328,7 +328,7 @@ def inspect(
     import anon
 
     job = _job(None, null=null, delimiter=delimiter, encoding=encoding)
-    inspection = anon.inspect(anon.read_table(source, **job.read_options()))
+    inspection = anon.inspect(source, **job.read_options())
     if as_json:
         _print_json(inspection.to_dict())
     else:

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError
-from anon.schema import Role, check_unique, is_text, kind_of
+from anon.read import read_source
+from anon.schema import Role, is_text, kind_of
 
 IDENTIFYING_SHARE = 0.9  # a column with a greater share of distinct values identifies people
 
@@ -71,22 +72,17 @@ class Inspection:
         return f"Inspection(n_rows={self.n_rows}, columns={len(self.columns)})"
 
 
-def inspect(source: Any) -> Inspection:
+def inspect(source: Any, **reading: Any) -> Inspection:
     """Kind, distinct values, nulls, uniqueness and a hint of the role of every column.
 
-    `source` is whatever `read_table` takes. The hint goes by the column's name first, then by its
-    type and by how many distinct values it has; it is where to start, not a decision.
+    `source` and the keyword arguments are those of `read_table`. The hint goes by the column's name
+    first, then by its type and by how many distinct values it has; it is where to start, not a
+    decision.
     """
-    if isinstance(source, pa.Table):
-        table = source
-    else:
-        from anon import read_table
-
-        table = read_table(source)
-    check_unique(table.column_names)
+    read = read_source(source, **reading)
     with ThreadPoolExecutor(pa.cpu_count()) as pool:
-        columns = pool.map(_inspect_column, table.column_names, table.columns)
-    return Inspection(table.num_rows, tuple(columns))
+        columns = pool.map(_inspect_column, read.schema, read.table.columns)
+    return Inspection(read.table.num_rows, tuple(columns))
 
 
 def identifying_neutral(table: pa.Table, names: Iterable[str]) -> list[str]:
@@ -114,24 +110,24 @@ def _identifies(column: pa.ChunkedArray) -> bool:
     return bool(_n_distinct(column) > IDENTIFYING_SHARE * n_values)
 
 
-def _inspect_column(name: str, column: pa.ChunkedArray) -> Column:
-    if not _is_countable(column.type):
-        return Column(
-            name, str(column.type), "other", None, column.null_count, None, None, Role.NEUTRAL.value
-        )
-    column_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
+    """`field` tells the type of the source; the column may be encoded as a dictionary."""
+    column_type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    name, type_name = field.name, str(column_type)
+    if not _is_countable(column_type):
+        return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value)
     values = _plain(column).drop_null()
     counts = pc.value_counts(values).field("counts")
     n_unique = pc.sum(pc.equal(counts, 1)).as_py() or 0
     distinct_share = len(counts) / len(values) if len(values) else 0.0
     return Column(
         name=name,
-        type=str(column.type),
-        kind=kind_of(name, column.type),
+        type=type_name,
+        kind=kind_of(name, column_type),
         n_distinct=len(counts),
         n_null=len(column) - len(values),
         distinct_share=distinct_share,
-        unique_share=n_unique / len(column) if len(column) else 0.0,
+        unique_share=n_unique / len(column),
         role=_role_hint(name, column_type, distinct_share, len(values)).value,
     )
 
