@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,7 +38,27 @@ class FakePrivacy:
     per_class: pa.Table | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"k": 10, "delta": float("inf"), "joint": None, "risk": {"max": 0.1, "above": {"5": 0.25}}}
+        return {
+            "k": 10,
+            "delta": float("inf"),
+            "prosecutor": {"max": 0.1, "at_risk": {"5": 0.25}},
+            "worst": {"k": 77},
+            "joint": {"delta": 3.5},
+            "by_sensitive": {
+                "ill": {"delta": float("inf"), "worst": {}},
+                "paid": {"delta": 1.25, "worst": {}},
+            },
+        }
+
+
+PRIVACY = {
+    "k": 10,
+    "delta": "inf",
+    "prosecutor": {"max": 0.1, "at_risk": {"5": 0.25}},
+    "worst": {"k": 77},
+    "joint": {"delta": 3.5},
+    "by_sensitive": {"ill": {"delta": "inf", "worst": {}}, "paid": {"delta": 1.25, "worst": {}}},
+}
 
 
 @dataclass
@@ -207,8 +228,11 @@ def test_a_job_file_and_flags(engine: Engine, tmp_path: Path, people: str) -> No
 def test_the_report_for_people(engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked) == 0
     shown = capsys.readouterr()
-    assert "1,234" in shown.out
-    assert "risk.above.5" in shown.out
+    assert re.search(r"rows +1,234", shown.out)
+    assert re.search(r"prosecutor.at_risk.5 +0.25", shown.out)
+    assert re.search(r"measure +ill +paid +\(joint\)", shown.out)
+    assert re.search(r"delta +inf +1.25 +3.5", shown.out)
+    assert "77" not in shown.out
     assert shown.err == "warning: column 'key' identifies people\n"
 
 
@@ -232,10 +256,7 @@ def test_json_is_one_object(
         "input": people,
         "output": out,
         "release": {"rows": 1234, "classes": 99, "suppressed": 0},
-        "privacy": {
-            **{"k": 10, "delta": "inf", "joint": None},
-            "risk": {"max": 0.1, "above": {"5": 0.25}},
-        },
+        "privacy": PRIVACY,
         "warnings": ["column 'key' identifies people"],
     }
 
@@ -406,13 +427,10 @@ def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) 
     assert main(["check", people]) == 0
     assert (engine.calls["schema"], engine.calls["per_class"]) == (None, False)
     assert engine.calls["risk_k"] == (2, 5, 10, 20)
-    assert "risk.above.5" in capsys.readouterr().out
+    assert "prosecutor.at_risk.5" in capsys.readouterr().out
     flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
     assert main(["check", people, "--json", *flags]) == 0
-    assert json.loads(capsys.readouterr().out) == {
-        **{"k": 10, "delta": "inf", "joint": None},
-        "risk": {"max": 0.1, "above": {"5": 0.25}},
-    }
+    assert json.loads(capsys.readouterr().out) == PRIVACY
     assert engine.calls["schema"]["quasi"] == [{"name": "age", "kind": "nominal"}]
     assert engine.calls["risk_k"] == (3,)
     assert engine.calls["reading"] == {"null": ["?"]}

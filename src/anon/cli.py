@@ -312,7 +312,7 @@ def check(
     if as_json:
         _print_json(privacy.to_dict())
     else:
-        _print(_facts(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
 
 
 @app.command()
@@ -551,7 +551,7 @@ def _report_release(files: dict[str, str | None], release: Any, privacy: Any | N
     for warning in release.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if privacy is not None:
-        _print(_facts("Release", {**files, **release.summary()}), _facts("Privacy", privacy.to_dict()))
+        _print(_facts("Release", {**files, **release.summary()}), *_privacy("Privacy", privacy.to_dict()))
 
 
 def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> None:
@@ -596,6 +596,30 @@ def _facts(title: str, facts: Mapping[str, Any]) -> Table:
     for name, value in _lines("", facts):
         table.add_row(name, Text(_text(value)))
     return table
+
+
+def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
+    """Classes and risks, then what is told of each sensitive attribute and of all together."""
+    from rich import box
+    from rich.table import Table
+
+    by_sensitive: dict[str, Any] = dict(measures["by_sensitive"])
+    if len(by_sensitive) > 1 and measures["joint"] is not None:
+        by_sensitive["(joint)"] = measures["joint"]
+    names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
+    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive"}
+    facts = _facts(title, {name: value for name, value in measures.items() if name not in left_out})
+    if not by_sensitive:
+        return [facts]
+    table = Table(title="Sensitive attributes", box=box.SIMPLE, title_justify="left")
+    table.add_column("measure")
+    for attribute in by_sensitive:
+        table.add_column(attribute, justify="right")
+    for name in names:
+        values = [disclosure[name] for disclosure in by_sensitive.values()]
+        if any(value is not None for value in values):
+            table.add_row(name, *("" if value is None else _text(value) for value in values))
+    return [facts, table]
 
 
 def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
