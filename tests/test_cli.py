@@ -28,7 +28,6 @@ import anon
 from anon import cli, datasets
 from anon.cli import main
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
-from anon.inspection import inspect
 
 SECRET = "Mary Smith"
 
@@ -108,7 +107,6 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
     for name in ("anonymize", "check", "read_table"):
         monkeypatch.setattr(anon, name, getattr(engine, name), raising=False)
-    monkeypatch.setattr(anon, "inspect", inspect, raising=False)
     for name in ("KAnonymity", "LDiversity", "TCloseness", "AlphaK", "Mondrian"):
         record = _recorder(name)
         monkeypatch.setattr(anon, name, record, raising=False)

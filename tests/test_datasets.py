@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -183,6 +184,18 @@ def test_an_interrupted_census_leaves_the_old_file(tmp_path: Path) -> None:
         write_census(500, 3, path, interrupt)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", source)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(
+        DataError, match=r"cannot write .*people\.csv: No space left on device; nothing was written"
+    ):
+        write_census(5, 0, tmp_path / "people.csv")
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_file_of_no_known_format_or_folder_is_refused(tmp_path: Path) -> None:

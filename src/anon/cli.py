@@ -47,18 +47,22 @@ ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
     *("How it is published", "How the input is read", "Output of the command"),
 )
 
-Source = Annotated[str, typer.Argument(help="Parquet, Feather/IPC or CSV file, a directory or a glob.")]
+Source = Annotated[
+    str, typer.Argument(metavar="FILE", help="Parquet, Feather/IPC or CSV file, a directory or a glob.")
+]
 Quasi = Annotated[
     list[str] | None,
-    typer.Option("--quasi", help="Quasi-identifiers, with commas between.", rich_help_panel=ROLES),
+    typer.Option("--quasi", metavar="A,B,C", help="Quasi-identifiers.", rich_help_panel=ROLES),
 ]
 Sensitive = Annotated[
     list[str] | None,
-    typer.Option("--sensitive", help="Sensitive attributes, with commas between.", rich_help_panel=ROLES),
+    typer.Option("--sensitive", metavar="A,B,C", help="Sensitive attributes.", rich_help_panel=ROLES),
 ]
 Identifying = Annotated[
     list[str] | None,
-    typer.Option("--identifying", help="Identifiers; they are dropped.", rich_help_panel=ROLES),
+    typer.Option(
+        "--identifying", metavar="A,B,C", help="Identifiers; they are dropped.", rich_help_panel=ROLES
+    ),
 ]
 Hierarchy = Annotated[
     list[str] | None,
@@ -126,7 +130,8 @@ def _option(flag: str, help: str, panel: str) -> Any:
 @app.command()
 def anonymize(
     source: Annotated[
-        str | None, typer.Argument(help="Parquet, Feather/IPC or CSV file, directory or glob.")
+        str | None,
+        typer.Argument(metavar="IN", help="Parquet, Feather/IPC or CSV file, a directory or a glob."),
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.")
@@ -325,14 +330,14 @@ def inspect(
     show_values: ShowValues = False,
 ) -> None:
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
-    import anon
+    from anon import inspection
 
     job = _job(None, null=null, delimiter=delimiter, encoding=encoding)
-    inspection = anon.inspect(source, **job.read_options())
+    inspected = inspection.inspect(source, **job.read_options())
     if as_json:
-        _print_json(inspection.to_dict())
+        _print_json(inspected.to_dict())
     else:
-        _print(_columns(source, inspection))
+        _print(_columns(source, inspected))
 
 
 @app.command()

@@ -527,22 +527,27 @@ def _write_batches(
     open_writer = _writer(path)
     if not path.parent.is_dir():
         raise UsageError(f"the folder {path.parent} does not exist")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as file, open_writer(file, schema) as writer:
-            done = 0
-            for batch in batches:
-                writer.write_batch(batch)
-                done += batch.num_rows
-                if progress is not None:
-                    progress("write", done, n_rows)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file, open_writer(file, schema) as writer:
+                done = 0
+                for batch in batches:
+                    writer.write_batch(batch)
+                    done += batch.num_rows
+                    if progress is not None:
+                        progress("write", done, n_rows)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(temporary, 0o666 & ~umask)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise DataError(
+            f"cannot write {path}: {error.strerror or 'output failed'}; nothing was written"
+        ) from error
 
 
 def _writer(path: Path) -> Any:
