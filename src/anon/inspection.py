@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a table's columns look like before roles are chosen. No value is ever shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.errors import DataError
+from anon.read import read_source
+from anon.schema import Role, is_text, kind_of
+
+IDENTIFYING_SHARE = 0.9  # a column with a greater share of distinct values identifies people
+
+IDENTIFYING_WORDS = {
+    *("name", "firstname", "lastname", "surname", "forename", "fullname", "username", "login", "email"),
+    *("mail", "phone", "telephone", "mobile", "fax", "address", "street", "ssn", "passport", "iban", "uuid"),
+    *("mrn", "ip", "url", "licence", "license", "plate", "account", "nin"),
+}
+QUASI_WORDS = {
+    *("age", "sex", "gender", "birth", "birthday", "birthdate", "birthplace", "dob", "yob", "born", "death"),
+    *("zip", "zipcode", "postcode", "postal", "postalcode", "plz", "city", "town", "county", "state"),
+    *("region", "country", "province", "district", "nationality", "citizenship", "race", "ethnicity"),
+    *("ethnic", "marital", "relationship", "education", "school", "degree", "language", "workclass"),
+    *("occupation", "profession", "job", "employer", "height", "weight", "children", "hours"),
+}
+SENSITIVE_WORDS = {
+    *("disease", "diagnosis", "diagnoses", "illness", "condition", "symptom", "icd", "icd10", "hiv"),
+    *("treatment", "medication", "drug", "therapy", "surgery", "disability", "salary", "income", "wage"),
+    *("wages", "pay", "earnings", "debt", "loan", "balance", "credit", "religion", "party", "vote"),
+    *("sexual", "orientation", "crime", "conviction", "offense", "offence", "grade", "score"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: how many values it has, and a guess at its role.
+
+    `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
+    `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
+    rows that have a value, `unique_share` the share of all rows whose value no other row has.
+    """
+
+    name: str
+    type: str
+    kind: str
+    n_distinct: int | None
+    n_null: int
+    distinct_share: float | None
+    unique_share: float | None
+    role: str
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """Every column of a table, in its order."""
+
+    n_rows: int
+    columns: tuple[Column, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, dicts, strings and numbers, ready for JSON."""
+        return {"n_rows": self.n_rows, "columns": [asdict(column) for column in self.columns]}
+
+    def __repr__(self) -> str:
+        return f"Inspection(n_rows={self.n_rows}, columns={len(self.columns)})"
+
+
+def inspect(source: Any, **reading: Any) -> Inspection:
+    """Kind, distinct values, nulls, uniqueness and a hint of the role of every column.
+
+    `source` and the keyword arguments are those of `read_table`. The hint goes by the column's name
+    first, then by its type and by how many distinct values it has; it is where to start, not a
+    decision.
+    """
+    read = read_source(source, **reading)
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        columns = pool.map(_inspect_column, read.schema, read.table.columns)
+    return Inspection(read.table.num_rows, tuple(columns))
+
+
+def identifying_neutral(table: pa.Table, names: Iterable[str]) -> list[str]:
+    """Those of the named columns in which more than 90 % of the values are distinct.
+
+    Most columns are settled by the first eighth of the rows: they repeat themselves too often there
+    to reach 90 % any more.
+    """
+    return [name for name in names if _identifies(table.column(name))]
+
+
+def _identifies(column: pa.ChunkedArray) -> bool:
+    if not _is_countable(column.type):
+        return False
+    if pa.types.is_dictionary(column.type):
+        n_labels = sum(len(chunk.dictionary) for chunk in column.chunks)
+        if n_labels <= IDENTIFYING_SHARE * (len(column) - column.null_count):
+            return False
+    column = _plain(column)
+    n_values = len(column) - column.null_count
+    start = column.slice(0, len(column) // 8)
+    repeats = len(start) - start.null_count - _n_distinct(start)
+    if n_values < 2 or repeats >= (1 - IDENTIFYING_SHARE) * n_values:
+        return False
+    return bool(_n_distinct(column) > IDENTIFYING_SHARE * n_values)
+
+
+def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
+    """`field` tells the type of the source; the column may be encoded as a dictionary."""
+    column_type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    name, type_name = field.name, str(column_type)
+    if not _is_countable(column_type):
+        return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value)
+    values = _plain(column).drop_null()
+    counts = pc.value_counts(values).field("counts")
+    n_unique = pc.sum(pc.equal(counts, 1)).as_py() or 0
+    distinct_share = len(counts) / len(values) if len(values) else 0.0
+    return Column(
+        name=name,
+        type=type_name,
+        kind=kind_of(name, column_type),
+        n_distinct=len(counts),
+        n_null=len(column) - len(values),
+        distinct_share=distinct_share,
+        unique_share=n_unique / len(column),
+        role=_role_hint(name, column_type, distinct_share, len(values)).value,
+    )
+
+
+def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> Role:
+    words = set(re.findall(r"[a-z]+[0-9]*", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
+    for role, known in (
+        (Role.IDENTIFYING, IDENTIFYING_WORDS),
+        (Role.QUASI, QUASI_WORDS),
+        (Role.SENSITIVE, SENSITIVE_WORDS),
+    ):
+        if words & known:
+            return role
+    types = pa.types
+    if (
+        distinct_share > IDENTIFYING_SHARE
+        and n_values > 1
+        and (is_text(column_type) or types.is_integer(column_type))
+    ):
+        return Role.IDENTIFYING
+    return Role.QUASI if types.is_date(column_type) or types.is_timestamp(column_type) else Role.NEUTRAL
+
+
+def _is_countable(column_type: pa.DataType) -> bool:
+    try:
+        kind_of("", column_type)
+    except DataError:
+        return False
+    return True
+
+
+def _n_distinct(column: pa.ChunkedArray) -> int:
+    return int(pc.count_distinct(column, mode="only_valid").as_py())
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without dictionary, NaN as null, -0.0 as 0.0."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    if pa.types.is_floating(column.type):
+        column = pc.add(pc.if_else(pc.is_nan(column), None, column), pa.scalar(0.0, column.type))
+    return column

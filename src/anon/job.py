@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job: everything the command's flags can say, from flags, from a TOML file, or from both."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from anon.errors import UsageError
+
+if TYPE_CHECKING:
+    from anon.schema import Attribute, Schema
+
+CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
+
+
+class Job(BaseModel):
+    """What to read, which roles its columns have, what to require, how, and where to write.
+
+    Keys are the flags' names with `_` for `-`. What is not given is left to the engine's defaults.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    input: str | None = None
+    output: str | None = None
+    null: list[str] | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    quasi: list[str] = []
+    sensitive: list[str] = []
+    identifying: list[str] = []
+    kind: dict[str, Literal["numeric", "ordinal", "nominal"]] = {}
+    hierarchy: dict[str, str | dict[str, Any]] = {}
+    ordinal: dict[str, str | list[str | int | float | bool]] = {}
+    weight: dict[str, float] = {}
+
+    k: int | None = None
+    l: float | None = None  # noqa: E741
+    l_kind: Literal["probabilistic", "distinct", "entropy", "recursive"] | None = None
+    c: float | None = None
+    t: float | None = None
+    t_distance: Literal["js", "equal", "ordered", "hierarchical"] | None = None
+    delta: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    enhanced: bool | None = None
+    s_bound: float | None = None
+    r: float | None = None
+
+    method: Literal["mondrian", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"] = "mondrian"
+    split: list[str] | None = None
+    cuts: Literal["nearest", "median"] | None = None
+    relaxed: bool | None = None
+    target: str | None = None
+
+    publish: Literal["generalization", "bucketization"] | None = None
+    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
+    missing: Literal["category", "suppress", "error"] | None = None
+    order: Literal["class", "input"] | None = None
+    on_infeasible: Literal["error", "trivial"] | None = None
+    seed: int | None = None
+    threads: int | None = None
+
+    def read_options(self) -> dict[str, Any]:
+        """Keyword arguments of `anon.read_table`."""
+        return _given(null=self.null, delimiter=self.delimiter, encoding=self.encoding)
+
+    def roles(self) -> Schema | None:
+        """The schema, or None where no column is given a role."""
+        from anon.schema import Schema
+
+        named = {*self.quasi, *self.sensitive}
+        for key in ("kind", "hierarchy", "ordinal", "weight"):
+            for name in getattr(self, key):
+                if name not in named:
+                    raise UsageError(
+                        f"{key} is given for column {name!r}, which is neither quasi nor sensitive; "
+                        "name it in one of the two"
+                    )
+        if not (named or self.identifying):
+            return None
+        return Schema(
+            [self._attribute(name) for name in self.quasi],
+            [self._attribute(name) for name in self.sensitive],
+            self.identifying,
+        )
+
+    def _attribute(self, name: str) -> Attribute:
+        from anon.schema import Attribute
+
+        kind = self.kind.get(name)
+        order = _order(name, self.ordinal[name]) if name in self.ordinal else None
+        if order is not None and kind not in (None, "ordinal"):
+            raise UsageError(f"column {name!r}: an order is given, but its kind is {kind}")
+        hierarchy = _hierarchy(name, self.hierarchy[name]) if name in self.hierarchy else None
+        return Attribute(name, "ordinal" if order else kind, hierarchy, order, self.weight.get(name, 1.0))
+
+    def requirements(self) -> list[Any]:
+        """The requirements asked for, strongest words first: k, l, t, delta, alpha, beta, S-diversity."""
+        import anon
+
+        self._refuse_orphans()
+        require: list[Any] = []
+        if self.k is not None:
+            require.append(anon.KAnonymity(self.k))
+        if self.l is not None:
+            require.append(anon.LDiversity(_number(self.l), **_given(kind=self.l_kind, c=self.c)))
+        if self.t is not None:
+            require.append(anon.TCloseness(self.t, **_given(distance=self.t_distance)))
+        if self.delta is not None:
+            require.append(anon.DeltaDisclosure(self.delta))
+        if self.alpha is not None:
+            require.append(anon.AlphaK(self.alpha, self.k))
+        if self.beta is not None:
+            require.append(anon.BetaLikeness(self.beta, **_given(enhanced=self.enhanced)))
+        if self.s_bound is not None:
+            require.append(anon.SDiversityBound(self.s_bound, **_given(r=self.r)))
+        if not require and self.method in ("mondrian", "anatomy"):
+            raise UsageError("nothing is required: give at least one requirement, such as --k 10")
+        return require
+
+    def _refuse_orphans(self) -> None:
+        """A setting of something that is not asked for is a slip, not to be passed over."""
+        for setting, of in (
+            *(("l_kind", "l"), ("c", "l"), ("t_distance", "t"), ("enhanced", "beta"), ("r", "s_bound")),
+            ("alpha", "k"),
+        ):
+            if getattr(self, setting) is not None and getattr(self, of) is None:
+                raise UsageError(f"{_flag(setting)} needs {_flag(of)}")
+        if self.c is not None and self.l_kind != "recursive":
+            raise UsageError("--c is a setting of --l-kind recursive")
+
+    def engine(self) -> Any:
+        """The method with its settings."""
+        import anon
+
+        settings = _given(split=self._split(), cuts=self.cuts, relaxed=self.relaxed, target=self.target)
+        if self.method == "mondrian":
+            return anon.Mondrian(**settings)
+        if settings:
+            raise UsageError(f"{_flag(next(iter(settings)))} is a setting of --method mondrian")
+        if self.method == "anatomy":
+            if self.l is None:
+                raise UsageError("--method anatomy needs --l")
+            return anon.Anatomy(_number(self.l))
+        if self.method == "identity":
+            return anon.Identity()
+        return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
+
+    def _split(self) -> str | list[str] | None:
+        if self.split is not None and len(self.split) == 1 and self.split[0] in CHOOSERS:
+            return self.split[0]
+        return self.split
+
+    def options(self) -> dict[str, Any]:
+        """The other keyword arguments of `anon.anonymize`."""
+        return _given(
+            publish=self.publish,
+            numeric=self.numeric,
+            missing=self.missing,
+            order=self.order,
+            on_infeasible=self.on_infeasible,
+            seed=self.seed,
+            n_threads=self.threads,
+        )
+
+
+def load_job(path: str | None, flags: Mapping[str, Any]) -> Job:
+    """The job in a TOML file (None: empty), with the given flags in place of its keys.
+
+    Nothing in the file is evaluated. Relative paths in it start at the file's own folder.
+    """
+    written = _read_toml(path) if path is not None else {}
+    try:
+        return Job.model_validate({**written, **flags})
+    except ValidationError as error:
+        raise UsageError(_words(error, path, flags)) from None
+
+
+def _read_toml(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            job = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not a TOML file: {error}") from None
+    folder = Path(path).parent
+
+    def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
+        return str(folder / text) if isinstance(text, str) and is_path(text) else text
+
+    for key in ("input", "output"):
+        if key in job:
+            job[key] = rebased(job[key], lambda text: True)
+    for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):
+        if isinstance(job.get(key), dict):
+            job[key] = {name: rebased(text, is_path) for name, text in job[key].items()}
+    return job
+
+
+def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any]) -> str:
+    """Every fault with the path of its key, without the value that was given."""
+    faults = []
+    for fault in error.errors(include_input=False, include_url=False):
+        key = str(fault["loc"][0])
+        where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, fault['loc']))}"
+        if fault["type"] == "extra_forbidden":
+            faults.append(f"{where}: no such key; the keys are {', '.join(Job.model_fields)}")
+        else:
+            faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
+    return "; ".join(faults)
+
+
+def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
+    """`intervals:5,10`, `prefix:4,3`, `dates:month,year`, a CSV file's path, or a table of a job file."""
+    from anon.hierarchy import dates, hierarchy_from_dict, intervals, prefix
+
+    if isinstance(written, dict) or _is_file(written):
+        return hierarchy_from_dict(written, name)
+    form, _, rest = written.partition(":")
+    items = [item.strip() for item in rest.split(",")]
+    if form == "dates":
+        return dates(*items)
+    try:
+        numbers: list[Any] = [_number(float(item)) for item in items]
+    except ValueError:
+        raise UsageError(
+            f"the hierarchy of column {name!r}: {form} takes numbers, as in {form}:4,2"
+        ) from None
+    return intervals(*numbers) if form == "intervals" else prefix(*numbers)
+
+
+def _is_file(text: str) -> bool:
+    return text.partition(":")[0] not in ("intervals", "prefix", "dates")
+
+
+def _order(name: str, text: str | list[Any]) -> tuple[Any, ...]:
+    """`low<middle<high`, a list, or a file with one value per line, lowest first."""
+    if isinstance(text, list):
+        return tuple(text)
+    if "<" in text:
+        return tuple(value.strip() for value in text.split("<"))
+    try:
+        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(
+            f"the order of column {name!r} must be values with < between them, lowest first, "
+            "or a UTF-8 file with one value per line"
+        ) from None
+    return tuple(line for line in lines if line)
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _number(value: float) -> int | float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"

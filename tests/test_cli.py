@@ -1,0 +1,567 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `anon` command: what reaches the engine, what is printed, and how every failure ends.
+
+The engine's doors are stood in for, so that each failure can be made to happen; the command is run
+end to end in the tests of the engine.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import anon
+from anon import cli, datasets
+from anon.cli import main
+from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
+
+SECRET = "Mary Smith"
+
+
+@dataclass
+class FakePrivacy:
+    per_class: pa.Table | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "k": 10,
+            "delta": float("inf"),
+            "prosecutor": {"max": 0.1, "at_risk": {"5": 0.25}},
+            "worst": {"k": 77},
+            "joint": {"delta": 3.5},
+            "by_sensitive": {
+                "ill": {"delta": float("inf"), "worst": {}},
+                "paid": {"delta": 1.25, "worst": {}},
+            },
+        }
+
+
+PRIVACY = {
+    "k": 10,
+    "delta": "inf",
+    "prosecutor": {"max": 0.1, "at_risk": {"5": 0.25}},
+    "worst": {"k": 77},
+    "joint": {"delta": 3.5},
+    "by_sensitive": {"ill": {"delta": "inf", "worst": {}}, "paid": {"delta": 1.25, "worst": {}}},
+}
+
+
+@dataclass
+class FakeRelease:
+    warnings: tuple[str, ...] = ("column 'key' identifies people",)
+    meets_requirements: bool = True
+
+    def summary(self) -> dict[str, Any]:
+        return {"rows": 1234, "classes": 99, "suppressed": 0}
+
+    def privacy(self) -> FakePrivacy:
+        return FakePrivacy()
+
+    def write(self, path: str) -> None:
+        Path(path).write_text("release")
+
+
+@dataclass
+class Engine:
+    """What the command asked of the engine; `failure` is raised by its next call."""
+
+    calls: dict[str, Any] = field(default_factory=dict)
+    failure: BaseException | None = None
+    release: FakeRelease = field(default_factory=FakeRelease)
+
+    def anonymize(self, source: Any, schema: Any, **options: Any) -> FakeRelease:
+        self.calls |= {"source": source, "schema": schema.to_dict(), **options}
+        if self.failure is not None:
+            raise self.failure
+        if options["progress"] is not None:
+            options["progress"]("split", 1, 2)
+        return self.release
+
+    def check(self, source: Any, schema: Any, **options: Any) -> FakePrivacy:
+        self.calls |= {"source": source, "schema": schema and schema.to_dict(), **options}
+        return FakePrivacy(pa.table({"size": [3, 4]}) if options.get("per_class") else None)
+
+    def read_table(self, source: Any, **options: Any) -> Any:
+        self.calls |= {"read": source, "reading": options}
+        if self.failure is not None:
+            raise self.failure
+        return pa.table({"age": [1, 2], "name": [SECRET, SECRET]})
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    engine = Engine()
+    for name in ("anonymize", "check", "read_table"):
+        monkeypatch.setattr(anon, name, getattr(engine, name), raising=False)
+    for name in ("KAnonymity", "LDiversity", "TCloseness", "AlphaK", "Mondrian"):
+        record = _recorder(name)
+        monkeypatch.setattr(anon, name, record, raising=False)
+    return engine
+
+
+def _recorder(name: str) -> Any:
+    return lambda *args, **settings: (name, *args, settings)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> str:
+    path = tmp_path / "people.csv"
+    path.write_text("age,name\n1,x\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    return str(tmp_path / "release.csv")
+
+
+@pytest.fixture
+def asked(people: str, out: str) -> list[str]:
+    """The shortest complete command."""
+    return ["anonymize", people, "-o", out, "--quasi", "age", "--k", "10"]
+
+
+def test_flags_reach_the_engine(engine: Engine, people: str, out: str) -> None:
+    flags = [
+        *("--quasi", "age, zip", "--quasi", "education", "--sensitive", "disease", "--identifying", "name"),
+        *(
+            "--hierarchy",
+            "zip=prefix:4,2",
+            "--hierarchy",
+            "age=intervals:5,10",
+            "--ordinal",
+            "education=low<high",
+        ),
+        *("--kind", "zip=nominal", "--weight", "age=2.5"),
+        *(
+            "--k",
+            "10",
+            "--l",
+            "3",
+            "--l-kind",
+            "distinct",
+            "--t",
+            "0.2",
+            "--t-distance",
+            "js",
+            "--alpha",
+            "0.5",
+        ),
+        *(
+            "--split",
+            "zip,age",
+            "--cuts",
+            "median",
+            "--relaxed",
+            "--numeric",
+            "bounds",
+            "--missing",
+            "suppress",
+        ),
+        *("--order", "input", "--publish", "generalization", "--on-infeasible", "trivial", "--seed", "3"),
+        *("--threads", "2", "--null", "?", "--null", "NA", "--delimiter", ";", "--encoding", "latin-1"),
+    ]
+    assert main(["anonymize", people, "-o", out, *flags]) == 0
+    calls = engine.calls
+    assert calls["read"] == people
+    assert calls["reading"] == {"null": ["?", "NA"], "delimiter": ";", "encoding": "latin-1"}
+    assert calls["require"] == [
+        ("KAnonymity", 10, {}),
+        ("LDiversity", 3, {"kind": "distinct"}),
+        ("TCloseness", 0.2, {"distance": "js"}),
+        ("AlphaK", 0.5, 10, {}),
+    ]
+    assert calls["method"] == ("Mondrian", {"split": ["zip", "age"], "cuts": "median", "relaxed": True})
+    options = ("numeric", "missing", "order", "publish", "on_infeasible", "seed", "n_threads", "progress")
+    assert [calls[name] for name in options] == [
+        *("bounds", "suppress", "input", "generalization", "trivial", 3, 2, None)
+    ]
+    assert calls["schema"] == {
+        "quasi": [
+            {"name": "age", "hierarchy": {"intervals": [5, 10]}, "weight": 2.5},
+            {"name": "zip", "kind": "nominal", "hierarchy": {"prefix": [4, 2]}},
+            {"name": "education", "kind": "ordinal", "order": ["low", "high"]},
+        ],
+        "sensitive": ["disease"],
+        "identifying": ["name"],
+    }
+
+
+def test_what_is_not_asked_is_left_to_the_engine(
+    engine: Engine, asked: list[str], people: str, out: str
+) -> None:
+    assert main(asked) == 0
+    assert set(engine.calls) == {"source", "schema", "require", "method", "progress"}
+    assert engine.calls["source"] == people
+    assert engine.calls["method"] == ("Mondrian", {})
+    assert Path(out).read_text() == "release"
+
+
+def test_a_job_file_and_flags(engine: Engine, tmp_path: Path, people: str) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'input = "people.csv"\noutput = "r.csv"\nquasi = ["age"]\nk = 10\nseed = 1\n', encoding="utf-8"
+    )
+    assert main(["anonymize", "--config", str(job), "--k", "5"]) == 0
+    assert engine.calls["source"] == people
+    assert engine.calls["require"] == [("KAnonymity", 5, {})]
+    assert engine.calls["seed"] == 1
+    assert (tmp_path / "r.csv").exists()
+
+
+def test_the_report_for_people(engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(asked) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"rows +1,234", shown.out)
+    assert re.search(r"prosecutor.at_risk.5 +0.25", shown.out)
+    assert re.search(r"measure +ill +paid +\(joint\)", shown.out)
+    assert re.search(r"delta +inf +1.25 +3.5", shown.out)
+    assert "77" not in shown.out
+    assert shown.err == "warning: column 'key' identifies people\n"
+
+
+def test_quiet_prints_warnings_only(
+    engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*asked, "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "warning: column 'key' identifies people\n"
+
+
+def test_json_is_one_object(
+    engine: Engine, asked: list[str], people: str, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*asked, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert shown.out.count("\n") == 1
+    assert json.loads(shown.out) == {
+        "input": people,
+        "output": out,
+        "release": {"rows": 1234, "classes": 99, "suppressed": 0},
+        "privacy": PRIVACY,
+        "warnings": ["column 'key' identifies people"],
+    }
+
+
+def test_a_trivial_release_is_measured_not_written(
+    engine: Engine, asked: list[str], out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.release = FakeRelease(meets_requirements=False)
+    assert main([*asked, "--on-infeasible", "trivial", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["output"] is None
+    assert not os.path.exists(out)
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "message"),
+    [
+        (
+            DataError("column 'age': 3 nulls", column="age", row=4, count=3, value=SECRET),
+            2,
+            "column 'age': 3 nulls",
+        ),
+        (UsageError("k must be at least 1"), 2, "k must be at least 1"),
+        (InfeasibleError("the largest k is 7", requirement="k", tightest=7), 1, "the largest k is 7"),
+        (RecheckError("failed its check"), 1, "failed its check"),
+        (cli.Stopped(signal.SIGINT), 130, "stopped by SIGINT"),
+        (cli.Stopped(signal.SIGTERM), 143, "stopped by SIGTERM"),
+        (MemoryError(), 2, "not enough memory for this table"),
+        (pa.ArrowMemoryError(SECRET), 2, "not enough memory for this table"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "release.csv"),
+            2,
+            "release.csv: No space left on device",
+        ),
+        (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "x.csv: No such file or directory"),
+        (ValueError(SECRET), 70, "internal error: ValueError at"),
+        (pa.ArrowInvalid(SECRET), 70, "internal error: ArrowInvalid at"),
+        (RecursionError(SECRET), 70, "internal error: RecursionError at"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_every_failure_is_one_message(
+    engine: Engine,
+    asked: list[str],
+    out: str,
+    failure: BaseException,
+    code: int,
+    message: str,
+    as_json: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    engine.failure = failure
+    assert main([*asked, "--json"] if as_json else asked) == code
+    shown = capsys.readouterr()
+    assert SECRET not in shown.out + shown.err
+    assert "Traceback" not in shown.out + shown.err
+    if as_json:
+        assert shown.err == ""
+        answer = json.loads(shown.out)
+        assert answer["error"].startswith(message)
+        assert answer["exit_code"] == code
+    else:
+        assert shown.out == ""
+        assert shown.err.startswith(f"error: {message}")
+        assert shown.err.count("\n") == 1
+    assert not os.path.exists(out)
+
+
+def test_details_of_a_failure_in_json(
+    engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.failure = DataError("a null", column="age", row=0, count=3, value=SECRET)
+    assert main([*asked, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out) == {
+        **{"error": "a null", "exit_code": 2, "column": "age", "row": 0, "count": 3}
+    }
+    engine.failure = InfeasibleError("too much", requirement=("KAnonymity", 9), tightest=7)
+    assert main([*asked, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["tightest"] == 7
+
+
+def test_the_cell_is_shown_on_demand_only(
+    engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.failure = DataError("a null", column="age", value=SECRET)
+    assert main([*asked, "--show-values"]) == 2
+    assert capsys.readouterr().err == f"error: a null (the value: {SECRET!r})\n"
+    assert main([*asked, "--show-values", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["value"] == SECRET
+
+
+def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
+    engine: Engine, asked: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.failure = ValueError("details")
+    monkeypatch.setenv("ANON_TRACEBACK", "1")
+    assert main(asked) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["anonymize"], "no column has a role: name the quasi-identifiers with --quasi"),
+        (["anonymize", "IN", "--quasi", "age"], "nothing is required"),
+        (["anonymize", "--quasi", "age", "--k", "2"], "no input"),
+        (["anonymize", "IN", "--quasi", "age", "--k", "2"], "no output"),
+        (["anonymize", "IN", "-o", "IN", "--quasi", "age", "--k", "2"], "the output is also the input"),
+        (["anonymize", "IN", "-o", "/nowhere/x.csv", "--quasi", "age", "--k", "2"], "/nowhere"),
+        (["anonymize", "IN", "-o", "OUT", "--quasi", "age,age", "--k", "2"], "column 'age' is named twice"),
+        (
+            ["anonymize", "IN", "-o", "OUT", "--quasi", "a", "--sensitive", "a", "--k", "2"],
+            "column 'a' is named both",
+        ),
+        (["anonymize", "IN", "-o", "OUT", "--sensitive", "a", "--k", "2"], "at least one quasi-identifier"),
+        (["anonymize", "IN", "--quasi", "a", "--hierarchy", "a"], "--hierarchy takes COLUMN=VALUE"),
+        (
+            ["anonymize", "IN", "--quasi", "a", "--kind", "a=nominal", "--kind", "a=numeric"],
+            "--kind is given twice",
+        ),
+        (["anonymize", "IN", "--quasi", "a", "--weight", "a=heavy"], "--weight takes COLUMN=NUMBER"),
+        (
+            ["anonymize", "IN", "--quasi", "a", "--cuts", "middle"],
+            "--cuts: input should be 'nearest' or 'median'",
+        ),
+        (["anonymize", "--config", "/nowhere/job.toml"], "/nowhere/job.toml: No such file or directory"),
+        (["check", "IN", "--risk-k", "5,x"], "--risk-k takes whole numbers"),
+    ],
+)
+def test_wrong_use_is_told(
+    engine: Engine,
+    arguments: list[str],
+    message: str,
+    people: str,
+    out: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [{"IN": people, "OUT": out}.get(word, word) for word in arguments]
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+    assert main([*words, "--json"]) == 2
+    assert message in json.loads(capsys.readouterr().out)["error"]
+    assert "anonymize" not in engine.calls
+
+
+def test_the_output_may_not_be_one_of_many_inputs(
+    engine: Engine, tmp_path: Path, people: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for source in (str(tmp_path), str(tmp_path / "*.csv")):
+        assert main(["anonymize", source, "-o", people, "--quasi", "age", "--k", "2"]) == 2
+        assert "the output is also the input" in capsys.readouterr().err
+    os.symlink(people, tmp_path / "link.csv")
+    assert main(["anonymize", people, "-o", str(tmp_path / "link.csv"), "--quasi", "age", "--k", "2"]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["anonymize", "--k", "many"], ["nothing"], ["check"], ["demo", "--rows", "0"]]
+)
+def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert "Usage" in capsys.readouterr().err
+    assert main([*arguments, "--json"]) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["exit_code"] == 2
+    assert shown.err == ""
+
+
+def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", people]) == 0
+    assert (engine.calls["schema"], engine.calls["per_class"]) == (None, False)
+    assert engine.calls["risk_k"] == (2, 5, 10, 20)
+    assert "prosecutor.at_risk.5" in capsys.readouterr().out
+    flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
+    assert main(["check", people, "--json", *flags]) == 0
+    assert json.loads(capsys.readouterr().out) == PRIVACY
+    assert engine.calls["schema"]["quasi"] == [{"name": "age", "kind": "nominal"}]
+    assert engine.calls["risk_k"] == (3,)
+    assert engine.calls["reading"] == {"null": ["?"]}
+
+
+def test_check_writes_the_measures_of_every_class(engine: Engine, people: str, tmp_path: Path) -> None:
+    path = tmp_path / "classes.csv"
+    assert main(["check", people, "--per-class", str(path)]) == 0
+    assert pyarrow.csv.read_csv(path).to_pydict() == {"size": [3, 4]}
+
+
+def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('input = "x.csv"\nquasi = ["age"]\nk = 10\n', encoding="utf-8")
+    assert main(["check", people, "--config", str(job)]) == 0
+    assert engine.calls["schema"]["quasi"] == ["age"]
+
+
+def test_inspect(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"age;name\n41;{SECRET}\n43;{SECRET}\n", encoding="utf-8")
+    assert main(["inspect", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "people.csv: 2 rows" in shown
+    assert "quasi-identifying" in shown
+    assert SECRET not in shown
+    assert main(["inspect", str(path), "--json", "--delimiter", ";", "--null", "43"]) == 0
+    text = capsys.readouterr().out
+    assert SECRET not in text
+    assert [(column["name"], column["n_null"]) for column in json.loads(text)["columns"]] == [
+        ("age", 1),
+        ("name", 0),
+    ]
+
+
+def test_demo_writes_both_files_and_checks_the_release(
+    engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "made" / "here"
+    assert main(["demo", "--rows", "50", "-o", str(folder), "--json"]) == 0
+    assert sorted(os.listdir(folder)) == ["census.parquet", "release.parquet"]
+    assert pyarrow.parquet.read_table(folder / "census.parquet").equals(datasets.census(50, 0))
+    assert engine.calls["read"] == str(folder / "release.parquet")
+    assert engine.calls["require"][0] == ("KAnonymity", 10, {})
+    assert json.loads(capsys.readouterr().out)["privacy"]["k"] == 10
+
+
+def test_data_census(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "people.parquet")
+    assert main(["data", "census", "--rows", "30", "--seed", "4", "-o", path]) == 0
+    assert capsys.readouterr().out == f"30 rows written to {path}\n"
+    assert pyarrow.parquet.read_table(path).equals(datasets.census(30, 4))
+    assert main(["data", "census", "--rows", "30", "-o", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"output": path, "n_rows": 30}
+    assert main(["data", "census", "--rows", "30", "-o", path, "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_data_adult_names_the_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "adult", str(tmp_path), "-o", str(tmp_path / "a.csv")]) == 2
+    assert "adult.data not found" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.adult
+def test_data_adult(tmp_path: Path) -> None:
+    folder = os.path.join(os.environ.get("ANON_DATA", "../shared/data"), "adult")
+    path = tmp_path / "adult.parquet"
+    assert main(["data", "adult", folder, "-o", str(path), "--part", "test", "--quiet"]) == 0
+    assert pyarrow.parquet.read_metadata(path).num_rows == 15_060
+
+
+def test_no_bar_in_a_pipe_and_one_on_a_terminal(
+    engine: Engine, asked: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(asked) == 0
+    assert engine.calls["progress"] is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(asked) == 0
+    assert engine.calls["progress"] is not None
+    assert main([*asked, "--quiet"]) == 0
+    assert engine.calls["progress"] is None
+
+
+def test_help_is_quick_and_lists_the_commands() -> None:
+    start = time.perf_counter()
+    shown = subprocess.run(
+        [sys.executable, "-m", "anon", "--help"], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert time.perf_counter() - start < 5  # promised: 0.5 s on an idle machine
+    for command in ("anonymize", "check", "inspect", "demo", "data"):
+        assert command in shown.stdout
+    modules = (
+        "import sys, anon.cli; print(*(m for m in ('pyarrow', 'pydantic', 'numpy') if m in sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", modules], capture_output=True, text=True, check=True)
+    assert "pydantic" not in loaded.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_in_the_middle_of_writing_leaves_no_file(tmp_path: Path, number: int, code: int) -> None:
+    path = tmp_path / "people.parquet"
+    command = [sys.executable, "-m", "anon", "data", "census", "--rows", "50000000", "-o", str(path)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(600):
+            if any(file.stat().st_size > 0 for file in tmp_path.iterdir()):
+                break
+            time.sleep(0.05)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=30)
+    finally:
+        running.kill()
+    assert running.returncode == code
+    assert out == ""
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_closed_pipe_is_no_failure_of_ours() -> None:
+    command = [sys.executable, "-m", "anon", "anonymize", "--help"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writing)
+    assert ended.returncode == 141
+    assert ended.stderr == ""
+
+
+def test_signals_are_given_back(engine: Engine, asked: list[str]) -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    assert main(asked) == 0
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Job files: what they say, what flags override, and how their slips are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anon
+from anon.errors import UsageError
+from anon.job import Job, load_job
+
+REQUIREMENTS = (
+    *("KAnonymity", "LDiversity", "TCloseness", "DeltaDisclosure", "AlphaK", "BetaLikeness"),
+    *("SDiversityBound", "Mondrian", "Anatomy", "Identity", "Suppress"),
+)
+
+
+def recorder(name: str) -> Any:
+    """Stands for a class of the engine: an object that knows how it was called."""
+    return lambda *args, **settings: (name, *args, settings)
+
+
+@pytest.fixture(autouse=True)
+def doors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in REQUIREMENTS:
+        monkeypatch.setattr(anon, name, recorder(name), raising=False)
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "job.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+EVERYTHING = """
+input = "people.csv"
+output = "/elsewhere/release.parquet"
+null = ["?", "n/a"]
+delimiter = ";"
+encoding = "latin-1"
+quasi = ["age", "zip", "education", "country", "seen"]
+sensitive = ["disease"]
+identifying = ["name, full"]
+k = 10
+l = 3
+l_kind = "recursive"
+c = 2.5
+t = 0.2
+t_distance = "hierarchical"
+delta = 1.5
+alpha = 0.5
+beta = 2
+enhanced = true
+s_bound = 0.4
+r = 0.5
+method = "mondrian"
+split = ["zip", "age"]
+cuts = "median"
+relaxed = true
+target = "disease"
+publish = "generalization"
+numeric = "level"
+missing = "suppress"
+order = "input"
+on_infeasible = "trivial"
+seed = 7
+threads = 2
+
+[kind]
+zip = "nominal"
+
+[hierarchy]
+age = "intervals:5,10.5"
+zip = { prefix = [4, 2] }
+country = "countries.csv"
+seen = "dates:month,year"
+disease = { tree = { "*" = { Lung = ["Flu", "Cold"], Other = "Other" } } }
+
+[ordinal]
+education = ["low", "high"]
+
+[weight]
+age = 2.0
+"""
+
+
+def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
+    job = load_job(written(tmp_path, EVERYTHING), {})
+    assert set(Job.model_fields) == job.model_fields_set
+    assert job.read_options() == {"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"}
+    assert job.options() == {
+        **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
+        **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2},
+    }
+    assert job.requirements() == [
+        ("KAnonymity", 10, {}),
+        ("LDiversity", 3, {"kind": "recursive", "c": 2.5}),
+        ("TCloseness", 0.2, {"distance": "hierarchical"}),
+        ("DeltaDisclosure", 1.5, {}),
+        ("AlphaK", 0.5, 10, {}),
+        ("BetaLikeness", 2, {"enhanced": True}),
+        ("SDiversityBound", 0.4, {"r": 0.5}),
+    ]
+    settings = {"split": ["zip", "age"], "cuts": "median", "relaxed": True, "target": "disease"}
+    assert job.engine() == ("Mondrian", settings)
+    schema = job.roles()
+    assert schema is not None
+    assert schema.to_dict() == {
+        "quasi": [
+            {"name": "age", "hierarchy": {"intervals": [5, 10.5]}, "weight": 2.0},
+            {"name": "zip", "kind": "nominal", "hierarchy": {"prefix": [4, 2]}},
+            {"name": "education", "kind": "ordinal", "order": ["low", "high"]},
+            {"name": "country", "hierarchy": str(tmp_path / "countries.csv")},
+            {"name": "seen", "hierarchy": {"dates": ["month", "year"]}},
+        ],
+        "sensitive": [
+            {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}
+        ],
+        "identifying": ["name, full"],
+    }
+
+
+def test_relative_paths_start_at_the_job_files_folder(tmp_path: Path) -> None:
+    job = load_job(written(tmp_path, EVERYTHING), {})
+    assert job.input == str(tmp_path / "people.csv")
+    assert job.output == "/elsewhere/release.parquet"
+
+
+def test_flags_override_the_file(tmp_path: Path) -> None:
+    job = load_job(written(tmp_path, EVERYTHING), {"k": 5, "quasi": ["age"], "input": "here.csv"})
+    assert (job.k, job.quasi, job.input, job.l) == (5, ["age"], "here.csv", 3)
+
+
+def test_an_order_can_be_a_line_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "order.txt").write_text("low\nvery low, not high\n\nhigh\n", encoding="utf-8")
+    text = 'quasi = ["a", "b"]\n[ordinal]\na = "low < mid<high"\nb = "order.txt"'
+    schema = load_job(written(tmp_path, text), {}).roles()
+    assert schema is not None
+    assert schema.quasi[0].order == ("low", "mid", "high")
+    assert schema.quasi[1].order == ("low", "very low, not high", "high")
+    with pytest.raises(UsageError, match="order of column 'a'"):
+        Job(quasi=["a"], ordinal={"a": str(tmp_path / "none.txt")}).roles()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("k = '10'", r"job\.toml: k: input should be a valid integer"),
+        ("k = 10\ncolour = 'red'", r"job\.toml: colour: no such key; the keys are input"),
+        ("cuts = 'middle'", r"job\.toml: cuts: input should be 'nearest' or 'median'"),
+        ("[kind]\nzip = 'text'", r"job\.toml: kind\.zip: input should be 'numeric'"),
+        ("quasi = 'age'", r"job\.toml: quasi: input should be a valid list"),
+        ("quasi = ['age', 5]", r"job\.toml: quasi\.1: input should be a valid string"),
+        ("k = ", r"job\.toml is not a TOML file: .*end of document"),
+        ("relaxed = 1", r"job\.toml: relaxed: input should be a valid boolean"),
+    ],
+)
+def test_slips_are_named_with_their_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_job(written(tmp_path, text), {})
+
+
+def test_every_slip_is_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"k: .*; .*t: "):
+        load_job(written(tmp_path, "k = 'a'\nt = 'b'"), {})
+
+
+def test_a_slip_in_a_flag_is_named_as_the_flag(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--l-kind: input should be"):
+        load_job(written(tmp_path, "k = 10"), {"l_kind": "some"})
+
+
+def test_a_slip_does_not_show_what_was_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as slip:
+        load_job(written(tmp_path, "k = 'Mary Smith'"), {})
+    assert "Mary" not in str(slip.value)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_bytes(b"k = '\xff\xfe'")
+    with pytest.raises(UsageError, match="is not a TOML file"):
+        load_job(str(tmp_path / "job.toml"), {})
+
+
+def test_nothing_in_a_job_file_is_evaluated(tmp_path: Path) -> None:
+    text = "quasi = ['''__import__('os').system('true')''']\nk = 2"
+    schema = load_job(written(tmp_path, text), {}).roles()
+    assert schema is not None
+    assert schema.quasi[0].name == "__import__('os').system('true')"
+
+
+def test_no_roles_and_no_requirements() -> None:
+    assert Job().roles() is None
+    with pytest.raises(
+        UsageError, match="nothing is required: give at least one requirement, such as --k 10"
+    ):
+        Job().requirements()
+    assert Job(method="identity").requirements() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 2, "l_kind": "distinct"}, "--l-kind needs --l"),
+        ({"k": 2, "t_distance": "js"}, "--t-distance needs --t"),
+        ({"k": 2, "enhanced": True}, "--enhanced needs --beta"),
+        ({"k": 2, "r": 0.5}, "--r needs --s-bound"),
+        ({"alpha": 0.5}, "--alpha needs --k"),
+        ({"l": 2.0, "c": 3.0}, "--c is a setting of --l-kind recursive"),
+    ],
+)
+def test_a_setting_of_nothing_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Job(**settings).requirements()
+
+
+@pytest.mark.parametrize(
+    ("settings", "engine"),
+    [
+        ({}, ("Mondrian", {})),
+        ({"split": ["least-repeated"]}, ("Mondrian", {"split": "least-repeated"})),
+        ({"split": ["age"]}, ("Mondrian", {"split": ["age"]})),
+        ({"relaxed": False}, ("Mondrian", {"relaxed": False})),
+        ({"method": "anatomy", "l": 4.0}, ("Anatomy", 4, {})),
+        ({"method": "identity"}, ("Identity", {})),
+        ({"method": "suppress-quasi"}, ("Suppress", "quasi", {})),
+        ({"method": "suppress-sensitive"}, ("Suppress", "sensitive", {})),
+    ],
+)
+def test_methods(settings: dict[str, Any], engine: Any) -> None:
+    assert Job(**settings).engine() == engine
+
+
+def test_settings_of_another_method_are_refused() -> None:
+    with pytest.raises(UsageError, match="--cuts is a setting of --method mondrian"):
+        Job(method="anatomy", l=2.0, cuts="median").engine()
+    with pytest.raises(UsageError, match="--method anatomy needs --l"):
+        Job(method="anatomy").engine()
+
+
+@pytest.mark.parametrize("setting", ["kind", "hierarchy", "ordinal", "weight"])
+def test_settings_of_a_column_without_a_role_are_refused(setting: str) -> None:
+    value: Any = {"kind": "nominal", "hierarchy": "f.csv", "ordinal": "a<b", "weight": 2.0}[setting]
+    with pytest.raises(UsageError, match=f"{setting} is given for column 'zip'"):
+        Job(quasi=["age"], **{setting: {"zip": value}}).roles()
+
+
+def test_an_order_and_another_kind_contradict() -> None:
+    with pytest.raises(UsageError, match="an order is given, but its kind is nominal"):
+        Job(quasi=["a"], ordinal={"a": "x<y"}, kind={"a": "nominal"}).roles()
+
+
+@pytest.mark.parametrize(
+    "hierarchy", ["intervals:five", "prefix:a", "intervals:", "prefix:2.5", "dates:week"]
+)
+def test_a_short_hierarchy_that_means_nothing_is_refused(hierarchy: str) -> None:
+    with pytest.raises(UsageError):
+        Job(quasi=["a"], hierarchy={"a": hierarchy}).roles()
