@@ -91,11 +91,11 @@ class Engine:
             options["progress"]("split", 1, 2)
         return self.release
 
-    def check(self, source: Any, schema: Any, **options: Any) -> FakePrivacy:
+    def check(self, source: Any, schema: Any = None, **options: Any) -> FakePrivacy:
         self.calls |= {"source": source, "schema": schema and schema.to_dict(), **options}
         return FakePrivacy(pa.table({"size": [3, 4]}) if options.get("per_class") else None)
 
-    def read_table(self, source: Any, **options: Any) -> Any:
+    def read_source(self, source: Any, **options: Any) -> Any:
         self.calls |= {"read": source, "reading": options}
         if self.failure is not None:
             raise self.failure
@@ -105,7 +105,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    for name in ("anonymize", "check", "read_table"):
+    for name in ("anonymize", "check", "read_source"):
         monkeypatch.setattr(anon, name, getattr(engine, name), raising=False)
     for name in ("KAnonymity", "LDiversity", "TCloseness", "AlphaK", "Mondrian"):
         record = _recorder(name)
@@ -205,8 +205,8 @@ def test_what_is_not_asked_is_left_to_the_engine(
     engine: Engine, asked: list[str], people: str, out: str
 ) -> None:
     assert main(asked) == 0
-    assert set(engine.calls) == {"source", "schema", "require", "method", "progress"}
-    assert engine.calls["source"] == people
+    assert set(engine.calls) == {"read", "reading", "source", "schema", "require", "method", "progress"}
+    assert (engine.calls["read"], engine.calls["reading"]) == (people, {})
     assert engine.calls["method"] == ("Mondrian", {})
     assert Path(out).read_text() == "release"
 
@@ -217,7 +217,7 @@ def test_a_job_file_and_flags(engine: Engine, tmp_path: Path, people: str) -> No
         'input = "people.csv"\noutput = "r.csv"\nquasi = ["age"]\nk = 10\nseed = 1\n', encoding="utf-8"
     )
     assert main(["anonymize", "--config", str(job), "--k", "5"]) == 0
-    assert engine.calls["source"] == people
+    assert engine.calls["read"] == people
     assert engine.calls["require"] == [("KAnonymity", 5, {})]
     assert engine.calls["seed"] == 1
     assert (tmp_path / "r.csv").exists()
@@ -424,13 +424,13 @@ def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFi
 def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", people]) == 0
     assert (engine.calls["schema"], engine.calls["per_class"]) == (None, False)
-    assert engine.calls["risk_k"] == (2, 5, 10, 20)
+    assert engine.calls["at_risk"] == (2, 5, 10, 20)
     assert "prosecutor.at_risk.5" in capsys.readouterr().out
     flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
     assert main(["check", people, "--json", *flags]) == 0
     assert json.loads(capsys.readouterr().out) == PRIVACY
     assert engine.calls["schema"]["quasi"] == [{"name": "age", "kind": "nominal"}]
-    assert engine.calls["risk_k"] == (3,)
+    assert engine.calls["at_risk"] == (3,)
     assert engine.calls["reading"] == {"null": ["?"]}
 
 
@@ -471,7 +471,7 @@ def test_demo_writes_both_files_and_checks_the_release(
     assert main(["demo", "--rows", "50", "-o", str(folder), "--json"]) == 0
     assert sorted(os.listdir(folder)) == ["census.parquet", "release.parquet"]
     assert pyarrow.parquet.read_table(folder / "census.parquet").equals(datasets.census(50, 0))
-    assert engine.calls["read"] == str(folder / "release.parquet")
+    assert engine.calls["source"] == str(folder / "release.parquet")
     assert engine.calls["require"][0] == ("KAnonymity", 10, {})
     assert json.loads(capsys.readouterr().out)["privacy"]["k"] == 10
 

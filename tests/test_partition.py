@@ -8,6 +8,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from anon.encode import Domain, Encoded
 from anon.errors import UsageError
 from anon.methods import mondrian
 from anon.methods.mondrian import Mondrian
+from anon.methods.task import Task
 from anoncore.partition import Attributes, partition
 from anoncore.requirement import Conjunction
 from reference.partition import Attribute
@@ -519,6 +521,10 @@ def encoded_table(
     )
 
 
+def task(k: int, n_rows: int, n_threads: int) -> Task:
+    return Task(size_only(k, n_rows), np.random.default_rng(0), n_threads)
+
+
 @pytest.mark.parametrize(
     "method", [Mondrian(), Mondrian(relaxed=True), Mondrian(split=["q1"], cuts="median")]
 )
@@ -527,7 +533,7 @@ def test_suppressed_rows_belong_to_no_class(method: Mondrian) -> None:
     columns = [rng.integers(0, 20, 100, dtype=np.uint8) for _ in range(2)]
     suppressed = [3, 50, 99]
     encoded = encoded_table(columns, rng.integers(0, 4, 100, dtype=np.uint8), suppressed)
-    classes = mondrian.partition(encoded, size_only(5, 97), method, None, 2)
+    classes = mondrian.partition(encoded, method, task(5, 97, 2))
     assert classes.suppressed.tolist() == suppressed
     assert sorted([*classes.rows.tolist(), *suppressed]) == list(range(100))
     assert classes.n_classes > 3
@@ -541,7 +547,7 @@ def test_relaxed_classes_do_not_depend_on_row_order() -> None:
 
     def multisets(order: np.ndarray) -> list[list[tuple[int, ...]]]:
         encoded = encoded_table(list(columns[:, order]), sensitive[order])
-        classes = mondrian.partition(encoded, size_only(5, 300), Mondrian(relaxed=True), None, 1)
+        classes = mondrian.partition(encoded, Mondrian(relaxed=True), task(5, 300, 1))
         described = np.vstack([columns, sensitive])[:, order].T
         parts = classes_of(classes.rows, classes.offsets)
         return [sorted(map(tuple, described[part].tolist())) for part in parts]
@@ -557,7 +563,7 @@ def test_the_priority_list_is_cut_first() -> None:
     columns = [np.tile(np.arange(4, dtype=np.uint8), 4), np.repeat(np.arange(4, dtype=np.uint8), 4)]
     encoded = encoded_table(columns, np.zeros(16, dtype=np.uint8))
     for name, column in (("q0", columns[0]), ("q1", columns[1])):
-        classes = mondrian.partition(encoded, size_only(4, 16), Mondrian(split=[name]), None, 1)
+        classes = mondrian.partition(encoded, Mondrian(split=[name]), task(4, 16, 1))
         assert [set(column[part].tolist()) for part in classes_of(classes.rows, classes.offsets)] == [
             {0},
             {1},
@@ -572,7 +578,8 @@ def test_information_gain_cuts_what_tells_the_target() -> None:
     method = Mondrian(split="information-gain", target="t")
     for column in columns:
         target = (column >= 2).astype(np.uint8)
-        classes = mondrian.partition(encoded, size_only(8, 16), method, target, 1)
+        encoded = replace(encoded, table=pa.table({"t": target}))
+        classes = mondrian.partition(encoded, method, task(8, 16, 1))
         parts = classes_of(classes.rows, classes.offsets)
         assert [set(target[part].tolist()) for part in parts] == [{0}, {1}]
 
@@ -590,8 +597,8 @@ def test_wrong_methods_are_refused() -> None:
             Mondrian(**arguments)
     encoded = encoded_table([np.zeros(4, dtype=np.uint8)], np.zeros(4, dtype=np.uint8))
     with pytest.raises(UsageError, match="not a quasi-identifier"):
-        mondrian.partition(encoded, size_only(2, 4), Mondrian(split=["age"]), None, 1)
+        mondrian.partition(encoded, Mondrian(split=["age"]), task(2, 4, 1))
     method = Mondrian(split="information-gain", target="q0")
     with pytest.raises(UsageError, match="is a quasi-identifier"):
-        mondrian.partition(encoded, size_only(2, 4), method, np.zeros(4, dtype=np.uint8), 1)
+        mondrian.partition(encoded, method, task(2, 4, 1))
     assert hash(Mondrian(split=["q0"])) == hash(Mondrian(split=("q0",)))

@@ -46,7 +46,6 @@ MISSING = "missing"
 OR_MISSING = " or missing"
 ROOT = "*"
 
-_NOTHING = pa.scalar("", pa.large_string())
 _SPECIAL = re.compile(r'[{}\[\],"*]')
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOMENT = re.compile(r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ]|$)")
@@ -296,6 +295,14 @@ def _extents(levels: Levels) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int6
     return first, last, size
 
 
+def is_full(cells: Cells) -> npt.NDArray[np.bool_]:
+    """Which cells cover every value of their domain, null aside."""
+    last = cells.domain.n_values - 1
+    if cells.set_offsets is not None:
+        return np.diff(cells.set_offsets) == last + 1
+    return (cells.low == 0) & (cells.high == last)
+
+
 def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
     """The text of each distinct cell (string, no nulls), in the order of the cells.
 
@@ -309,23 +316,24 @@ def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
         body = pa.array([ROOT] * len(low), pa.large_string())
     elif cells.set_codes is not None and cells.set_offsets is not None:
         body = _sets(domain, cells.set_offsets, cells.set_codes)
-        full = np.diff(cells.set_offsets) == domain.n_values
     elif domain.tree is not None and domain.kind == "nominal":
         body = _nodes(domain, low, high)
-        full = (low == 0) & (high == domain.n_values - 1)
     elif numeric == "level" and domain.levels is not None:
         body = _level_names(domain, domain.levels, low, high)
-        full = (low == 0) & (high == domain.n_values - 1)
     else:
         body = _intervals(domain, low, high)
-        full = (low == 0) & (high == domain.n_values - 1)
     if domain.n_values:
-        body = pc.if_else(pa.array(full), pa.scalar(ROOT, pa.large_string()), body)
+        body = pc.if_else(pa.array(is_full(cells)), pa.scalar(ROOT, pa.large_string()), body)
     if cells.null.any():
-        either = pc.binary_join_element_wise(body, pa.scalar(OR_MISSING, pa.large_string()), _NOTHING)
+        either = _joined(body, pa.scalar(OR_MISSING, pa.large_string()))
         body = pc.if_else(pa.array(cells.null), either, body)
         body = pc.if_else(pa.array(empty), pa.scalar(MISSING, pa.large_string()), body)
     return body.cast(pa.string()) if body.nbytes < 2**31 else body
+
+
+def _joined(*parts: pa.Array | pa.Scalar) -> pa.Array:
+    """Texts (large_string) end to end, element by element."""
+    return pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()))
 
 
 def _atoms(domain: Domain, codes: npt.NDArray[np.uint32]) -> pa.Array:
@@ -341,7 +349,7 @@ def _intervals(domain: Domain, low: npt.NDArray[np.uint32], high: npt.NDArray[np
     ends = _atoms(domain, np.concatenate([low, high]))
     first, last = ends[: len(low)], ends[len(low) :]
     opening, comma, closing = (pa.scalar(mark, pa.large_string()) for mark in ("[", ", ", "]"))
-    interval = pc.binary_join_element_wise(opening, first, comma, last, closing, _NOTHING)
+    interval = _joined(opening, first, comma, last, closing)
     return pc.if_else(pa.array(low == high), first, interval)
 
 
@@ -353,7 +361,7 @@ def _sets(domain: Domain, offsets: npt.NDArray[np.int64], codes: npt.NDArray[np.
     )
     opening, closing = (pa.scalar(mark, pa.large_string()) for mark in "{}")
     return pc.if_else(
-        pa.array(sizes == 1), joined, pc.binary_join_element_wise(opening, joined, closing, _NOTHING)
+        pa.array(sizes == 1), joined, _joined(opening, joined, closing)
     )
 
 

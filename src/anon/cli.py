@@ -247,10 +247,9 @@ def anonymize(
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     require, engine = job.requirements(), job.engine()
     source, output = _ends(job)
-    reading = job.read_options()
     with _progress(quiet or as_json) as progress:
         release = anon.anonymize(
-            anon.read_table(source, **reading) if reading else source,
+            anon.read_source(source, **job.read_options()),
             schema,
             require=require,
             method=engine,
@@ -308,9 +307,9 @@ def check(
         encoding=encoding,
     )
     schema = job.roles()
-    table = anon.read_table(source, **job.read_options())
+    table = anon.read_source(source, **job.read_options())
     privacy = anon.check(
-        table, schema, risk_k=_whole_numbers("--risk-k", risk_k), per_class=per_class is not None
+        table, schema, at_risk=_whole_numbers("--risk-k", risk_k), per_class=per_class is not None
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
@@ -357,14 +356,14 @@ def demo(
     with _progress(quiet or as_json) as progress:
         datasets.write_census(rows, 0, original, progress)
         release = anon.anonymize(
-            anon.read_table(original),
+            original,
             datasets.census_schema(),
             require=require,
             method=anon.Mondrian(),
             progress=progress,
         )
         release.write(released)
-    privacy = None if quiet and not as_json else anon.check(anon.read_table(released), None)
+    privacy = None if quiet and not as_json else anon.check(released)
     _report_release({"input": original, "output": released}, release, privacy, as_json)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,7 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
-from anon.hierarchy import TICKS_PER_SECOND, Levels, MissingValues, Tree, label_of, levels_of, places, tree_of
+from anon.hierarchy import (
+    TICKS_PER_SECOND,
+    Levels,
+    MissingValues,
+    Tree,
+    label_of,
+    levels_of,
+    places,
+    prune,
+    tree_of,
+)
 from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_type
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
@@ -94,6 +104,11 @@ class Encoded:
         )
 
 
+def available_threads() -> int:
+    """Processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def encode(
     table: pa.Table, schema: Schema, *, missing: Missing = "category", n_threads: int | None = None
 ) -> Encoded:
@@ -114,8 +129,8 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    with ThreadPoolExecutor(n_threads or os.cpu_count()) as pool:
-        encoded = list(pool.map(lambda each: _encode_column(table.column(each.name), each), attributes))
+    with ThreadPoolExecutor(n_threads or available_threads()) as pool:
+        encoded = list(pool.map(lambda each: encode_column(table.column(each.name), each), attributes))
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
         if not domain.has_null or missing == "category":
@@ -253,7 +268,42 @@ def _comparable(values: pa.Array) -> pa.Array:
     return values
 
 
-def _encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+def of_published_rows(encoded: Encoded) -> Encoded:
+    """The table as requirements and privacy measures see it: sensitive attributes have just the values
+    of the published rows (spec 0). The sensitive codes of suppressed rows mean nothing in it."""
+    if not len(encoded.suppressed):
+        return encoded
+    shown = np.ones(encoded.n_rows, np.bool_)
+    shown[encoded.suppressed] = False
+    sensitive, sensitive_codes = [], []
+    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        kept = np.bincount(codes[shown], minlength=domain.n_codes) > 0
+        narrowed = _narrowed(domain, kept)
+        code_of = np.zeros(domain.n_codes, code_type(narrowed.n_codes))
+        code_of[kept] = np.arange(narrowed.n_codes)
+        sensitive.append(narrowed)
+        sensitive_codes.append(code_of[codes])
+    return replace(encoded, sensitive=tuple(sensitive), sensitive_codes=tuple(sensitive_codes))
+
+
+def _narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
+    """The domain without the codes that are not `kept`; its levels go, they are for generalization."""
+    values = kept[: domain.n_values]
+    positions = None if domain.positions is None else domain.positions[values]
+    if positions is not None and len(positions):
+        positions = np.arange(len(positions), dtype=np.float64) if domain.kind == "ordinal" else positions
+        positions = positions - positions[0]
+    return replace(
+        domain,
+        values=domain.values.filter(pa.array(values)),
+        has_null=bool(kept[domain.n_values :].any()),
+        positions=positions,
+        tree=None if domain.tree is None or not values.any() else prune(domain.tree, values),
+        levels=None,
+    )
+
+
+def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
     name = attribute.name
     factors = _factors(column)
     used = factors.used()

@@ -205,6 +205,24 @@ def lca(tree: Tree, low: npt.ArrayLike, high: npt.ArrayLike) -> npt.NDArray[np.i
     return np.asarray(node, dtype=np.int32)
 
 
+def prune(tree: Tree, kept: npt.NDArray[np.bool_]) -> Tree:
+    """The tree of the leaves with `kept[code]`, and of the nodes above them."""
+    below = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+    first, last = below[tree.first], below[tree.last + 1] - 1
+    nodes = np.flatnonzero(first <= last)
+    renumbered = np.full(len(tree.parent), -1, np.int32)
+    renumbered[nodes] = np.arange(len(nodes))
+    parent = tree.parent[nodes]
+    return Tree(
+        tuple(tree.labels[node] for node in nodes),
+        np.where(parent < 0, -1, renumbered[parent]).astype(np.int32),
+        first[nodes],
+        last[nodes],
+        tree.depth[nodes],
+        renumbered[tree.leaf[kept]],
+    )
+
+
 def children(tree: Tree) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """The children of every node in CSR form: node v has `nodes[offsets[v]:offsets[v + 1]]`, ascending."""
     counts = np.bincount(tree.parent[1:], minlength=len(tree.parent))

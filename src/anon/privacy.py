@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -165,7 +165,8 @@ class Privacy(Disclosure):
     `n_suppressed` rows belong to no class. Of them `n_starred` have `*` in every quasi-identifier, in
     a file made by another tool; `k_with_starred` is k with those as one more class.
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
-    `class`, `size` and `<attribute>.<measure>`, where it was asked for.
+    `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
+    measure in `worst`, the published cells of its class.
     """
 
     n_rows: int
@@ -183,6 +184,7 @@ class Privacy(Disclosure):
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
     per_class: pa.Table | None = None
+    worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def joint(self) -> Disclosure:
@@ -298,11 +300,17 @@ def measure_columns(
         per_class=per_class,
         n_threads=n_threads,
     )
+    first = classes.rows[classes.offsets[:-1]]
+    shown = [codes[first] for codes in quasi_codes]
+    missing = [
+        column == domain.n_values if domain.has_null else np.zeros(len(first), np.bool_)
+        for domain, column in zip(quasi, shown, strict=True)
+    ]
     return replace(
         privacy,
         n_starred=n_starred,
         k_with_starred=min(privacy.k or n_starred, n_starred) if n_starred else None,
-        null_matching=null_matching(quasi, quasi_codes, classes, sensitive, sensitive_codes, n_threads),
+        null_matching=null_matching(shown, missing, classes, sensitive, sensitive_codes, n_threads),
     ), classes
 
 
@@ -337,24 +345,19 @@ def population_risk(
 
 
 def null_matching(
-    quasi: Sequence[Domain],
-    quasi_codes: Sequence[Codes],
+    columns: Sequence[Codes],
+    missing: Sequence[npt.NDArray[np.bool_]],
     classes: Classes,
     sensitive: Sequence[Domain],
     sensitive_codes: Sequence[Codes | None],
     n_threads: int = 1,
 ) -> NullMatching | None:
-    """The reading in which null matches anything, from classes with equal codes; None without nulls.
+    """The reading in which null matches anything; None where no quasi-identifier is missing.
 
-    Two rows match when they agree in every quasi-identifier that neither lacks. Rows are compared by
+    `columns[i][c]` is what class c shows of quasi-identifier i, `missing[i][c]` whether that is null.
+    Two classes match when they agree in every quasi-identifier that neither lacks. They are compared by
     pairs of null patterns, on the columns that both patterns have.
     """
-    first = classes.rows[classes.offsets[:-1]]
-    columns = [codes[first] for codes in quasi_codes]
-    missing = [
-        column == domain.n_values if domain.has_null else np.zeros(len(first), np.bool_)
-        for domain, column in zip(quasi, columns, strict=True)
-    ]
     if not any(column.any() for column in missing):
         return None
     members, bounds = classes_kernel.group([column.view(np.uint8) for column in missing])

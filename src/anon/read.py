@@ -82,10 +82,14 @@ def read_source(
 ) -> Source:
     """Read a table from a path, several paths, Arrow data, a data frame or a dict of arrays.
 
+    A Source is given back as it is.
+
     `columns` are those wanted (None: all). For CSV only: `null` lists the texts that stand for a
     missing value, `delimiter` is found from the first line if None. Raises DataError where a table
     cannot be had, or has two columns of one name, or no rows.
     """
+    if isinstance(source, Source):
+        return source
     markers = (null,) if isinstance(null, str) else tuple(null)
     if isinstance(source, str | os.PathLike):
         paths = _files([source])

@@ -28,11 +28,15 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from anon.cells import Column, Rendering, render, texts, to_levels
-from anon.classes import Cells, Classes
-from anon.encode import Encoded
+from anon.cells import Column, Rendering, is_full, render, texts, to_levels
+from anon.classes import Cells, Classes, population_counts
+from anon.classes import cells as cells_of
+from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
+from anon.privacy import Privacy, measure, null_matching, population_risk
+from anon.read import read_table
 from anon.recheck import recheck
+from anon.schema import Schema, check_names
 
 Publish = Literal["generalization", "bucketization"]
 Order = Literal["class", "input"]
@@ -136,6 +140,72 @@ class Release:
             raise DataError(
                 f"cannot write {str(path)!r}: {_unwritable(self, writer)}; nothing was written"
             ) from error
+
+    def privacy(
+        self,
+        *,
+        at_risk: Sequence[float] = (2, 5, 10),
+        population: Any = None,
+        sampling_fraction: float | None = None,
+        per_class: bool = False,
+        n_threads: int | None = None,
+    ) -> Privacy:
+        """Every privacy measure of the release (spec 2), from its classes.
+
+        `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
+        table with the same quasi-identifiers, or a `sampling_fraction` in (0, 1], adds journalist and
+        marketer risk. `per_class` adds a table of every measure of every class.
+        """
+        threads = available_threads() if n_threads is None else n_threads
+        encoded, classes = of_published_rows(self.encoded), self.classes
+        codes = [
+            None if domain.name in self.dropped else column
+            for domain, column in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+        ]
+        measured = measure(
+            classes,
+            encoded.sensitive,
+            codes,
+            at_risk=at_risk,
+            joint=self.publish == "generalization",
+            per_class=per_class,
+            n_threads=threads,
+        )
+        if self.publish == "generalization":
+            shown = [one.of_class for one in self.cells]
+            null = [(one.low > one.high)[one.of_class] for one in self.cells]
+            matching = null_matching(shown, null, classes, encoded.sensitive, codes, threads)
+            measured = replace(measured, null_matching=matching)
+        if population is not None or sampling_fraction is not None:
+            inside = None if population is None else _inside(self, read_table(population), threads)
+            measured = replace(
+                measured, population=population_risk(classes, inside, sampling_fraction, at_risk)
+            )
+        return replace(
+            measured,
+            worst_cells={name: self._cells_of(number) for name, number in measured.worst.items()},
+        )
+
+    def _cells_of(self, class_id: int) -> dict[str, Any]:
+        """What the release shows of one class."""
+        if self.publish == "bucketization":
+            return {CLASS_ID: class_id}
+        return {
+            column.name: column.values[int(column.index[class_id])].as_py()
+            for columns in self.published
+            for column in columns
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """What was made and how, in plain words and numbers."""
+        told = self.metadata
+        return {
+            "rows": told["rows"],
+            "suppressed": told["suppressed"],
+            "classes": told["classes"],
+            "requirements": [str(requirement) for requirement in self.requirements],
+            **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
+        }
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -259,8 +329,48 @@ def recode(
         tuple(dropped),
     )
     tested = requirements if meets_requirements else ()
-    recheck(encoded, classes, published, tested, numeric=numeric, n_threads=n_threads)
+    recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
     return release
+
+
+def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
+    """Rows of a population inside the cells of each class; both tables get the codes of their union."""
+    quasi = release.encoded.schema.quasi
+    names = [attribute.name for attribute in quasi]
+    check_names(names, population.column_names)
+    ours = release.encoded.table.select(names)
+    both = pa.concat_tables([ours, population.select(names)], promote_options="permissive")
+    union = encode(both, Schema(quasi), n_threads=n_threads)
+    shown = cells_of(union, release.classes, n_threads)
+    if release.numeric == "level":
+        shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
+    shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
+    inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
+    return population_counts(shown, inside, n_threads)
+
+
+def _as_full_as(ours: Cells, wider: Cells) -> Cells:
+    """`wider`, over a domain that includes that of `ours`, with `*` wherever `ours` shows it."""
+    last = wider.domain.n_values - 1
+    low, high = np.uint32([0, 0]), np.uint32([last, last])
+    full = is_full(ours)[ours.of_class]
+    of_class = np.where(full, len(wider.low) + ours.null[ours.of_class], wider.of_class).astype(np.uint32)
+    sets = {}
+    if wider.set_offsets is not None and wider.set_codes is not None:
+        every = np.arange(last + 1, dtype=np.uint32)
+        ends = wider.set_offsets[-1] + np.int64([1, 2]) * len(every)
+        sets = {
+            "set_offsets": np.concatenate([wider.set_offsets, ends]),
+            "set_codes": np.concatenate([wider.set_codes, every, every]),
+        }
+    return replace(
+        wider,
+        of_class=of_class,
+        low=np.concatenate([wider.low, low]),
+        high=np.concatenate([wider.high, high]),
+        null=np.concatenate([wider.null, [False, True]]),
+        **sets,
+    )
 
 
 def sensitive_path(path: str | os.PathLike[str]) -> Path:

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 import anoncore.partition
 from anon.classes import Classes
-from anon.encode import Codes, Domain, Encoded
+from anon.encode import Codes, Domain, Encoded, encode_column
 from anon.errors import UsageError
+from anon.methods.task import Task
+from anon.schema import Attribute, check_names
 from anoncore.partition import Attributes
-
-if TYPE_CHECKING:
-    from anoncore.requirement import Conjunction
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
@@ -81,49 +79,48 @@ def attributes(domains: Sequence[Domain]) -> Attributes:
     )
 
 
-def partition(
-    encoded: Encoded,
-    conjunction: Conjunction,
-    method: Mondrian,
-    target_codes: Codes | None,
-    n_threads: int,
-    progress: Callable[[int, int], object] | None = None,
-) -> Classes:
-    """Classes of the rows of `encoded` that are not suppressed.
-
-    `target_codes` are the codes of `method.target`, one per row of the table; `progress(done, total)`
-    is told the rows done.
-    """
-    names = [domain.name for domain in encoded.quasi]
-    priority: list[int] = []
-    if not isinstance(method.split, str):
-        for name in method.split:
-            if name not in names:
-                raise UsageError(
-                    f"split names {name!r}, which is not a quasi-identifier: use {', '.join(names)}"
-                )
-            priority.append(names.index(name))
-    if method.target in names:
-        raise UsageError(
-            f"target={method.target!r} is a quasi-identifier: use a neutral or sensitive attribute"
-        )
+def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
+    """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`."""
     rows = rank(encoded) if method.relaxed else None
     if len(encoded.suppressed):
         kept = np.ones(encoded.n_rows, dtype=np.bool_)
         kept[encoded.suppressed] = False
         rows = np.flatnonzero(kept).astype(np.uint32) if rows is None else rows[kept[rows]]
+    tell = task.progress
     class_rows, offsets = anoncore.partition.partition(
         encoded.quasi_codes,
         attributes(encoded.quasi),
-        conjunction,
+        task.rules,
         sensitive=encoded.sensitive_codes,
-        target=target_codes,
+        target=_target_codes(encoded, method.target),
         rows=rows,
         chooser=method.split if isinstance(method.split, str) else "widest",
-        priority=priority,
+        priority=_priority(encoded, method.split),
         nearest=method.cuts == "nearest",
         relaxed=method.relaxed,
-        n_threads=n_threads,
-        progress=progress,
+        n_threads=task.n_threads,
+        progress=None if tell is None else lambda done, total: tell("partition", done, total),
     )
     return Classes(class_rows, offsets, encoded.suppressed)
+
+
+def _priority(encoded: Encoded, split: str | Sequence[str]) -> list[int]:
+    if isinstance(split, str):
+        return []
+    names = [domain.name for domain in encoded.quasi]
+    for name in split:
+        if name not in names:
+            raise UsageError(f"split names {name!r}, which is not a quasi-identifier: use {', '.join(names)}")
+    return [names.index(name) for name in split]
+
+
+def _target_codes(encoded: Encoded, target: str | None) -> Codes | None:
+    if target is None:
+        return None
+    if target in [domain.name for domain in encoded.quasi]:
+        raise UsageError(f"target={target!r} is a quasi-identifier: use a neutral or sensitive attribute")
+    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        if domain.name == target:
+            return codes
+    check_names([target], encoded.table.column_names)
+    return encode_column(encoded.table.column(target), Attribute(target, "nominal"))[1]

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anonymize tabular microdata, and choose the release to publish by measurement."""
+
+from anon import datasets
+from anon.anonymize import PrivacyWarning, anonymize
+from anon.check import check
+from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
+from anon.hierarchy import dates, intervals, prefix
+from anon.inspection import inspect
+from anon.methods import Anatomy, Identity, Mondrian, Suppress
+from anon.privacy import Privacy
+from anon.read import read_source, read_table
+from anon.release import Release
+from anon.requirements import (
+    AlphaK,
+    BetaLikeness,
+    Custom,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    Requirement,
+    SDiversityBound,
+    TCloseness,
+)
+from anon.schema import Attribute, Schema, nominal, numeric, ordinal
+
+__all__ = [
+    "AlphaK",
+    "Anatomy",
+    "AnonError",
+    "Attribute",
+    "BetaLikeness",
+    "Custom",
+    "DataError",
+    "DeltaDisclosure",
+    "Identity",
+    "InfeasibleError",
+    "KAnonymity",
+    "LDiversity",
+    "Mondrian",
+    "Privacy",
+    "PrivacyWarning",
+    "RecheckError",
+    "Release",
+    "Requirement",
+    "SDiversityBound",
+    "Schema",
+    "Suppress",
+    "TCloseness",
+    "UsageError",
+    "anonymize",
+    "check",
+    "dates",
+    "datasets",
+    "inspect",
+    "intervals",
+    "nominal",
+    "numeric",
+    "ordinal",
+    "prefix",
+    "read_source",
+    "read_table",
+]

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job: table -> encoded -> classes -> release, verified."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.classes import Cells, Classes, cells, full_cells, merge
+from anon.encode import Encoded, available_threads, encode, of_published_rows
+from anon.errors import UsageError
+from anon.inspection import identifying_neutral
+from anon.methods import ENFORCING, TRIVIAL, Anatomy, Method, Mondrian, Progress, Suppress, Task
+from anon.read import read_source
+from anon.release import Release, recode
+from anon.requirements import LDiversity, Requirement, compile, infeasible
+from anon.schema import Schema
+
+
+class PrivacyWarning(UserWarning):
+    """The release holds what was asked for, but something about it deserves a look."""
+
+
+def anonymize(
+    table: Any,
+    schema: Schema,
+    *,
+    require: Sequence[Requirement] = (),
+    method: Method | None = None,
+    publish: Literal["generalization", "bucketization"] = "generalization",
+    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
+    missing: Literal["category", "suppress", "error"] = "category",
+    order: Literal["class", "input"] = "class",
+    on_infeasible: Literal["error", "trivial"] = "error",
+    seed: int = 0,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Anonymize a table: the release satisfies every requirement, or there is none.
+
+    Parameters
+    ----------
+    table : anything with the Arrow PyCapsule interface, a dict of arrays, or a path
+        Parquet, Feather or CSV; a directory or glob is one table.
+    schema : Schema
+        Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
+    require : sequence of requirements
+        All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
+    method : Mondrian(), Anatomy(l), Identity() or Suppress(what); default Mondrian()
+        The last two enforce nothing and accept no requirement.
+    publish : "generalization" | "bucketization"
+        One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
+    numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"
+        How the cells of numeric attributes are shown.
+    missing : "category" | "suppress" | "error"
+        Null is a value of its own, or its rows are not published, or it is an error.
+    order : "class" | "input"
+        Rows by class and shuffled inside each, or as they came (which lets rows be matched by position).
+    on_infeasible : "error" | "trivial"
+        What happens when the demand cannot be met: an error, or a one-class release that can be
+        measured but not written.
+    seed : int
+        Seeds what a method draws at random. The shuffle inside classes never depends on it.
+    n_threads : int, optional
+        Default: the processors this process may use. The answer does not depend on it.
+    progress : callable(stage, done, total), optional
+        Told how far the work has come.
+
+    Raises
+    ------
+    UsageError, DataError
+        The parameters or the table cannot be used as asked.
+    InfeasibleError
+        No release can meet a requirement; names the tightest value that can be met.
+    RecheckError
+        The finished release failed its own independent check (a fault of the tool).
+    """
+    method = Mondrian() if method is None else method
+    _check_arguments(method, require, publish, on_infeasible)
+    n_threads = available_threads() if n_threads is None else n_threads
+    tell = progress or (lambda stage, done, total: None)
+    if isinstance(method, Anatomy):
+        require = (*require, LDiversity(method.l, "probabilistic", sensitive=method.sensitive))
+
+    tell("read", 0, 1)
+    source = read_source(table)
+    tell("encode", 0, 1)
+    encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
+    judged = of_published_rows(encoded)
+    counts = _table_counts(judged)
+    n_kept = encoded.n_rows - len(encoded.suppressed)
+    notes = [
+        f"column {name!r} is neutral but more than 90 % of its values are distinct: it may identify people; "
+        "make it identifying to drop it"
+        for name in identifying_neutral(encoded.table, _neutral(encoded))
+    ]
+
+    impossible = infeasible(require, judged.sensitive, counts, n_kept)
+    if impossible is not None and on_infeasible == "error":
+        raise impossible
+    task = Task(
+        compile(require, judged.sensitive, counts, n_kept), np.random.default_rng(seed), n_threads, progress
+    )
+    tell("partition", 0, 1)
+    if impossible is not None:
+        notes.append(f"{impossible}; this one-class release can be measured, not written")
+        method = Suppress("quasi")
+    partition = (ENFORCING | TRIVIAL)[type(method)]
+    classes = partition(judged, method, task)
+    classes, shown = _cells(encoded, classes, method, publish, n_threads)
+    if require and impossible is None and classes.n_classes == 1:
+        notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
+
+    tell("recode", 0, 1)
+    release = recode(
+        encoded,
+        classes,
+        shown,
+        require,
+        method=method,
+        publish=publish,
+        numeric=numeric,
+        order=order,
+        missing=missing,
+        seed=seed,
+        warnings=notes,
+        meets_requirements=impossible is None,
+        sources=[str(path) for path in source.paths],
+        file_schema=source.schema,
+        dropped=[domain.name for domain in encoded.sensitive if method == Suppress("sensitive")],
+        n_threads=n_threads,
+    )
+    for note in notes:
+        warnings.warn(note, PrivacyWarning, stacklevel=2)
+    return release
+
+
+def _check_arguments(
+    method: Method, require: Sequence[Requirement], publish: str, on_infeasible: str
+) -> None:
+    if type(method) not in ENFORCING | TRIVIAL:
+        raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
+    for requirement in require:
+        if not isinstance(requirement, Requirement):
+            raise UsageError(
+                f"require takes requirements such as KAnonymity(10), not {type(requirement).__name__}"
+            )
+    if require and type(method) in TRIVIAL:
+        raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
+    if not require and type(method) is Mondrian:
+        raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
+    if isinstance(method, Anatomy) and publish != "bucketization":
+        raise UsageError('Anatomy leaves quasi-identifiers intact: it needs publish="bucketization"')
+    for name, value, allowed in (
+        ("publish", publish, ("generalization", "bucketization")),
+        ("on_infeasible", on_infeasible, ("error", "trivial")),
+    ):
+        if value not in allowed:
+            raise UsageError(f"{name} must be one of {', '.join(allowed)}")
+
+
+def _table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
+    """Rows of every sensitive value among the rows to be published."""
+    counts = []
+    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        whole = np.bincount(codes, minlength=domain.n_codes)
+        whole -= np.bincount(codes[encoded.suppressed], minlength=domain.n_codes)
+        counts.append(whole.astype(np.int64))
+    return tuple(counts)
+
+
+def _cells(
+    encoded: Encoded, classes: Classes, method: Method, publish: str, n_threads: int
+) -> tuple[Classes, tuple[Cells, ...]]:
+    if method == Suppress("quasi"):
+        return classes, full_cells(encoded, classes)
+    shown = cells(encoded, classes, n_threads=n_threads)
+    if publish == "bucketization":
+        return classes, shown
+    return merge(classes, shown)
+
+
+def _neutral(encoded: Encoded) -> list[str]:
+    named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)}
+    return [name for name in encoded.table.column_names if name not in named]

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The product end to end, as a user of the Python API meets it."""
+
+from __future__ import annotations
+
+import collections
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anon
+
+# Warnings are a release's own notes; the tests of them catch them.
+pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+
+
+def classes_of(release: anon.Release, *names: str) -> list[list[tuple[Any, ...]]]:
+    """The original values of `names`, as a sorted multiset per class, classes sorted."""
+    table = release.encoded.table.select(names).to_pylist()
+    found = []
+    for first, last in zip(release.classes.offsets[:-1], release.classes.offsets[1:], strict=True):
+        rows = release.classes.rows[first:last]
+        found.append(sorted((tuple(table[row].values()) for row in rows), key=repr))
+    return sorted(found, key=repr)
+
+
+def k_anonymous(table: Any, k: int, quasi: list[Any], **options: Any) -> anon.Release:
+    return anon.anonymize(table, anon.Schema(quasi=quasi), require=[anon.KAnonymity(k)], **options)
+
+
+# --- traps: inputs on which other tools go wrong ---
+
+
+def test_trap_1_null_is_a_value_of_its_own() -> None:
+    table = pa.table({"age": [30, 30, 30, 30, None], "sex": ["M", "M", "M", "M", "F"]})
+    assert anon.check(table, anon.Schema(quasi=["age", "sex"])).k == 1
+
+
+@pytest.mark.parametrize("column", [[1, 2, 3, 4, None], ["x", "x", None, "y", "y"]])
+def test_traps_2_and_3_a_null_row_is_accounted_for(column: list[Any]) -> None:
+    release = k_anonymous({"q": pa.array(column)}, 2, ["q"])
+    assert release.table.num_rows == 5
+    assert anon.check(release.table, anon.Schema(quasi=["q"])).k >= 2
+
+
+def test_trap_4_na_is_namibia(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("country\nNA\nNA\nFR\nFR\nFR\n")
+    measured = anon.check(path, anon.Schema(quasi=["country"]))
+    assert (measured.k, measured.n_classes) == (2, 2)
+
+
+def test_trap_5_a_leading_zero_is_part_of_the_value(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("zip\n02139\n02139\n2139\n")
+    measured = anon.check(path, anon.Schema(quasi=["zip"]))
+    assert (measured.k, measured.n_classes) == (1, 2)
+
+
+def test_trap_7_a_value_without_a_place_in_the_hierarchy() -> None:
+    schema = anon.Schema(quasi=[anon.nominal("zip", hierarchy={"*": {"816**": ["81667"]}})])
+    with pytest.raises(anon.DataError, match=r"'zip'.*row 2") as caught:
+        anon.anonymize({"zip": ["81667", "81675", "81675"]}, schema, require=[anon.KAnonymity(1)])
+    assert (caught.value.column, caught.value.row, caught.value.count) == ("zip", 1, 2)
+    assert caught.value.value == "81675"
+    assert "81675" not in str(caught.value)
+
+
+def test_trap_12_more_rows_asked_for_than_there_are() -> None:
+    with pytest.raises(anon.InfeasibleError, match=r"largest k is 2") as caught:
+        k_anonymous({"age": [1, 2]}, 5, ["age"])
+    assert caught.value.tightest == 2
+
+
+def test_trap_13_one_sensitive_value_is_never_diverse() -> None:
+    schema = anon.Schema(quasi=["q"], sensitive=["s"])
+    with pytest.raises(anon.InfeasibleError) as caught:
+        anon.anonymize(
+            {"q": [1, 2, 3], "s": ["a", "a", "a"]}, schema, require=[anon.LDiversity(2, "distinct")]
+        )
+    assert caught.value.tightest == 1
+
+
+def test_trap_14_closeness_joins_pure_classes() -> None:
+    schema = anon.Schema(quasi=["age"], sensitive=["s"])
+    require = [anon.KAnonymity(2), anon.TCloseness(0.1, distance="equal")]
+    with pytest.warns(anon.PrivacyWarning, match="only one class"):
+        release = anon.anonymize({"age": [1, 2, 3, 4], "s": ["a", "a", "b", "b"]}, schema, require=require)
+    assert release.classes.n_classes == 1
+
+
+def test_trap_15_ties_do_not_hide_a_cut() -> None:
+    release = k_anonymous({"age": [1, 1, 1, 2, 3, 1]}, 2, ["age"])
+    assert classes_of(release, "age") == [[(1,), (1,), (1,), (1,)], [(2,), (3,)]]
+
+
+def test_trap_16_cells_are_those_of_the_part_after_every_cut() -> None:
+    table = {"x": [0, 1, 10, 11, 0, 1, 10, 11], "y": [0, 1, 0, 1, 50, 51, 52, 53]}
+    release = k_anonymous(table, 2, ["x", "y"])
+    shown = collections.Counter(zip(*(release.table[name].to_pylist() for name in ("x", "y")), strict=True))
+    assert shown == {
+        ("[0, 1]", "[0, 1]"): 2,
+        ("[10, 11]", "[0, 1]"): 2,
+        ("[0, 1]", "[50, 51]"): 2,
+        ("[10, 11]", "[52, 53]"): 2,
+    }
+
+
+def test_traps_22_and_23_a_data_frame_index_is_not_a_position() -> None:
+    for index in ([0, 2, 1, 3], list("abcd"), [0, 0, 1, 1]):
+        frame = pd.DataFrame({"q": ["x", "x", "y", "y"], "s": ["a", "a", "b", "c"]}, index=index)
+        measured = anon.check(frame, anon.Schema(quasi=["q"], sensitive=["s"]))
+        assert (measured.n_rows, measured.k, measured.l_distinct) == (4, 2, 1)
+
+
+def test_trap_24_a_category_that_never_occurs_is_not_counted() -> None:
+    frame = pd.DataFrame({"q": pd.Categorical(["x", "x", "y", "y"], categories=["x", "y", "z"])})
+    assert anon.check(frame, anon.Schema(quasi=["q"])).k == 2
+    assert k_anonymous(frame, 2, ["q"]).classes.n_classes == 2
+
+
+def test_trap_25_risk_is_an_average_over_people() -> None:
+    measured = anon.check({"q": ["x"] * 9 + ["y"]}, anon.Schema(quasi=["q"]))
+    assert measured.prosecutor.mean == pytest.approx(0.2)
+    assert measured.prosecutor.max == 1
+
+
+def test_trap_26_suppressed_rows_are_reported_apart() -> None:
+    table = {"a": ["x", "x", "y", "y", "*"], "b": ["1", "1", "2", "2", "*"]}
+    measured = anon.check(table, anon.Schema(quasi=["a", "b"]))
+    assert (measured.k, measured.n_rows, measured.n_starred) == (2, 4, 1)
+    assert measured.k_with_starred == 1
+
+
+def test_trap_27_labels_read_back() -> None:
+    places = ["Paris", "Paris, TX", "{x}", "*", ""]
+    release = k_anonymous({"place": places, "t": [-5, -4, -3, 7, 8]}, 2, ["place", "t"])
+    assert release.table.num_rows == 5
+    assert "[-5, -4]" in release.table["t"].to_pylist() or "[-5, -3]" in release.table["t"].to_pylist()
+
+
+def test_trap_28_a_table_without_rows_is_one_clear_error() -> None:
+    with pytest.raises(anon.DataError, match="no rows"):
+        k_anonymous({"age": pa.array([], pa.int64())}, 2, ["age"])
+
+
+def test_trap_30_a_constant_column_is_no_obstacle() -> None:
+    release = k_anonymous({"c": [7, 7, 7, 7], "age": [1, 2, 3, 4]}, 2, ["c", "age"])
+    assert release.classes.n_classes == 2
+
+
+# --- what a release promises ---
+
+
+@pytest.mark.parametrize("numeric", ["interval", "bounds", "midpoint", "mean"])
+def test_no_rendering_loses_a_row_or_a_neutral_value(numeric: str) -> None:
+    table = anon.datasets.census(500, seed=3)
+    release = k_anonymous(table, 5, ["age", "sex", "postcode"], numeric=numeric)
+    assert release.table.num_rows == 500
+    assert sorted(release.table["salary"].to_pylist()) == sorted(table["salary"].to_pylist())
+
+
+def test_identifying_columns_are_dropped_and_neutral_ones_kept() -> None:
+    table = {"name": list("abcd"), "age": [1, 2, 3, 4], "note": ["n", "n", "m", "m"]}
+    schema = anon.Schema(quasi=["age"], identifying=["name"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)])
+    assert release.table.column_names == ["age", "note"]
+
+
+def test_a_neutral_column_that_identifies_is_warned_of_by_name() -> None:
+    table = {"age": [1, 2] * 20, "email": [f"p{i}@x" for i in range(40)]}
+    with pytest.warns(anon.PrivacyWarning, match="'email'"):
+        k_anonymous(table, 2, ["age"])
+
+
+def test_rows_inside_a_class_come_in_an_order_that_the_seed_does_not_fix() -> None:
+    table = {"age": [30] * 200, "position": list(range(200))}
+    orders = {tuple(k_anonymous(table, 200, ["age"], seed=1).table["position"].to_pylist()) for _ in range(3)}
+    assert len(orders) == 3
+    kept = k_anonymous(table, 200, ["age"], order="input").table["position"].to_pylist()
+    assert kept == list(range(200))
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
+def test_threads_do_not_change_the_classes(n_threads: int) -> None:
+    table = anon.datasets.census(3000, seed=1)
+    one = k_anonymous(table, 7, ["age", "sex", "education", "postcode"], n_threads=1)
+    many = k_anonymous(table, 7, ["age", "sex", "education", "postcode"], n_threads=n_threads)
+    assert classes_of(one, "age", "salary") == classes_of(many, "age", "salary")
+
+
+CENSUS = anon.datasets.census(5000, seed=0)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 10]), st.booleans())
+def test_shuffling_the_input_does_not_change_the_classes(seed: int, k: int, relaxed: bool) -> None:
+    table = CENSUS.slice(seed % 4800, 200)
+    names = ["age", "sex", "education", "occupation"]
+    schema = anon.Schema(quasi=names[:3], sensitive=names[3:])
+    shuffled = table.take(np.random.default_rng(seed).permutation(200))
+    found = [
+        classes_of(
+            anon.anonymize(t, schema, require=[anon.KAnonymity(k)], method=anon.Mondrian(relaxed=relaxed)),
+            *names,
+        )
+        for t in (table, shuffled)
+    ]
+    assert found[0] == found[1]
+
+
+def test_pandas_and_polars_go_in_and_out() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 3, 4]})
+    assert k_anonymous(frame, 2, ["age"]).to_pandas()["age"].tolist() == ["[1, 2]"] * 2 + ["[3, 4]"] * 2
+    assert k_anonymous(pl.from_pandas(frame), 2, ["age"]).to_polars()["age"].to_list() == (
+        ["[1, 2]"] * 2 + ["[3, 4]"] * 2
+    )
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+def test_a_file_goes_in_and_a_file_comes_out(tmp_path: Path, suffix: str) -> None:
+    source, target = tmp_path / f"in.{suffix}", tmp_path / f"out.{suffix}"
+    anon.datasets.write_census(300, 5, source)
+    k_anonymous(source, 5, ["age", "sex", "postcode"]).write(target)
+    measured = anon.check(target, anon.Schema(quasi=["age", "sex", "postcode"]))
+    assert measured.n_rows == 300
+    assert measured.k >= 5
+
+
+def test_a_parquet_release_says_what_it_is(tmp_path: Path) -> None:
+    k_anonymous(anon.datasets.census(300, seed=5), 5, ["age", "sex"]).write(tmp_path / "out.parquet")
+    measured = anon.check(tmp_path / "out.parquet")
+    assert measured.k >= 5
+
+
+# --- requirements ---
+
+
+REQUIREMENTS = [
+    anon.LDiversity(3),
+    anon.LDiversity(3, "distinct"),
+    anon.LDiversity(2.5, "entropy"),
+    anon.LDiversity(3, "recursive", c=3.0),
+    anon.TCloseness(0.2),
+    anon.TCloseness(0.29, "equal"),
+    anon.AlphaK(0.4, 5),
+    anon.BetaLikeness(2.0),
+    anon.BetaLikeness(2.0, enhanced=True),
+    anon.SDiversityBound(0.4),
+    anon.DeltaDisclosure(1.5),
+]
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS, ids=str)
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_every_requirement_is_enforced_alone_and_with_k(requirement: anon.Requirement, publish: str) -> None:
+    table = anon.datasets.census(4000, seed=2)
+    schema = anon.Schema(quasi=["age", "sex", "education"], sensitive=["relationship"])
+    for require in ([requirement], [anon.KAnonymity(20), requirement]):
+        release = anon.anonymize(table, schema, require=require, publish=publish)
+        measured = release.privacy()
+        assert release.classes.n_classes > 1
+        assert measured.n_rows == 4000
+        if len(require) == 2:
+            assert measured.k >= 20
+        achieved = {
+            "LDiversity(3)": measured.l_probabilistic >= 3 - 1e-12,
+            "TCloseness(0.2)": measured.t_js <= 0.2 + 1e-12,
+            "DeltaDisclosure(1.5)": measured.delta < 1.5,
+        }
+        assert achieved.get(repr(requirement), True)
+
+
+def test_two_sensitive_attributes_each_hold() -> None:
+    table = anon.datasets.census(3000, seed=2)
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation", "relationship"])
+    release = anon.anonymize(table, schema, require=[anon.LDiversity(2.5)])
+    for measured in release.privacy().by_sensitive.values():
+        assert measured.l_probabilistic >= 2.5 - 1e-12
+
+
+def test_nothing_that_holds_is_infeasible_at_the_boundary() -> None:
+    table = {"q": [1, 2, 3, 4], "s": ["a", "b", "c", "c"]}
+    schema = anon.Schema(quasi=["q"], sensitive=["s"])
+    with pytest.warns(anon.PrivacyWarning):
+        anon.anonymize(table, schema, require=[anon.LDiversity(2)])
+    entropy = -(2 * 0.25 * math.log(0.25) + 0.5 * math.log(0.5))
+    with pytest.warns(anon.PrivacyWarning):
+        anon.anonymize(table, schema, require=[anon.LDiversity(math.exp(entropy), "entropy")])
+
+
+def test_anatomy_gives_buckets_of_distinct_values() -> None:
+    table = anon.datasets.census(1001, seed=4)
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"])
+    release = anon.anonymize(table, schema, method=anon.Anatomy(3), publish="bucketization")
+    assert release.privacy().l_probabilistic >= 3
+    assert release.classes.sizes.max() <= 5
+    assert int(release.classes.sizes.sum()) == 1001
+
+
+def test_trivial_releases_can_be_measured() -> None:
+    table = anon.datasets.census(300, seed=4)
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"])
+    gone = anon.anonymize(table, schema, method=anon.Suppress("quasi"))
+    assert (gone.privacy().p_loss, gone.privacy().a_know) == (0, 0)
+    assert set(gone.table["age"].to_pylist()) == {"*"}
+    intact = anon.anonymize(table, schema, method=anon.Identity())
+    assert intact.privacy().p_loss > 0.4
+    silent = anon.anonymize(table, schema, method=anon.Suppress("sensitive"))
+    assert "occupation" not in silent.table.column_names
+    assert silent.privacy().p_loss == 0
+
+
+def test_an_infeasible_demand_can_be_measured_but_not_written(tmp_path: Path) -> None:
+    with pytest.warns(anon.PrivacyWarning, match="largest k is 3"):
+        release = k_anonymous({"age": [1, 2, 3]}, 5, ["age"], on_infeasible="trivial")
+    assert release.privacy().k == 3
+    with pytest.raises(anon.InfeasibleError):
+        release.write(tmp_path / "out.csv")
+    assert not list(tmp_path.iterdir())
