@@ -23,7 +23,7 @@ def n_rows(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--rows"))
 
 
-@pytest.fixture()
+@pytest.fixture
 def versus(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., float]:
     """Time `ours` against `yardstick`, interleaved in one process, best of three; print and return the ratio.
 

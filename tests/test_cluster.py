@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import cluster as slow
 
 from anoncore import cluster
+from reference import cluster as slow
 
 
 @given(st.lists(st.integers(1, 9), max_size=8), st.integers(1, 9))

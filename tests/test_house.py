@@ -76,7 +76,10 @@ def test_every_source_file_names_its_license(path: Path) -> None:
     ("module", "unwanted"),
     [
         ("anoncore", ["pyarrow", "pandas", "anon"]),
-        ("anon", ["pandas", "polars", "sklearn", "numba", "altair", "matplotlib", "pydantic", "typer", "rich"]),
+        (
+            "anon",
+            ["pandas", "polars", "sklearn", "numba", "altair", "matplotlib", "pydantic", "typer", "rich"],
+        ),
         ("anon.cli", ["pandas", "polars", "sklearn", "numba", "altair", "matplotlib"]),
     ],
 )

@@ -115,15 +115,15 @@ class Table:
         return requirements.infeasible(required, self.domains, self.counts, self.n_rows)
 
 
-def distinct(l: float) -> LDiversity:  # noqa: E741
+def distinct(l: float) -> LDiversity:
     return LDiversity(l, "distinct")
 
 
-def entropy(l: float) -> LDiversity:  # noqa: E741
+def entropy(l: float) -> LDiversity:
     return LDiversity(l, "entropy")
 
 
-def recursive(c: float, l: int) -> LDiversity:  # noqa: E741
+def recursive(c: float, l: int) -> LDiversity:
     return LDiversity(l, "recursive", c=c)
 
 

@@ -299,8 +299,8 @@ def is_full(cells: Cells) -> npt.NDArray[np.bool_]:
     """Which cells cover every value of their domain, null aside."""
     last = cells.domain.n_values - 1
     if cells.set_offsets is not None:
-        return np.diff(cells.set_offsets) == last + 1
-    return (cells.low == 0) & (cells.high == last)
+        return np.asarray(np.diff(cells.set_offsets) == last + 1)
+    return np.asarray((cells.low == 0) & (cells.high == last))
 
 
 def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
@@ -360,9 +360,7 @@ def _sets(domain: Domain, offsets: npt.NDArray[np.int64], codes: npt.NDArray[np.
         pa.LargeListArray.from_arrays(pa.array(offsets), atoms), pa.scalar(", ", pa.large_string())
     )
     opening, closing = (pa.scalar(mark, pa.large_string()) for mark in "{}")
-    return pc.if_else(
-        pa.array(sizes == 1), joined, _joined(opening, joined, closing)
-    )
+    return pc.if_else(pa.array(sizes == 1), joined, _joined(opening, joined, closing))
 
 
 def _nodes(domain: Domain, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]) -> pa.Array:

@@ -40,7 +40,7 @@ def check(
 
     Parameters
     ----------
-    source : as for `anonymize`
+    source : anything with the Arrow PyCapsule interface, a dict of arrays, or a path
     schema : Schema, optional
         The roles; of the quasi-identifiers only the names are used. Without it the table must be a
         Parquet or Feather release of this package, which says its roles itself.
@@ -123,9 +123,7 @@ def _text(domain: Domain) -> bool:
     return bool(pa.types.is_string(domain.values.type) or pa.types.is_large_string(domain.values.type))
 
 
-def _worst_cells(
-    shown: pa.Table, classes: Classes, worst: Mapping[str, int]
-) -> dict[str, dict[str, Any]]:
+def _worst_cells(shown: pa.Table, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
     """For every measure set by one class, the published cells of that class."""
     cells: dict[int, dict[str, Any]] = {
         number: shown.slice(int(classes.rows[classes.offsets[number]]), 1).to_pylist()[0]
@@ -143,7 +141,8 @@ def _second_table(source: Source, given: Any) -> pa.Table:
     if len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():
         return read_source(sensitive_path(source.paths[0])).table
     raise DataError(
-        "this is one half of a bucketization; its sensitive table is not beside it: give it as sensitive_table"
+        "this is one half of a bucketization and its sensitive table is not beside it; "
+        "give it as sensitive_table"
     )
 
 

@@ -145,7 +145,7 @@ def anonymize(
     kind: Kind = None,
     weight: Weight = None,
     k: Annotated[int | None, _option("--k", "k-anonymity: rows of a class.", REQUIRE)] = None,
-    l: Annotated[float | None, _option("--l", "l-diversity.", REQUIRE)] = None,  # noqa: E741
+    l: Annotated[float | None, _option("--l", "l-diversity.", REQUIRE)] = None,
     l_kind: Annotated[
         str | None, _option("--l-kind", "probabilistic, distinct, entropy or recursive.", REQUIRE)
     ] = None,
@@ -611,8 +611,11 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     if len(by_sensitive) > 1 and measures["joint"] is not None:
         by_sensitive["(joint)"] = measures["joint"]
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
-    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive"}
-    facts = _facts(title, {name: value for name, value in measures.items() if name not in left_out})
+    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
+    shown = {name: value for name, value in measures.items() if name not in left_out}
+    if "p_loss" in measures.get("worst_cells", {}):
+        shown["class with the greatest p_loss"] = measures["worst_cells"]["p_loss"]
+    facts = _facts(title, shown)
     if not by_sensitive:
         return [facts]
     table = Table(title="Sensitive attributes", box=box.SIMPLE, title_justify="left")

@@ -270,7 +270,8 @@ def _comparable(values: pa.Array) -> pa.Array:
 
 def of_published_rows(encoded: Encoded) -> Encoded:
     """The table as requirements and privacy measures see it: sensitive attributes have just the values
-    of the published rows (spec 0). The sensitive codes of suppressed rows mean nothing in it."""
+    of the published rows (spec 0). The sensitive codes of suppressed rows mean nothing in it.
+    """
     if not len(encoded.suppressed):
         return encoded
     shown = np.ones(encoded.n_rows, np.bool_)

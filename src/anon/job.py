@@ -41,7 +41,7 @@ class Job(BaseModel):
     weight: dict[str, float] = {}
 
     k: int | None = None
-    l: float | None = None  # noqa: E741
+    l: float | None = None
     l_kind: Literal["probabilistic", "distinct", "entropy", "recursive"] | None = None
     c: float | None = None
     t: float | None = None
@@ -115,7 +115,7 @@ class Job(BaseModel):
             require.append(anon.TCloseness(self.t, **_given(distance=self.t_distance)))
         if self.delta is not None:
             require.append(anon.DeltaDisclosure(self.delta))
-        if self.alpha is not None:
+        if self.alpha is not None and self.k is not None:
             require.append(anon.AlphaK(self.alpha, self.k))
         if self.beta is not None:
             require.append(anon.BetaLikeness(self.beta, **_given(enhanced=self.enhanced)))
@@ -148,7 +148,9 @@ class Job(BaseModel):
         if self.method == "anatomy":
             if self.l is None:
                 raise UsageError("--method anatomy needs --l")
-            return anon.Anatomy(_number(self.l))
+            if not self.l.is_integer():
+                raise UsageError("--method anatomy needs a whole number for --l")
+            return anon.Anatomy(int(self.l))
         if self.method == "identity":
             return anon.Identity()
         return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")

@@ -352,24 +352,23 @@ def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArr
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:
     """`wider`, over a domain that includes that of `ours`, with `*` wherever `ours` shows it."""
     last = wider.domain.n_values - 1
-    low, high = np.uint32([0, 0]), np.uint32([last, last])
+    low, high = np.array([0, 0], np.uint32), np.array([last, last], np.uint32)
     full = is_full(ours)[ours.of_class]
     of_class = np.where(full, len(wider.low) + ours.null[ours.of_class], wider.of_class).astype(np.uint32)
-    sets = {}
-    if wider.set_offsets is not None and wider.set_codes is not None:
+    set_offsets, set_codes = wider.set_offsets, wider.set_codes
+    if set_offsets is not None and set_codes is not None:
         every = np.arange(last + 1, dtype=np.uint32)
-        ends = wider.set_offsets[-1] + np.int64([1, 2]) * len(every)
-        sets = {
-            "set_offsets": np.concatenate([wider.set_offsets, ends]),
-            "set_codes": np.concatenate([wider.set_codes, every, every]),
-        }
+        ends = set_offsets[-1] + np.array([1, 2], np.int64) * len(every)
+        set_offsets = np.concatenate([set_offsets, ends])
+        set_codes = np.concatenate([set_codes, every, every])
     return replace(
         wider,
         of_class=of_class,
         low=np.concatenate([wider.low, low]),
         high=np.concatenate([wider.high, high]),
         null=np.concatenate([wider.null, [False, True]]),
-        **sets,
+        set_offsets=set_offsets,
+        set_codes=set_codes,
     )
 
 

@@ -102,7 +102,7 @@ class LDiversity(Requirement):
     the rows of the l-th and all rarer ones together; l is an integer, l = 1 always passes).
     """
 
-    l: Real  # noqa: E741 (the papers' letter)
+    l: Real
     kind: Literal["probabilistic", "distinct", "entropy", "recursive"] = "probabilistic"
     c: Real = 3.0
     sensitive: str | None = None

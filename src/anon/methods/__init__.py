@@ -8,7 +8,7 @@ under requirements; `TRIVIAL` those that accept none. Adding a method is one fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from anon.classes import Classes
@@ -19,10 +19,20 @@ from anon.methods.mondrian import Mondrian
 from anon.methods.task import Progress, Task
 from anon.methods.trivial import Identity, Suppress
 
-__all__ = ["ENFORCING", "TRIVIAL", "Anatomy", "Identity", "Method", "Mondrian", "Progress", "Suppress", "Task"]
+__all__ = [
+    "ENFORCING",
+    "TRIVIAL",
+    "Anatomy",
+    "Identity",
+    "Method",
+    "Mondrian",
+    "Progress",
+    "Suppress",
+    "Task",
+]
 
 Method = Mondrian | Anatomy | Identity | Suppress
 Partition = Callable[[Encoded, Any, Task], Classes]
 
-ENFORCING: Mapping[type[Any], Partition] = {Mondrian: mondrian.partition, Anatomy: anatomy.partition}
-TRIVIAL: Mapping[type[Any], Partition] = {Identity: trivial.identity, Suppress: trivial.suppress}
+ENFORCING: dict[type[Any], Partition] = {Mondrian: mondrian.partition, Anatomy: anatomy.partition}
+TRIVIAL: dict[type[Any], Partition] = {Identity: trivial.identity, Suppress: trivial.suppress}

@@ -23,7 +23,7 @@ class Anatomy:
     requirement `LDiversity(l, "probabilistic")` is implied.
     """
 
-    l: int  # noqa: E741 - the paper's letter
+    l: int
     sensitive: str | None = None
 
     def __post_init__(self) -> None:
@@ -74,7 +74,8 @@ def _position(encoded: Encoded, method: Anatomy) -> int:
     if method.sensitive in names:
         return names.index(method.sensitive)
     raise UsageError(
-        f"Anatomy needs one sensitive attribute; name it with sensitive=, one of {', '.join(names) or '(none)'}"
+        "Anatomy needs one sensitive attribute; name it with sensitive=, "
+        f"one of {', '.join(names) or '(none)'}"
     )
 
 

@@ -26,7 +26,8 @@ class Identity:
 @dataclass(frozen=True)
 class Suppress:
     """The table without its quasi-identifiers (`what="quasi"`: every cell is `*`) or without its
-    sensitive attributes (`what="sensitive"`)."""
+    sensitive attributes (`what="sensitive"`).
+    """
 
     what: Literal["quasi", "sensitive"]
 
