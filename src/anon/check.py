@@ -40,7 +40,7 @@ def check(
 
     Parameters
     ----------
-    source : anything with the Arrow PyCapsule interface, a dict of arrays, or a path
+    source : as for `anonymize`
     schema : Schema, optional
         The roles; of the quasi-identifiers only the names are used. Without it the table must be a
         Parquet or Feather release of this package, which says its roles itself.

@@ -613,8 +613,8 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
-    if "p_loss" in measures.get("worst_cells", {}):
-        shown["class with the greatest p_loss"] = measures["worst_cells"]["p_loss"]
+    if "t_js" in measures.get("worst_cells", {}):
+        shown["class with the greatest p_loss"] = measures["worst_cells"]["t_js"]
     facts = _facts(title, shown)
     if not by_sensitive:
         return [facts]
