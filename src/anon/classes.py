@@ -103,6 +103,14 @@ def group(
     return Classes(*kernel.group(columns, rows, n_threads), left_out)
 
 
+def ranked_rows(encoded: Encoded, n_threads: int = 1) -> npt.NDArray[np.uint32]:
+    """The rows to be published by rank: quasi-identifier codes in schema order, then sensitive codes,
+    then position in the input (spec 0). Methods draw and break ties in this order.
+    """
+    columns = (*encoded.quasi_codes, *encoded.sensitive_codes)
+    return group(columns, encoded.suppressed, n_threads).rows
+
+
 def sensitive_counts(classes: Classes, codes: Codes, n_codes: int, n_threads: int = 1) -> Counts:
     """Counts per class of one column of codes, all below `n_codes`."""
     parts = kernel.value_counts(codes, classes.rows, classes.offsets, n_codes, n_threads)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, group
+from anon.classes import Classes, ranked_rows
 from anon.encode import Encoded
 from anon.errors import UsageError
 from anon.methods.task import Task
@@ -39,11 +39,7 @@ def partition(encoded: Encoded, method: Anatomy, task: Task) -> Classes:
     that the answer does not depend on the order of the input.
     """
     codes = encoded.sensitive_codes[_position(encoded, method)]
-    ranked = group(
-        (*encoded.quasi_codes, *encoded.sensitive_codes),
-        suppressed=encoded.suppressed,
-        n_threads=task.n_threads,
-    ).rows
+    ranked = ranked_rows(encoded, task.n_threads)
     drawn = ranked[task.rng.permutation(len(ranked))]
     counts = np.bincount(codes[drawn])
     values = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]

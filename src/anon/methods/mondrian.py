@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 import anoncore.partition
-from anon.classes import Classes
+from anon.classes import Classes, ranked_rows
 from anon.encode import Codes, Domain, Encoded, encode_column
 from anon.errors import UsageError
 from anon.methods.task import Task
@@ -56,14 +55,6 @@ class Mondrian:
             raise UsageError("split='information-gain' and target= belong together: give both or neither")
 
 
-def rank(encoded: Encoded) -> npt.NDArray[np.uint32]:
-    """All row numbers by (codes in schema order, sensitive codes, input position)."""
-    order = np.arange(encoded.n_rows, dtype=np.uint32)
-    for codes in reversed((*encoded.quasi_codes, *encoded.sensitive_codes)):
-        order = order[np.argsort(codes[order], kind="stable")]
-    return order
-
-
 def attributes(domains: Sequence[Domain]) -> Attributes:
     """The kernel's description of quasi-identifiers."""
     return Attributes(
@@ -81,11 +72,13 @@ def attributes(domains: Sequence[Domain]) -> Attributes:
 
 def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`."""
-    rows = rank(encoded) if method.relaxed else None
-    if len(encoded.suppressed):
+    rows = None
+    if method.relaxed:
+        rows = ranked_rows(encoded, task.n_threads)
+    elif len(encoded.suppressed):
         kept = np.ones(encoded.n_rows, dtype=np.bool_)
         kept[encoded.suppressed] = False
-        rows = np.flatnonzero(kept).astype(np.uint32) if rows is None else rows[kept[rows]]
+        rows = np.flatnonzero(kept).astype(np.uint32)
     tell = task.progress
     class_rows, offsets = anoncore.partition.partition(
         encoded.quasi_codes,
