@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon
+import anoncore.partition
+from anon.cli import main
 
 # Warnings are a release's own notes; the tests of them catch them.
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
@@ -326,3 +329,49 @@ def test_an_infeasible_demand_can_be_measured_but_not_written(tmp_path: Path) ->
     with pytest.raises(anon.InfeasibleError):
         release.write(tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())
+
+
+# --- the real thing: Adult's 45,222 complete rows through the command ---
+
+ADULT_QUASI = ["age", "workclass", "education", "marital-status", "race", "sex"]
+
+
+@pytest.mark.adult
+def test_adult_goes_through_the_command(
+    adult_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "adult.parquet", tmp_path / "release.parquet"
+    assert main(["data", "adult", str(adult_dir), "-o", str(source)]) == 0
+    hierarchies = [
+        word
+        for name in ("workclass", "education", "marital-status", "race", "sex")
+        for word in ("--hierarchy", f"{name}={adult_dir / 'hierarchies' / name}.csv")
+    ]
+    quasi = ",".join(ADULT_QUASI)
+    arguments = ["anonymize", str(source), "-o", str(target), "--quasi", quasi, "--k", "10", *hierarchies]
+    assert main(arguments) == 0
+    capsys.readouterr()
+    assert main(["check", str(target), "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["k"] >= 10
+    assert measured["n_rows"] == 45_222
+    assert measured["n_classes"] > 500
+
+
+@pytest.mark.adult
+def test_adult_classes_depend_neither_on_threads_nor_on_row_order(
+    adult_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", 1)
+    table = anon.datasets.adult(adult_dir).select([*ADULT_QUASI, "occupation"])
+    schema = anon.Schema(quasi=ADULT_QUASI, sensitive=["occupation"])
+    shuffled = table.take(np.random.default_rng(7).permutation(table.num_rows))
+
+    def shown(source: pa.Table, n_threads: int) -> collections.Counter[tuple[Any, ...]]:
+        release = anon.anonymize(source, schema, require=[anon.KAnonymity(10)], n_threads=n_threads)
+        columns = [release.table[name].cast(pa.string()).to_pylist() for name in table.column_names]
+        return collections.Counter(zip(*columns, strict=True))
+
+    expected = shown(table, 1)
+    assert all(shown(table, n_threads) == expected for n_threads in (2, 3, 8))
+    assert shown(shuffled, 2) == expected

@@ -766,19 +766,3 @@ def test_adult_trivial() -> None:
     p = check(["*"] * len(rows), [row[NAMES.index("occupation")] for row in rows])
     for name in ("p_loss", "t_equal", "delta", "beta", "a_know", "a_acc", "gain"):
         assert getattr(p, name) == 0, name
-
-
-@pytest.mark.adult
-def test_adult_as_measured_by_pycanon() -> None:
-    """Sex and race, marital status: what pycanon 1.3.6 prints for the same table."""
-    p = adult_privacy("sex race", "marital-status")
-    assert (p.k, p.l_distinct) == (126, 6)
-    assert p.alpha == pytest.approx(0.6328645447816432, rel=1e-12)
-    assert p.t_equal == pytest.approx(0.36409229502974066, rel=1e-12)
-    assert p.beta == p.beta_enhanced == pytest.approx(3.5513285024154584, rel=1e-12)
-    # it prints entropy l = 2: the logarithm's argument is truncated to an integer (trap 17)
-    assert p.l_entropy == pytest.approx(2.6384490964392384, rel=1e-12)
-    # it prints delta = 2.0276: values missing from a class are skipped (trap 20)
-    assert p.delta == math.inf
-    # it prints c = 1 for recursive (c,l): the smallest count is taken as r_1 (trap 18)
-    assert p.recursive_c2 == pytest.approx(1.7237903225806452, rel=1e-12)
