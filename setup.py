@@ -47,7 +47,7 @@ setup(
             for source in sorted(folder.glob("*.pyx"))
         ],
         build_dir="build",
-        compiler_directives={"language_level": 3},
+        compiler_directives={"language_level": 3, "show_performance_hints": not DEBUG},
         include_path=["src"],
     )
 )
