@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, cells, full_cells, merge
+from anon.classes import cells, full_cells
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import UsageError
 from anon.inspection import identifying_neutral
@@ -111,7 +111,10 @@ def anonymize(
         method = Suppress("quasi")
     partition = (ENFORCING | TRIVIAL)[type(method)]
     classes = partition(judged, method, task)
-    classes, shown = _cells(encoded, classes, method, publish, n_threads)
+    if method == Suppress("quasi"):
+        shown = full_cells(encoded, classes)
+    else:
+        shown = cells(encoded, classes, n_threads)
     if require and impossible is None and classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
 
@@ -171,17 +174,6 @@ def _table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
         whole -= np.bincount(codes[encoded.suppressed], minlength=domain.n_codes)
         counts.append(whole.astype(np.int64))
     return tuple(counts)
-
-
-def _cells(
-    encoded: Encoded, classes: Classes, method: Method, publish: str, n_threads: int
-) -> tuple[Classes, tuple[Cells, ...]]:
-    if method == Suppress("quasi"):
-        return classes, full_cells(encoded, classes)
-    shown = cells(encoded, classes, n_threads=n_threads)
-    if publish == "bucketization":
-        return classes, shown
-    return merge(classes, shown)
 
 
 def _neutral(encoded: Encoded) -> list[str]:

@@ -29,7 +29,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
-from anon.classes import Cells, Classes, population_counts
+from anon.classes import Cells, Classes, merge, population_counts
 from anon.classes import cells as cells_of
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
@@ -37,6 +37,7 @@ from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
 from anon.schema import Schema, check_names
+from anoncore.classes import shuffle
 
 Publish = Literal["generalization", "bucketization"]
 Order = Literal["class", "input"]
@@ -44,7 +45,6 @@ Order = Literal["class", "input"]
 METADATA_KEY = "anon"
 CLASS_ID = "class_id"
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
-_SHUFFLED_AT_ONCE = 1 << 16  # rows; positions and classes inside must fit 16 bits
 
 _MEANING = {
     "interval": "text: a value, a closed interval [low, high], * for the whole domain",
@@ -291,6 +291,7 @@ def recode(
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
+    n_threads = available_threads() if n_threads is None else n_threads
     entropy = np.random.default_rng()
     if publish == "bucketization":
         if not encoded.sensitive:
@@ -300,9 +301,11 @@ def recode(
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
+        classes, cells = merge(classes, cells, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
-    classes, kept = _arranged(classes, position, entropy)
-    cells = tuple(replace(one, of_class=_frozen(one.of_class[kept])) for one in cells)
+    order_of_classes = np.argsort(position, kind="stable")
+    classes = _arranged(classes, order_of_classes, entropy, n_threads)
+    cells = tuple(replace(one, of_class=_frozen(one.of_class[order_of_classes])) for one in cells)
     published: list[tuple[Column, ...]] = []
     for codes, one in zip(encoded.quasi_codes, cells, strict=True):
         columns = render(one, numeric, codes, classes) if publish == "generalization" else ()
@@ -413,52 +416,20 @@ def _rank_by_cells(cells: Sequence[Cells], n_classes: int) -> npt.NDArray[np.int
 
 
 def _arranged(
-    classes: Classes, position: npt.NDArray[np.int64], entropy: np.random.Generator
-) -> tuple[Classes, npt.NDArray[np.int64]]:
-    """The classes ascending by `position`, those with equal ones joined, the rows of each in random order.
-
-    Also returns, for each new class, the number of one old class that it is made of.
-    """
-    order = np.argsort(position, kind="stable")
+    classes: Classes, order: npt.NDArray[np.int64], entropy: np.random.Generator, n_threads: int
+) -> Classes:
+    """The classes in this order, the rows of each in random order."""
     sizes = classes.sizes[order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = position[order][1:] != position[order][:-1]
-    kept = order[new]
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    offsets = ends[np.append(np.flatnonzero(new), len(order))]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     source = np.empty(len(classes.rows), dtype=classes.rows.dtype)
-    shift = np.repeat(classes.offsets[:-1][order] - ends[:-1], sizes)
+    shift = np.repeat(classes.offsets[:-1][order] - offsets[:-1], sizes)
     for start in range(0, len(source), ROW_GROUP):
         stop = min(start + ROW_GROUP, len(source))
         source[start:stop] = classes.rows[np.arange(start, stop) + shift[start:stop]]
     del shift
-    _shuffle_inside(source, offsets, entropy)
-    return Classes(_frozen(source), _frozen(offsets.astype(np.int64)), classes.suppressed), kept
-
-
-def _shuffle_inside(
-    rows: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], entropy: np.random.Generator
-) -> None:
-    """Put the rows of each class in random order, in place.
-
-    Many small classes are shuffled by one sort of (class, 32 random bits, position in the chunk).
-    """
-    first = 0
-    while first < len(offsets) - 1:
-        start = offsets[first]
-        last = int(np.searchsorted(offsets, start + _SHUFFLED_AT_ONCE, side="right")) - 1
-        if last <= first:
-            last = first + 1
-            entropy.shuffle(rows[start : offsets[last]])
-        else:
-            stop = offsets[last]
-            sizes = np.diff(offsets[first : last + 1])
-            key = np.repeat(np.arange(last - first, dtype=np.uint64) << np.uint64(48), sizes)
-            key |= entropy.integers(0, 2**32, stop - start, dtype=np.uint64) << np.uint64(16)
-            key |= np.arange(stop - start, dtype=np.uint64)
-            key.sort()
-            rows[start:stop] = rows[start:stop][key & np.uint64(0xFFFF)]
-        first = last
+    random = entropy.integers(0, 2**64, len(source), dtype=np.uint64)
+    source = shuffle(source, offsets, random, n_threads)
+    return Classes(_frozen(source), _frozen(offsets), classes.suppressed)
 
 
 def _only_shown(column: Column) -> Column:
