@@ -11,7 +11,6 @@ from reference import diversity as slow
 
 from anoncore import diversity
 
-KINDS = {"ordered": 0, "tree": 1, "flat": 2}
 LOSSES = ("ncp", "byun", "q-diversity")
 
 # LS figure 3: Cancer, HIV, Flu, Bronchitis, Pneumonia are the codes 0..4.
@@ -25,13 +24,13 @@ def int64(values: Any) -> Any:
 
 
 def tree_arrays(attribute: dict[str, Any]) -> Any:
-    """(leaf, parent, first, last) of a twin's tree."""
+    """(parent, first, last, leaf) of a twin's tree."""
     first = [attribute["n_values"]] * len(attribute["parent"])
     last = [-1] * len(attribute["parent"])
     for value in range(attribute["n_values"]):
         for node in slow.path(attribute, value):
             first[node], last[node] = min(first[node], value), max(last[node], value)
-    return tuple(np.array(part, np.int32) for part in (attribute["leaf"], attribute["parent"], first, last))
+    return tuple(np.array(part, np.int32) for part in (attribute["parent"], first, last, attribute["leaf"]))
 
 
 def shape(attribute: dict[str, Any]) -> dict[str, Any]:
@@ -40,16 +39,14 @@ def shape(attribute: dict[str, Any]) -> dict[str, Any]:
     return {"tree": tree_arrays(attribute)} if attribute["kind"] == "tree" else {}
 
 
-def attribute_of(attribute: dict[str, Any], loss: str = "q-diversity", weight: float = 1.0) -> diversity.Attribute:
-    return diversity.Attribute(
-        KINDS[attribute["kind"]], attribute["n_values"], loss=loss, weight=weight, **shape(attribute)
-    )
+def attribute_of(
+    attribute: dict[str, Any], loss: str = "q-diversity", weight: float = 1.0
+) -> diversity.Attribute:
+    return diversity.Attribute(attribute["n_values"], loss=loss, weight=weight, **shape(attribute))
 
 
 def closeness_of(attribute: dict[str, Any], r: float, printed: bool = False) -> diversity.Closeness:
-    return diversity.Closeness(
-        KINDS[attribute["kind"]], attribute["n_values"], r=r, printed=printed, **shape(attribute)
-    )
+    return diversity.Closeness(attribute["n_values"], r=r, printed=printed, **shape(attribute))
 
 
 def csr(classes: list[list[int]]) -> Any:
@@ -64,7 +61,9 @@ def sd(attribute: dict[str, Any], values: list[int], r: float, printed: bool = F
     """S-diversity of one class, by both kernels."""
     closeness = closeness_of(attribute, r, printed)
     (by_class,) = diversity.s_diversity(closeness, *csr([values]))
-    assert diversity.s_diversity_of_prefixes(closeness, int64(values))[-1] == pytest.approx(by_class, abs=1e-14)
+    assert diversity.s_diversity_of_prefixes(closeness, int64(values))[-1] == pytest.approx(
+        by_class, abs=1e-14
+    )
     return float(by_class)
 
 
@@ -108,7 +107,11 @@ def attributes(draw: st.DrawFn, max_values: int = 8, huge: bool = True) -> dict[
         n_values = 3000  # beyond the domains that are tabulated
     if kind == "flat":
         return {"kind": "flat", "n_values": n_values}
-    steps = draw(st.lists(st.integers(0, 9), min_size=n_values, max_size=n_values)) if n_values < 99 else [3] * 3000
+    steps = (
+        draw(st.lists(st.integers(0, 9), min_size=n_values, max_size=n_values))
+        if n_values < 99
+        else [3] * 3000
+    )
     return {"kind": "ordered", "n_values": n_values, "positions": np.cumsum([0, *steps[1:]]).tolist()}
 
 
@@ -123,14 +126,18 @@ def test_q_diversity_equals_its_twin(data: Any, attribute: dict[str, Any], loss:
     classes = data.draw(classes_of(attribute, null=True))
     offsets, values, _ = csr(classes)
     fast = attribute_of(attribute, loss, weight)
-    assert diversity.q_diversity(fast, offsets, values).tolist() == slow.q_diversity(attribute, classes, loss, weight)
+    assert diversity.q_diversity(fast, offsets, values).tolist() == slow.q_diversity(
+        attribute, classes, loss, weight
+    )
     for rows in classes:
         assert diversity.q_diversity_of_prefixes(fast, int64(rows)).tolist() == slow.q_diversity_of_prefixes(
             attribute, rows, loss, weight
         )
 
 
-@given(st.data(), attributes(huge=False), st.sampled_from([0.0, 0.2, 0.25, 0.4, 0.5, 0.75, 1.0]), st.booleans())
+@given(
+    st.data(), attributes(huge=False), st.sampled_from([0.0, 0.2, 0.25, 0.4, 0.5, 0.75, 1.0]), st.booleans()
+)
 @settings(max_examples=300)
 def test_s_diversity_equals_its_twin(data: Any, attribute: dict[str, Any], r: float, printed: bool) -> None:
     classes = data.draw(classes_of(attribute, null=False))
@@ -181,7 +188,10 @@ def test_s_diversity_of_intervals() -> None:
 def test_s_diversity_of_flat_labels() -> None:
     # 14 values: printed 1 - 1/14 = 0.929 for any two, by default 1/14 = 0.071 (spec 4).
     flat = {"kind": "flat", "n_values": 14}
-    assert diversity.pairwise_contribution(closeness_of(flat, 1, printed=True), int64([3]), int64([5])) == 13 / 14
+    assert (
+        diversity.pairwise_contribution(closeness_of(flat, 1, printed=True), int64([3]), int64([5]))
+        == 13 / 14
+    )
     assert diversity.pairwise_contribution(closeness_of(flat, 1), int64([3]), int64([5])) == 1 / 14
     assert sd(flat, [0, 1], 1) == pytest.approx((1 + 1 / 14) / 2)
     assert sd(flat, [0, 1], 0.5) == 1 / 2
@@ -217,12 +227,12 @@ def test_measures_of_ls_tables_3_and_4() -> None:
     def measures(classes: list[list[int]]) -> Any:
         q = [
             diversity.q_diversity(
-                diversity.Attribute(0, len(values), positions=values - values[0], loss="q-diversity"),
+                diversity.Attribute(len(values), values - values[0], loss="q-diversity"),
                 *csr([codes[rows].tolist() for rows in classes])[:2],
             )
             for values, codes in quasi
         ]
-        pay = diversity.Closeness(0, len(wages), positions=wages - wages[0], r=1)
+        pay = diversity.Closeness(len(wages), wages - wages[0], r=1)
         s = diversity.s_diversity(pay, *csr([salary_codes[rows].tolist() for rows in classes]))
         q, s = np.column_stack(q), s.reshape(-1, 1)
         return q.sum(1).mean(), s.sum(1).mean(), diversity.weighted_tuple_diversity(q, s, 0.5, 0.5)
@@ -251,13 +261,16 @@ def test_inputs_may_be_read_only_and_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "values"), [([0, 2], [2, 1]), ([0, 2], [1, 1]), ([0, 1], [6]), ([0, 1], [-1]), ([0, 3], [1, 2]), ([], [])]
+    ("offsets", "values"),
+    [([0, 2], [2, 1]), ([0, 2], [1, 1]), ([0, 1], [6]), ([0, 1], [-1]), ([0, 3], [1, 2]), ([], [])],
 )
 def test_class_lists_are_checked(offsets: list[int], values: list[int]) -> None:
     with pytest.raises(ValueError, match="offsets"):
         diversity.q_diversity(attribute_of(DISEASE), int64(offsets), int64(values))
     with pytest.raises(ValueError, match="offsets"):
-        diversity.s_diversity(closeness_of(DISEASE, 1), int64(offsets), int64(values), int64([1] * len(values)))
+        diversity.s_diversity(
+            closeness_of(DISEASE, 1), int64(offsets), int64(values), int64([1] * len(values))
+        )
 
 
 def test_null_has_no_closeness() -> None:
@@ -267,34 +280,38 @@ def test_null_has_no_closeness() -> None:
         diversity.s_diversity_of_prefixes(closeness_of(DISEASE, 1), int64([5]))
 
 
+PARENT, FIRST, LAST, LEAF = tree_arrays(DISEASE)
+
+
 @pytest.mark.parametrize(
-    ("kind", "n_values", "shape"),
+    ("n_values", "shape"),
     [
-        (0, 3, {}),
-        (0, 3, {"positions": np.array([0.0, 2.0, 1.0])}),
-        (0, 2, {"positions": np.array([0.0, np.inf])}),
-        (0, 2, {"positions": np.array([0.0])}),
-        (1, 3, {}),
-        (2, 3, {"positions": np.arange(3.0)}),
-        (2, 3, {"tree": tree_arrays(DISEASE)}),
-        (1, 5, {"tree": ([1, 3, 5, 6, 7], [-1, 0, 0, 2, 2, 4, 7, 4], [0, 0, 1, 1, 2, 2, 3, 4], [4, 0, 4, 1, 4, 2, 3, 4])}),
-        (1, 5, {"tree": ([1, 3, 5, 6, 6], [-1, 0, 0, 2, 2, 4, 4, 4], [0, 0, 1, 1, 2, 2, 3, 4], [4, 0, 4, 1, 4, 2, 3, 4])}),
-        (7, 3, {}),
+        (-1, {}),
+        (3, {"positions": [0, 2, 1]}),
+        (2, {"positions": [0, np.inf]}),
+        (2, {"positions": [0]}),
+        (5, {"positions": range(5), "tree": tree_arrays(DISEASE)}),
+        (4, {"tree": tree_arrays(DISEASE)}),
+        (5, {"tree": (PARENT, FIRST, LAST[:3], LEAF)}),
+        (5, {"tree": ([-1, 0, 0, 2, 2, 4, 7, 4], FIRST, LAST, LEAF)}),
+        (5, {"tree": (PARENT, [0, 0, 1, 1, 2, 2, 3, 0], LAST, LEAF)}),
+        (5, {"tree": (PARENT, FIRST, LAST, [1, 3, 5, 6, 6])}),
+        (5, {"tree": (PARENT, FIRST, [3, *LAST[1:]], LEAF)}),
     ],
 )
-def test_attributes_are_checked(kind: int, n_values: int, shape: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        diversity.Attribute(kind, n_values, **shape)
-    with pytest.raises(ValueError, match=r"."):
-        diversity.Closeness(kind, n_values, r=1.0, **shape)
+def test_attributes_are_checked(n_values: int, shape: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"positions?|tree|n_values|nodes?|root|leaf"):
+        diversity.Attribute(n_values, **shape)
+    with pytest.raises(ValueError, match=r"positions?|tree|n_values|nodes?|root|leaf"):
+        diversity.Closeness(n_values, r=1.0, **shape)
 
 
 def test_parameters_are_checked() -> None:
     with pytest.raises(ValueError, match="loss"):
-        diversity.Attribute(2, 3, loss="dm")
+        diversity.Attribute(3, loss="dm")
     with pytest.raises(ValueError, match="weight"):
-        diversity.Attribute(2, 3, weight=-1.0)
+        diversity.Attribute(3, weight=-1.0)
     with pytest.raises(ValueError, match="r must"):
-        diversity.Closeness(2, 3, r=1.5)
+        diversity.Closeness(3, r=1.5)
     with pytest.raises(ValueError, match="sum to 1"):
         diversity.weighted_tuple_diversity(np.zeros((1, 1)), np.zeros((1, 1)), 0.5, 0.6)

@@ -9,15 +9,31 @@ from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t, uint8_t
 TOLERANCE = 1e-9  # a pair at exactly the distance r is within reach
 
 
-def _tree(int32_t kind, n_values, tree):
-    # (leaf, parent, first, last) as int32 arrays, checked so that climbing ends at the root, node 0.
-    if kind != TREE:
-        if tree is not None:
-            raise ValueError("only a tree attribute has a tree")
-        return tuple(np.zeros(1, np.int32) for _ in range(4))
+cdef int32_t _kind(int64_t n_values, positions, tree) except -1:
+    if not 0 <= n_values < 2**31:
+        raise ValueError("n_values must be at least 0 and less than 2**31")
+    if positions is not None and tree is not None:
+        raise ValueError("an attribute has positions or a tree, not both")
+    return ORDERED if positions is not None else TREE if tree is not None else FLAT
+
+
+def _line(n_values, positions):
+    # Positions as float64, checked to ascend.
+    if positions is None:
+        return np.zeros(1)
+    positions = np.ascontiguousarray(positions, np.float64)
+    if len(positions) != n_values:
+        raise ValueError("one position per value")
+    if not np.isfinite(positions).all() or (np.diff(positions) < 0).any():
+        raise ValueError("positions must be finite and ascending")
+    return positions
+
+
+def _tree(n_values, tree):
+    # (parent, first, last, leaf) as int32 arrays, checked so that climbing ends at the root, node 0.
     if tree is None:
-        raise ValueError("a tree attribute needs leaf, parent, first and last")
-    leaf, parent, first, last = (np.ascontiguousarray(part, np.int32) for part in tree)
+        return tuple(np.zeros(1, np.int32) for _ in range(4))
+    parent, first, last, leaf = (np.ascontiguousarray(part, np.int32) for part in tree)
     n_nodes = len(parent)
     if len(leaf) != n_values or len(first) != n_nodes or len(last) != n_nodes or n_nodes == 0:
         raise ValueError("a tree has one leaf per value, and a parent, a first and a last per node")
@@ -31,31 +47,15 @@ def _tree(int32_t kind, n_values, tree):
     codes = np.arange(n_values)
     if (leaf < 0).any() or (leaf >= n_nodes).any() or (first[leaf] != codes).any() or (last[leaf] != codes).any():
         raise ValueError("the leaf of a value holds that value only")
-    return leaf, parent, first, last
-
-
-def _line(int32_t kind, n_values, positions):
-    # Positions as float64, checked to ascend.
-    if kind != ORDERED:
-        if positions is not None:
-            raise ValueError("only an ordered attribute has positions")
-        return np.zeros(1)
-    if positions is None:
-        raise ValueError("an ordered attribute needs positions")
-    positions = np.ascontiguousarray(positions, np.float64)
-    if len(positions) != n_values:
-        raise ValueError("one position per value")
-    if not np.isfinite(positions).all() or (np.diff(positions) < 0).any():
-        raise ValueError("positions must be finite and ascending")
-    return positions
+    return parent, first, last, leaf
 
 
 cdef class Attribute:
     """A quasi-identifier as the kernels read it: what a set of its codes is wide.
 
-    `kind` is 0 ordered, 1 tree, 2 flat; code `n_values` is null. An ordered attribute has `positions`
-    (float64, ascending), a tree one `tree` = (leaf, parent, first, last) (int32, as `anon.hierarchy.Tree`).
-    `loss` says how a set of values is measured; every width is multiplied by `weight`:
+    Codes are 0..n_values - 1 and n_values for null. `positions` (float64, ascending) make it ordered,
+    `tree` = (parent, first, last, leaf) (int32, as in `anon.hierarchy.Tree`) a tree; with neither it is
+    a flat set. `loss` says how a set of values is measured; every width is multiplied by `weight`:
 
     - "ncp": range share; (leaves below the LCA - 1) / (n_values - 1); (distinct - 1) / (n_values - 1)
     - "byun": range share; level of the LCA / height of the tree, a leaf 0; 1 for two or more labels
@@ -64,15 +64,14 @@ cdef class Attribute:
     Nulls alone are 0 wide, nulls together with values 1.
     """
 
-    def __init__(self, int32_t kind, int64_t n_values, *, positions=None, tree=None, loss="ncp", double weight=1.0):
-        if not (kind == ORDERED or kind == TREE or kind == FLAT) or n_values < 0 or n_values >= 2**31:
-            raise ValueError("kind must be 0, 1 or 2 and n_values at least 0")
+    def __init__(self, int64_t n_values, positions=None, tree=None, *, loss="ncp", double weight=1.0):
+        cdef int32_t kind = _kind(n_values, positions, tree)
         if loss not in ("ncp", "byun", "q-diversity"):
             raise ValueError("loss must be ncp, byun or q-diversity")
         if not (weight >= 0 and np.isfinite(weight)):
             raise ValueError("weight must be finite and at least 0")
-        line = _line(kind, n_values, positions)
-        leaf, parent, first, last = _tree(kind, n_values, tree)
+        line = _line(n_values, positions)
+        parent, first, last, leaf = _tree(n_values, tree)
         leaves = last.astype(np.float64) - first + 1
         base, cap, whole = 1.0, float(n_values), float(n_values - 1)
         node_width = (leaves - 1) / max(n_values - 1, 1)
@@ -103,11 +102,6 @@ cdef class Attribute:
         self.keep = positions_view, width_view, leaf_view, parent_view, first_view, last_view
 
     @property
-    def kind(self):
-        """0 ordered, 1 tree, 2 flat."""
-        return self.extent.kind
-
-    @property
     def n_values(self):
         """Number of values, null not counted."""
         return self.extent.n_values
@@ -133,13 +127,12 @@ cdef class Closeness:
     `printed=True` takes the paper's formula to the letter, 1 - 1 / n_values.
     """
 
-    def __init__(self, int32_t kind, int64_t n_values, *, double r, positions=None, tree=None, bint printed=False):
-        if not (kind == ORDERED or kind == TREE or kind == FLAT) or n_values < 0 or n_values >= 2**31:
-            raise ValueError("kind must be 0, 1 or 2 and n_values at least 0")
+    def __init__(self, int64_t n_values, positions=None, tree=None, *, double r, bint printed=False):
+        cdef int32_t kind = _kind(n_values, positions, tree)
         if not 0 <= r <= 1:
             raise ValueError("r must be between 0 and 1")
-        line = _line(kind, n_values, positions)
-        leaf, parent, first, last = _tree(kind, n_values, tree)
+        line = _line(n_values, positions)
+        parent, first, last, leaf = _tree(n_values, tree)
         unit, other = float(max(n_values, 1)), 0.0
         reach_low = reach_high = np.zeros(1, np.int64)
         node_gain = np.zeros(1)
@@ -175,11 +168,6 @@ cdef class Closeness:
         self.nearness.node_gain = &gain_view[0]
         self.n_counts = n_values + 1 if kind == ORDERED else len(parent) if kind == TREE else max(n_values, 1)
         self.keep = positions_view, gain_view, low_view, high_view, leaf_view, parent_view
-
-    @property
-    def kind(self):
-        """0 ordered, 1 tree, 2 flat."""
-        return self.nearness.kind
 
     @property
     def n_values(self):
