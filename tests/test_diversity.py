@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import diversity as slow
 
 from anoncore import diversity
+from reference import diversity as slow
 
 LOSSES = ("ncp", "byun", "q-diversity")
 

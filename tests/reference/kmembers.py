@@ -23,37 +23,38 @@ def nearness(sensitive, rows):
     return total
 
 
+def first_of_least(candidates, values):
+    """The first candidate with the least value."""
+    return candidates[values.index(min(values))]
+
+
 def grow(codes, attributes, k, start, sensitive=None, sensitive_codes=None):
     """Clusters of k rows in the order of growth, the leftovers, and the cluster of each leftover."""
-    live = list(range(len(codes)))
 
     def objective(rows):
         if sensitive is not None:
             return nearness(sensitive, [sensitive_codes[row] for row in rows])
         return loss(attributes, [codes[row] for row in rows])
 
-    def first_of_least(candidates, value):
-        return min(candidates, key=lambda candidate: (value(candidate), candidate))
-
-    clusters = []
-    while len(live) >= k:
-        start = first_of_least(live, lambda row: -loss(attributes, [codes[start], codes[row]]))
-        live.remove(start)
-        cluster = [start]
-        while len(cluster) < k:
-            row = first_of_least(live, lambda row: objective([*cluster, row]))
-            live.remove(row)
-            cluster.append(row)
-        clusters.append(cluster)
-
     def increase(cluster, row):
         if sensitive is not None:
             return objective([*cluster, row]) - objective(cluster)
         return (len(cluster) + 1) * objective([*cluster, row]) - len(cluster) * objective(cluster)
 
+    live, seed, clusters = list(range(len(codes))), start, []
+    while len(live) >= k:
+        seed = first_of_least(live, [-loss(attributes, [codes[seed], codes[row]]) for row in live])
+        live.remove(seed)
+        cluster = [seed]
+        while len(cluster) < k:
+            row = first_of_least(live, [objective([*cluster, row]) for row in live])
+            live.remove(row)
+            cluster.append(row)
+        clusters.append(cluster)
+
     grown, home = [list(cluster) for cluster in clusters], []
     for row in live:
-        best = first_of_least(range(len(grown)), lambda c: increase(grown[c], row))
+        best = first_of_least(range(len(grown)), [increase(cluster, row) for cluster in grown])
         grown[best].append(row)
         home.append(best)
     return clusters, live, home
