@@ -111,8 +111,6 @@ cdef void tabulate(Cluster* cluster, int64_t a) noexcept nogil:
     cluster.inside[a] = width(extent, cell)
     cluster.low[a] = cell.low if cell.valued else extent.n_values
     cluster.high[a] = extent.n_values if cell.null else cell.high
-    if cell.valued and cell.null:
-        cluster.low[a] = 0
     if extent.kind == FLAT:
         cluster.outside[a] = extent.weight
         if not cell.null:
