@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 import pytest
 from anon.datasets import adult, census
 
-from anon.methods.kmembers import records, sort_rows
+from anon.classes import group
+from anon.methods.kmembers import records
 from anoncore import kmembers
 from anoncore.diversity import Attribute, Closeness
 
@@ -38,7 +39,7 @@ def ordinal(table: pa.Table, names: str) -> list[npt.NDArray[np.uint8]]:
             pc.fill_null(encoded.indices, len(rank)).to_numpy(zero_copy_only=False)
         ]
         columns.append(codes.astype(np.uint8))
-    rows = sort_rows(columns)
+    rows = group(columns).rows
     return [codes[rows] for codes in columns]
 
 
@@ -118,9 +119,7 @@ def test_grow(versus: Callable[..., float], adults: Any, capsys: pytest.CaptureF
     members, n_evaluations = plainly(adults)
     rate = n_evaluations / (time.perf_counter() - start)
     with capsys.disabled():
-        print(
-            f"\nplain K-Members (numba): {rate / 1e9:.2f}e9 evaluations of a row's attribute per second (bar >= 1e9)"
-        )
+        print(f"\nplain K-Members (numba): {rate / 1e9:.2f}e9 evaluations per second (bar >= 1e9)")
     assert (exact(adults)[0] == members).all()
     versus(
         f"grow, {len(adults[0]):,} Adult rows, 8 ordinal attributes, k = {K}",

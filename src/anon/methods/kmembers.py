@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes
+from anon.classes import Classes, group
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
+from anon.methods.task import Task
 from anoncore import kmembers
 from anoncore.diversity import Attribute, Closeness
 
@@ -43,36 +44,27 @@ class KMembers:
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
 
 
-class Task(Protocol):
-    """What a method is given beside the table."""
-
-    rng: np.random.Generator
-    progress: Callable[[str, int, int], None] | None
-
-
 def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes:
     """Classes of at least k rows; fewer than 2k unless leftovers crowd into one."""
     kept = np.setdiff1d(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed, assume_unique=True)
-    n = len(kept)
+    n, threads, tell = len(kept), task.n_threads, task.progress
     if k > n:
         raise InfeasibleError(
             f"k = {k} cannot be met by {n} rows: ask for at most {n}", requirement=k, tightest=n or None
         )
     if method.ties == "rank":
-        kept = kept[sort_rows([codes[kept] for codes in (*encoded.quasi_codes, *encoded.sensitive_codes)])]
+        kept = group((*encoded.quasi_codes, *encoded.sensitive_codes), encoded.suppressed, threads).rows
     sensitive = None
     if method.objective == "protection":
-        columns = _without_null(encoded, kept)
-        codes, offsets, rows = records(columns)
+        codes, offsets, rows = records(_without_null(encoded, kept), threads)
         sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)
-    report = task.progress
     members, left, home = kmembers.grow(
-        *records([codes[kept] for codes in encoded.quasi_codes]),
+        *records([codes[kept] for codes in encoded.quasi_codes], threads),
         attributes(encoded.quasi, method.loss),
         k,
         int(task.rng.integers(n)),
         sensitive=sensitive,
-        progress=None if report is None else lambda done, total: report("clustering", done, total),
+        progress=None if tell is None else lambda done, total: tell("clustering", done, total),
     )
     class_of_row = np.empty(n, np.int64)
     class_of_row[members] = np.arange(len(members))[:, None]
@@ -102,22 +94,16 @@ def _tree(domain: Domain) -> Any:
     return None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf)
 
 
-def sort_rows(columns: Sequence[Codes]) -> RowNumbers:
-    """Row numbers by (codes of the columns in order, row number)."""
-    rows = np.arange(len(columns[0]), dtype=np.uint32)
-    for codes in reversed(columns):
-        rows = rows[np.argsort(codes[rows], kind="stable")]
-    return rows
-
-
-def records(columns: Sequence[Codes]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], RowNumbers]:
-    """The distinct rows of some columns, in order, and the rows of each in CSR form."""
-    rows = sort_rows(columns)
-    codes = np.empty((len(rows), len(columns)), np.result_type(*columns))
+def records(
+    columns: Sequence[Codes], n_threads: int = 1
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], RowNumbers]:
+    """The codes of the distinct rows of some columns, ascending, and the rows of each in CSR form."""
+    equal = group(columns, n_threads=n_threads)
+    first = equal.rows[equal.offsets[:-1]]
+    codes = np.empty((equal.n_classes, len(columns)), np.result_type(*columns))
     for a, column in enumerate(columns):
-        codes[:, a] = column[rows]
-    starts = np.flatnonzero(np.concatenate([[True], (codes[1:] != codes[:-1]).any(axis=1)]))
-    return codes[starts], np.append(starts, len(rows)).astype(np.int64), rows
+        codes[:, a] = column[first]
+    return codes, equal.offsets, equal.rows
 
 
 def _without_null(encoded: Encoded, kept: RowNumbers) -> list[Codes]:
