@@ -21,7 +21,7 @@ from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8
 
 cdef enum:
     LEAF = 16           # records below which a node is not split
-    TABLE = 1024        # domains up to this size have their widths tabulated
+    TABLE = 256         # domains up to this size have their widths tabulated
     DEEP = 64           # level from which nodes are halved by codes instead of positions
     CHUNK = 1 << 16     # rows joined between two calls of `progress`
 
@@ -34,6 +34,9 @@ cdef struct Cluster:
     const Extent* extents
     Cell* cells
     double** table      # by code; NULL for a domain too large to tabulate
+    double* low_at      # ORDERED, untabulated, no null: where the values present begin and end
+    double* high_at
+    bint* plain         # whether that is so
     int64_t* low        # the codes that leave the width as it is; beyond them it grows with the
     int64_t* high       #   distance. Flat attributes: the codes of `mask` (bit = code mod 64)
     uint64_t* mask
@@ -118,12 +121,24 @@ cdef void tabulate(Cluster* cluster, int64_t a) noexcept nogil:
     if table != NULL:
         for code in range(extent.n_values + 1):
             table[code] = width_with(extent, cell, code)
+        return
+    cluster.plain[a] = extent.kind == ORDERED and not cell.null
+    if cluster.plain[a]:
+        cluster.low_at[a] = extent.positions[cell.low]
+        cluster.high_at[a] = extent.positions[cell.high]
 
 
 cdef inline double width_if(const Cluster* cluster, int64_t a, int64_t code) noexcept nogil:
+    cdef const Extent* extent = &cluster.extents[a]
+    cdef double at, low, high
     if cluster.table[a] != NULL:
         return cluster.table[a][code]
-    return width_with(&cluster.extents[a], &cluster.cells[a], code)
+    if cluster.plain[a] and code < extent.n_values:
+        at = extent.positions[code]
+        low = cluster.low_at[a] if cluster.low_at[a] < at else at
+        high = cluster.high_at[a] if cluster.high_at[a] > at else at
+        return extent.weight * ((high - low) / extent.whole)
+    return width_with(extent, &cluster.cells[a], code)
 
 
 cdef bint join(Cluster* cluster, const code_t* codes) noexcept nogil:
@@ -438,28 +453,15 @@ cdef void drop_top(Queue* queue) noexcept nogil:
         sink(queue, 0)
 
 
-cdef void bound(Entry* entry, const Index* index, const Cluster* cluster, const code_t* box, int32_t node,
-                bint furthest) noexcept nogil:
-    entry.node = node
-    entry.slot = -1
-    entry.row = index.first_row[node]
-    if furthest:
-        entry.value = -most(cluster, box + 2 * index.m * node)
-    else:
-        entry.value = least(cluster, box + 2 * index.m * node, index.mask + index.m * node)
-
-
 cdef void scan(Entry* entry, const Index* index, const Rows* rows, const Cluster* cluster,
-               const code_t* codes, bint furthest) noexcept nogil:
-    # The best record of a leaf that has live ones.
+               const code_t* codes, double sign) noexcept nogil:
+    # The best record of a leaf that has live ones, by sign * loss.
     cdef int64_t slot
     cdef double value
     cdef uint32_t row
     entry.slot = -1
     for slot in range(index.begin[entry.node], index.end[entry.node]):
-        value = loss_with(cluster, codes + index.m * slot)
-        if furthest:
-            value = -value
+        value = sign * loss_with(cluster, codes + index.m * slot)
         if entry.slot < 0 or value <= entry.value:
             row = rows.rows[rows.first[index.record[slot]]]
             if entry.slot < 0 or value < entry.value or row < entry.row:
@@ -468,17 +470,31 @@ cdef void scan(Entry* entry, const Index* index, const Rows* rows, const Cluster
                 entry.slot = <int32_t>slot
 
 
-cdef void start_search(Queue* queue, const Index* index, const Cluster* cluster, const code_t* box,
-                       bint furthest) noexcept nogil:
+cdef inline void set_nearest(Entry* entry, const Index* index, const Cluster* cluster, const code_t* box,
+                             int32_t node) noexcept nogil:
+    entry.node = node
+    entry.slot = -1
+    entry.row = index.first_row[node]
+    entry.value = least(cluster, box + 2 * index.m * node, index.mask + index.m * node)
+
+
+cdef inline void set_furthest(Entry* entry, const Index* index, const Cluster* cluster, const code_t* box,
+                              int32_t node) noexcept nogil:
+    entry.node = node
+    entry.row = index.first_row[node]
+    entry.value = -most(cluster, box + 2 * index.m * node)
+
+
+cdef void start_nearest(Queue* queue, const Index* index, const Cluster* cluster, const code_t* box) noexcept nogil:
     queue.n = 1
     queue.stamp = 0
     queue.entries[0].stamp = 0
-    bound(&queue.entries[0], index, cluster, box, 0, furthest)
+    set_nearest(&queue.entries[0], index, cluster, box, 0)
 
 
-cdef uint32_t search(Queue* queue, const Index* index, const Rows* rows, const Cluster* cluster,
-                     const code_t* codes, const code_t* box, bint furthest) noexcept nogil:
-    # The row that comes first by (value, row). Its leaf stays on top of the queue, marked as out of date.
+cdef uint32_t nearest(Queue* queue, const Index* index, const Rows* rows, const Cluster* cluster,
+                      const code_t* codes, const code_t* box) noexcept nogil:
+    # Best first: the row that comes first by (loss, row). Its leaf stays on top, marked as out of date.
     cdef Entry* top = &queue.entries[0]
     cdef int32_t child, side
     while True:
@@ -488,25 +504,58 @@ cdef uint32_t search(Queue* queue, const Index* index, const Rows* rows, const C
                 continue
             top.stamp = queue.stamp
             if top.slot < 0:
-                bound(top, index, cluster, box, top.node, furthest)
+                set_nearest(top, index, cluster, box, top.node)
             else:
-                scan(top, index, rows, cluster, codes, furthest)
+                scan(top, index, rows, cluster, codes, 1.0)
             sink(queue, 0)
         elif top.slot >= 0:
             top.stamp = queue.stamp - 1
             return top.row
         elif index.child[top.node] == 0:
-            scan(top, index, rows, cluster, codes, furthest)
+            scan(top, index, rows, cluster, codes, 1.0)
             sink(queue, 0)
         else:
             child = index.child[top.node]
             drop_top(queue)
             for side in range(2):
                 if index.first_row[child + side] != NONE:
-                    bound(&queue.entries[queue.n], index, cluster, box, child + side, furthest)
+                    set_nearest(&queue.entries[queue.n], index, cluster, box, child + side)
                     queue.entries[queue.n].stamp = queue.stamp
                     queue.n += 1
                     rise(queue, queue.n - 1)
+
+
+cdef uint32_t furthest(Entry* stack, const Index* index, const Rows* rows, const Cluster* cluster,
+                       const code_t* codes, const code_t* box) noexcept nogil:
+    # Depth first, the further child first: the row that comes first by (-loss, row).
+    cdef Entry best, entry
+    cdef Entry* pushed
+    cdef int32_t n = 1, child, side
+    best.value = 1.0
+    best.row = NONE
+    set_furthest(&stack[0], index, cluster, box, 0)
+    while n:
+        n -= 1
+        entry = stack[n]
+        if not before(&entry, &best):
+            continue
+        child = index.child[entry.node]
+        if child == 0:
+            scan(&entry, index, rows, cluster, codes, -1.0)
+            if before(&entry, &best):
+                best = entry
+            continue
+        pushed = &stack[n]
+        for side in range(2):
+            if index.first_row[child + side] != NONE:
+                set_furthest(&stack[n], index, cluster, box, child + side)
+                if before(&stack[n], &best):
+                    n += 1
+        if &stack[n] - pushed == 2 and before(&pushed[0], &pushed[1]):
+            entry = pushed[0]
+            pushed[0] = pushed[1]
+            pushed[1] = entry
+    return best.row
 
 
 # ---- the objective of protection
@@ -571,8 +620,7 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
         if index.n_live < index.n_built // 2:
             rebuild(index, rows, cluster.extents, codes, box)
         join(cluster, codes_of(index, rows, codes, previous[0]))
-        start_search(queue, index, cluster, box, True)
-        row = search(queue, index, rows, cluster, codes, box, True)
+        row = furthest(queue.entries, index, rows, cluster, codes, box)
         leave(cluster, codes_of(index, rows, codes, previous[0]))
         previous[0] = row
         members[n] = row
@@ -588,9 +636,9 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
                 leave_sensitive(sensitive, members[n + j])
         elif k > 1:
             join(cluster, codes_of(index, rows, codes, row))
-            start_search(queue, index, cluster, box, False)
+            start_nearest(queue, index, cluster, box)
             for j in range(1, k):
-                row = search(queue, index, rows, cluster, codes, box, False)
+                row = nearest(queue, index, rows, cluster, codes, box)
                 members[n + j] = row
                 take(index, rows, codes, box, row)
                 if join(cluster, codes_of(index, rows, codes, row)):
@@ -601,52 +649,76 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
     return n
 
 
-cdef double increase(Cluster* cluster, Sensitive* sensitive, const Index* index, const Rows* rows,
-                     const code_t* codes, const uint32_t* members, int64_t size, uint32_t row) noexcept nogil:
-    # What the row would add to the objective of a cluster.
-    cdef double old = 0.0, new = 0.0
-    cdef int64_t i, a, code
-    if sensitive != NULL:
-        for i in range(size):
+cdef void set_increases(Cluster* cluster, Sensitive* sensitive, const Index* index, const Rows* rows,
+                        const code_t* codes, const uint32_t* members, int64_t size, const uint32_t* left,
+                        int64_t n_left, double* increases, int64_t stride) noexcept nogil:
+    # OUT increases[stride * i]: what left[i] would add to the objective of a cluster.
+    cdef double old = 0.0, new
+    cdef int64_t i, a
+    cdef const code_t* own
+    cdef const int64_t* values
+    for i in range(size):
+        if sensitive != NULL:
             join_sensitive(sensitive, members[i])
+        else:
+            own = codes_of(index, rows, codes, members[i])
+            for a in range(cluster.m):
+                join_cell(&cluster.extents[a], &cluster.cells[a], own[a])
+    if sensitive != NULL:
         for a in range(sensitive.p):
-            code = sensitive.codes[sensitive.p * sensitive.combination[row] + a]
             old += s_diversity_of(&sensitive.nearness[a], &sensitive.spreads[a])
-            new += s_diversity_with(&sensitive.nearness[a], &sensitive.spreads[a], code)
-        for i in range(size):
+    else:
+        for a in range(cluster.m):
+            old += width(&cluster.extents[a], &cluster.cells[a])
+    for i in range(n_left):
+        new = 0.0
+        if sensitive != NULL:
+            values = sensitive.codes + sensitive.p * sensitive.combination[left[i]]
+            for a in range(sensitive.p):
+                new += s_diversity_with(&sensitive.nearness[a], &sensitive.spreads[a], values[a])
+            increases[stride * i] = new - old
+        else:
+            own = codes_of(index, rows, codes, left[i])
+            for a in range(cluster.m):
+                new += width_with(&cluster.extents[a], &cluster.cells[a], own[a])
+            increases[stride * i] = <double>(size + 1) * new - <double>size * old
+    for i in range(size):
+        if sensitive != NULL:
             leave_sensitive(sensitive, members[i])
-        return new - old
-    for i in range(size):
-        for a in range(cluster.m):
-            join_cell(&cluster.extents[a], &cluster.cells[a], codes_of(index, rows, codes, members[i])[a])
-    for a in range(cluster.m):
-        old += width(&cluster.extents[a], &cluster.cells[a])
-        new += width_with(&cluster.extents[a], &cluster.cells[a], codes_of(index, rows, codes, row)[a])
-    for i in range(size):
-        for a in range(cluster.m):
-            leave_cell(&cluster.extents[a], &cluster.cells[a], codes_of(index, rows, codes, members[i])[a])
-    return <double>(size + 1) * new - <double>size * old
+        else:
+            own = codes_of(index, rows, codes, members[i])
+            for a in range(cluster.m):
+                leave_cell(&cluster.extents[a], &cluster.cells[a], own[a])
 
 
-cdef int64_t place(Cluster* cluster, Sensitive* sensitive, const Index* index, const Rows* rows,
-                   const code_t* codes, const uint32_t* members, int64_t n_clusters, int64_t k, uint32_t row,
-                   const uint32_t* placed, const int64_t* home, int64_t n_placed, uint32_t* scratch) noexcept nogil:
-    # The cluster to which the row adds least; ties: the first. The rows `placed` are in theirs already.
-    cdef int64_t c, i, size, best_cluster = 0
-    cdef double value, best = 0.0
+cdef void place(Cluster* cluster, Sensitive* sensitive, const Index* index, const Rows* rows,
+                const code_t* codes, const uint32_t* members, int64_t n_clusters, int64_t k,
+                const uint32_t* left, int64_t n_left, int64_t* home, double* increases,
+                uint32_t* scratch) noexcept nogil:
+    # Each leftover in turn to the cluster to which it adds least; ties: the first. OUT home.
+    # `increases` (n_left x n_clusters) is kept up to date: a row changes its new cluster's column only.
+    cdef int64_t c, i, j, size
+    cdef double* own
     for c in range(n_clusters):
+        set_increases(cluster, sensitive, index, rows, codes, members + k * c, k, left, n_left,
+                      increases + c, n_clusters)
+    for i in range(n_left):
+        own = increases + n_clusters * i
+        home[i] = 0
+        for c in range(1, n_clusters):
+            if own[c] < own[home[i]]:
+                home[i] = c
+        if i + 1 == n_left:
+            break
         size = k
-        for i in range(k):
-            scratch[i] = members[k * c + i]
-        for i in range(n_placed):
-            if home[i] == c:
-                scratch[size] = placed[i]
+        for j in range(k):
+            scratch[j] = members[k * home[i] + j]
+        for j in range(i + 1):
+            if home[j] == home[i]:
+                scratch[size] = left[j]
                 size += 1
-        value = increase(cluster, sensitive, index, rows, codes, scratch, size, row)
-        if c == 0 or value < best:
-            best = value
-            best_cluster = c
-    return best_cluster
+        set_increases(cluster, sensitive, index, rows, codes, scratch, size, left + i + 1, n_left - i - 1,
+                      own + n_clusters + home[i], n_clusters)
 
 
 cdef void* room(list keep, int64_t n_bytes) except NULL:
@@ -664,6 +736,9 @@ cdef void set_cluster(Cluster* cluster, list keep, attributes) except *:
     cluster.extents = extents
     cluster.cells = <Cell*>room(keep, m * sizeof(Cell))
     cluster.table = <double**>room(keep, m * sizeof(double*))
+    cluster.low_at = <double*>room(keep, m * sizeof(double))
+    cluster.high_at = <double*>room(keep, m * sizeof(double))
+    cluster.plain = <bint*>room(keep, m * sizeof(bint))
     cluster.low = <int64_t*>room(keep, m * sizeof(int64_t))
     cluster.high = <int64_t*>room(keep, m * sizeof(int64_t))
     cluster.mask = <uint64_t*>room(keep, m * sizeof(uint64_t))
@@ -790,7 +865,7 @@ def grow(
     (uint32, n_clusters x k) in the order of growth, `left` (uint32) the leftovers and `home` (int64)
     their clusters. A query costs about O(log n) where records are dense.
     """
-    cdef int64_t n = rows.shape[0], m = codes.shape[1], n_records = codes.shape[0], n_clusters, done = 0, i
+    cdef int64_t n = rows.shape[0], m = codes.shape[1], n_records = codes.shape[0], n_clusters, done = 0
     cdef list keep = []
     cdef Cluster cluster
     cdef Rows live
@@ -832,8 +907,8 @@ def grow(
         return members, left, home
     cdef uint32_t[::1] left_view = left, scratch = np.empty(2 * k, np.uint32)
     cdef int64_t[::1] home_view = home
+    cdef double[:, ::1] increases = np.empty((len(left), n_clusters))
     with nogil:
-        for i in range(left_view.shape[0]):
-            home_view[i] = place(&cluster, objective, &index, &live, &slots[0, 0], &members_view[0, 0], n_clusters,
-                                 k, left_view[i], &left_view[0], &home_view[0], i, &scratch[0])
+        place(&cluster, objective, &index, &live, &slots[0, 0], &members_view[0, 0], n_clusters, k, &left_view[0],
+              left_view.shape[0], &home_view[0], &increases[0, 0], &scratch[0])
     return members, left, home
