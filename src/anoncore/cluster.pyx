@@ -44,7 +44,7 @@ def deal(const int64_t[::1] counts, int64_t l):
     if l < 1:
         raise ValueError("l must be at least 1")
     ordered = np.asarray(counts)
-    if m and (ordered[-1] < 1 or (np.diff(ordered) > 0).any()):
+    if m and (ordered.min() < 1 or (np.diff(ordered) > 0).any()):
         raise ValueError("counts must be positive and descending")
     n_rounds = _n_rounds(ordered, l)
     taken = np.empty((n_rounds, l), np.uint32)
