@@ -4,8 +4,17 @@
 
 import numpy as np
 
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memmove
 
+from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef enum:
+    WINDOW = 16         # classes behind a class among which its partners are sought
+    PARTNERS = 2
+    MOST_DEALT = 512    # rows of neighbors dealt anew together
+    BEYOND = 1 << 30    # more than any field of a record
 
 cdef int64_t NEVER = <int64_t>1 << 62
 
@@ -383,3 +392,675 @@ def _previous(records, first, n_flat):
         same = codes[before] == codes[row]
         previous[row[same], f] = before[same]
     return previous
+
+
+# --- Order of the classes ------------------------------------------------------------------------
+
+
+cdef void mean_places(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+                      const uint8_t[::1] grid, const int64_t[::1] starts, uint8_t[:, ::1] out) noexcept nogil:
+    cdef int64_t c, i, a, total, size
+    for c in range(offsets.shape[0] - 1):
+        size = offsets[c + 1] - offsets[c]
+        for a in range(codes.shape[1]):
+            total = 0
+            for i in range(offsets[c], offsets[c + 1]):
+                total += grid[starts[a] + codes[rows[i], a]]
+            out[c, a] = <uint8_t>(total // size)
+
+
+def centers(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+            const uint8_t[::1] grid, const int64_t[::1] starts):
+    """Mean place of the rows of each class on every attribute's axis, rounded down (uint8, n_classes x m).
+
+    Class c holds `rows[offsets[c]:offsets[c + 1]]` of `codes` (at least one); code c of attribute a lies at
+    `grid[starts[a] + c]`.
+    """
+    if starts.shape[0] != codes.shape[1] + 1 or grid.shape[0] < starts[codes.shape[1]]:
+        raise ValueError("grid must cover every code of every attribute")
+    out = np.empty((offsets.shape[0] - 1, codes.shape[1]), np.uint8)
+    cdef uint8_t[:, ::1] view = out
+    with nogil:
+        mean_places(codes, rows, offsets, grid, starts, view)
+    return out
+
+
+# --- Refinement ----------------------------------------------------------------------------------
+
+
+# The classes of one block. Slot c holds `size[c]` rows; a free slot has size 0. What depends on the
+# rows of a slot is kept beside them: bounds, numbers of values and nulls of each set, and per member
+# the bounds and the width of the others.
+cdef struct Pool:
+    const Space* space
+    const Rules* rules         # NULL: only sizes matter
+    const int32_t* records
+    const int32_t* sensitive   # codes of the sensitive attributes, row by row
+    int n_ordered
+    int stride
+    int64_t k
+    int64_t cap
+    int64_t n_slots
+    int32_t* size
+    int32_t* width
+    int32_t* low
+    int32_t* high
+    int32_t* n_values
+    int32_t* n_nulls
+    int32_t* member
+    int32_t* rest              # width without this member
+    int32_t* rest_low
+    int32_t* rest_high
+    uint64_t* alone            # bit f: no other member has this value of set f
+    uint64_t* shared           # bit f: the class compared with has it too
+    int32_t* seen              # per value of every set, of passing use; all 0 between calls
+    int32_t* union_rows        # rows being dealt anew
+    int32_t* saved
+    int64_t* values            # counts of one class for `passes`, per sensitive attribute
+    int64_t* counts
+    int64_t* n_present
+    const int64_t** values_of
+    const int64_t** counts_of
+
+
+cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
+                                 const int32_t* low_2, const int32_t* high_2) noexcept nogil:
+    # Width of the ordered and the tree attributes of two boxes together.
+    cdef int32_t total = 0, span, bottom, top, node
+    cdef int f
+    for f in range(n_ordered):
+        bottom = low[f] if low[f] < low_2[f] else low_2[f]
+        top = high[f] if high[f] > high_2[f] else high_2[f]
+        span = top - bottom
+        total += span if span < space.full[f] else space.full[f]
+    for f in range(space.n_trees):
+        bottom = low[n_ordered + f] if low[n_ordered + f] < low_2[n_ordered + f] else low_2[n_ordered + f]
+        top = high[n_ordered + f] if high[n_ordered + f] > high_2[n_ordered + f] else high_2[n_ordered + f]
+        node = space.leaf[space.tree_starts[f] + bottom]
+        while space.last[node] < top:
+            node = space.parent[node]
+        total += space.node_width[node]
+    return total
+
+
+cdef inline int64_t loss_of(const Pool* pool, int64_t c) noexcept nogil:
+    return <int64_t>pool.size[c] * pool.width[c]
+
+
+cdef inline const int32_t* sets_of(const Pool* pool, int32_t row) noexcept nogil:
+    return pool.records + <int64_t>row * pool.stride + pool.n_ordered + pool.space.n_trees
+
+
+cdef void refresh(Pool* pool, int64_t c) noexcept nogil:
+    # Recompute what depends on the rows of slot c.
+    cdef const Space* space = pool.space
+    cdef int64_t n = pool.size[c], first = c * pool.cap, i, at
+    cdef int stride = pool.stride, f, n_flat = space.n_flat
+    cdef int32_t* low = pool.low + c * stride
+    cdef int32_t* high = pool.high + c * stride
+    cdef int32_t* rest_low = pool.rest_low + first * stride
+    cdef int32_t* rest_high = pool.rest_high + first * stride
+    cdef const int32_t* record
+    cdef const int32_t* sets
+    cdef int32_t* n_values = pool.n_values + c * n_flat
+    cdef int32_t* n_nulls = pool.n_nulls + c * n_flat
+    cdef uint64_t alone
+    cdef int32_t total, values, nulls
+    for f in range(stride):
+        low[f] = BEYOND
+        high[f] = -BEYOND
+    for i in range(n):
+        record = pool.records + <int64_t>pool.member[first + i] * stride
+        for f in range(stride):
+            rest_low[i * stride + f] = low[f]
+            rest_high[i * stride + f] = high[f]
+        widen(low, high, record, stride)
+    pool.width[c] = spans(space, low, high, pool.n_ordered)
+    for f in range(stride):
+        low[f] = BEYOND
+        high[f] = -BEYOND
+    for i in range(n - 1, -1, -1):
+        record = pool.records + <int64_t>pool.member[first + i] * stride
+        for f in range(stride):
+            at = i * stride + f
+            rest_low[at] = low[f] if low[f] < rest_low[at] else rest_low[at]
+            rest_high[at] = high[f] if high[f] > rest_high[at] else rest_high[at]
+        widen(low, high, record, stride)
+        pool.rest[first + i] = 0
+        if n > 1:
+            pool.rest[first + i] = spans(space, rest_low + i * stride, rest_high + i * stride, pool.n_ordered)
+    if n_flat == 0:
+        return
+    for f in range(n_flat):
+        n_values[f] = 0
+        n_nulls[f] = 0
+    for i in range(n):
+        sets = sets_of(pool, pool.member[first + i])
+        for f in range(n_flat):
+            at = space.set_starts[f] + sets[f]
+            if pool.seen[at] == 0:
+                if sets[f] == space.null_code[f]:
+                    n_nulls[f] += 1
+                else:
+                    n_values[f] += 1
+            pool.seen[at] += 1
+    for f in range(n_flat):
+        pool.width[c] += set_width(space, f, n_values[f], n_nulls[f])
+    for i in range(n):
+        sets = sets_of(pool, pool.member[first + i])
+        alone = 0
+        total = 0
+        for f in range(n_flat):
+            values = n_values[f]
+            nulls = n_nulls[f]
+            if pool.seen[space.set_starts[f] + sets[f]] == 1:
+                alone |= <uint64_t>1 << f
+                if sets[f] == space.null_code[f]:
+                    nulls -= 1
+                else:
+                    values -= 1
+            total += set_width(space, f, values, nulls)
+        pool.alone[first + i] = alone
+        if n > 1:
+            pool.rest[first + i] += total
+    for i in range(n):
+        sets = sets_of(pool, pool.member[first + i])
+        for f in range(n_flat):
+            pool.seen[space.set_starts[f] + sets[f]] = 0
+
+
+cdef void compare_sets(Pool* pool, int64_t a, int64_t b) noexcept nogil:
+    # Per member of a: which of its values occur in b as well?
+    cdef int64_t i
+    cdef int f
+    cdef uint64_t shared
+    cdef const int32_t* sets
+    for i in range(pool.size[b]):
+        sets = sets_of(pool, pool.member[b * pool.cap + i])
+        for f in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[f] + sets[f]] = 1
+    for i in range(pool.size[a]):
+        sets = sets_of(pool, pool.member[a * pool.cap + i])
+        shared = 0
+        for f in range(pool.space.n_flat):
+            if pool.seen[pool.space.set_starts[f] + sets[f]]:
+                shared |= <uint64_t>1 << f
+        pool.shared[a * pool.cap + i] = shared
+    for i in range(pool.size[b]):
+        sets = sets_of(pool, pool.member[b * pool.cap + i])
+        for f in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[f] + sets[f]] = 0
+
+
+cdef inline int32_t changed_sets(const Pool* pool, int64_t c, int64_t out, int64_t b, int64_t into) noexcept nogil:
+    # Width of the sets of slot c without its member `out` (-1: none is taken) and with member `into` of slot b.
+    cdef const Space* space = pool.space
+    cdef const int32_t* gained = sets_of(pool, pool.member[b * pool.cap + into])
+    cdef const int32_t* lost = gained if out < 0 else sets_of(pool, pool.member[c * pool.cap + out])
+    cdef uint64_t alone = 0 if out < 0 else pool.alone[c * pool.cap + out]
+    cdef uint64_t shared = pool.shared[b * pool.cap + into]
+    cdef int32_t total = 0, values, nulls
+    cdef int f
+    for f in range(space.n_flat):
+        values = pool.n_values[c * space.n_flat + f]
+        nulls = pool.n_nulls[c * space.n_flat + f]
+        if out < 0 or lost[f] != gained[f]:
+            if (alone >> f) & 1:
+                if lost[f] == space.null_code[f]:
+                    nulls -= 1
+                else:
+                    values -= 1
+            if not (shared >> f) & 1:
+                if gained[f] == space.null_code[f]:
+                    nulls += 1
+                else:
+                    values += 1
+        total += set_width(space, f, values, nulls)
+    return total
+
+
+cdef bint satisfied(Pool* pool, int64_t c, int64_t out, int32_t into) noexcept nogil:
+    # Does slot c pass without its member `out` (-1: none) and with row `into` (-1: none)?
+    cdef int64_t i, j, h, n, size = 0, start
+    cdef int a, n_sensitive
+    cdef int64_t code
+    if pool.rules == NULL:
+        return True
+    n_sensitive = pool.rules.n_sensitive
+    for a in range(n_sensitive):
+        start = a * (pool.cap + 1)
+        n = 0
+        size = 0
+        for i in range(pool.size[c] + 1):
+            if i == out:
+                continue
+            if i == pool.size[c]:
+                if into < 0:
+                    continue
+                code = pool.sensitive[<int64_t>into * n_sensitive + a]
+            else:
+                code = pool.sensitive[<int64_t>pool.member[c * pool.cap + i] * n_sensitive + a]
+            size += 1
+            j = n
+            while j > 0 and pool.values[start + j - 1] > code:
+                j -= 1
+            if j > 0 and pool.values[start + j - 1] == code:
+                pool.counts[start + j - 1] += 1
+                continue
+            for h in range(n, j, -1):
+                pool.values[start + h] = pool.values[start + h - 1]
+                pool.counts[start + h] = pool.counts[start + h - 1]
+            pool.values[start + j] = code
+            pool.counts[start + j] = 1
+            n += 1
+        pool.n_present[a] = n
+    return passes(pool.rules, size, pool.values_of, pool.counts_of, pool.n_present)
+
+
+cdef bint improve(Pool* pool, int64_t a, int64_t b) noexcept nogil:
+    # Best move or swap between two classes, again and again, until none lowers the loss.
+    # Candidates in this order, of equal ones the first: moves from a, moves from b, swaps.
+    cdef int64_t cap = pool.cap, best, gain, best_i, best_j, i, j, most_b, taken
+    cdef int64_t* slots = [a, b]
+    cdef int64_t c, d
+    cdef int side, stride = pool.stride
+    cdef int32_t width_a, width_b, row
+    cdef const int32_t* record
+    cdef bint changed = False
+    while True:
+        best = 0
+        best_i = -1
+        best_j = -1
+        if pool.space.n_flat:
+            compare_sets(pool, a, b)
+            compare_sets(pool, b, a)
+        for side in range(2):
+            c = a if side == 0 else b
+            d = b if side == 0 else a
+            if pool.size[c] <= pool.k or pool.size[d] >= cap:
+                continue
+            for i in range(pool.size[c]):
+                taken = loss_of(pool, c) - <int64_t>(pool.size[c] - 1) * pool.rest[c * cap + i] - pool.width[d]
+                if taken <= best:
+                    continue
+                record = pool.records + <int64_t>pool.member[c * cap + i] * stride
+                width_b = joined_spans(pool.space, pool.n_ordered, pool.low + d * stride, pool.high + d * stride,
+                                       record, record)
+                if pool.space.n_flat:
+                    width_b += changed_sets(pool, d, -1, c, i)
+                gain = taken + pool.width[d] + loss_of(pool, d) - <int64_t>(pool.size[d] + 1) * width_b
+                if gain > best and satisfied(pool, c, i, -1) and satisfied(pool, d, -1, pool.member[c * cap + i]):
+                    best = gain
+                    best_i = i if side == 0 else -1
+                    best_j = i if side == 1 else -1
+        most_b = 0
+        for j in range(pool.size[b]):
+            gain = <int64_t>pool.size[b] * (pool.width[b] - pool.rest[b * cap + j])
+            if gain > most_b:
+                most_b = gain
+        for i in range(pool.size[a]):
+            taken = <int64_t>pool.size[a] * (pool.width[a] - pool.rest[a * cap + i])
+            if taken + most_b <= best:
+                continue
+            for j in range(pool.size[b]):
+                gain = <int64_t>pool.size[b] * (pool.width[b] - pool.rest[b * cap + j])
+                if taken + gain <= best:
+                    continue
+                record = pool.records + <int64_t>pool.member[b * cap + j] * stride
+                width_a = joined_spans(pool.space, pool.n_ordered, pool.rest_low + (a * cap + i) * stride,
+                                       pool.rest_high + (a * cap + i) * stride, record, record)
+                if pool.space.n_flat:
+                    width_a += changed_sets(pool, a, i, b, j)
+                gain += <int64_t>pool.size[a] * (pool.width[a] - width_a)
+                if gain <= best:
+                    continue
+                record = pool.records + <int64_t>pool.member[a * cap + i] * stride
+                width_b = joined_spans(pool.space, pool.n_ordered, pool.rest_low + (b * cap + j) * stride,
+                                       pool.rest_high + (b * cap + j) * stride, record, record)
+                if pool.space.n_flat:
+                    width_b += changed_sets(pool, b, j, a, i)
+                gain = <int64_t>pool.size[a] * (pool.width[a] - width_a) + <int64_t>pool.size[b] * (pool.width[b] - width_b)
+                if gain > best and satisfied(pool, a, i, pool.member[b * cap + j]) and satisfied(
+                        pool, b, j, pool.member[a * cap + i]):
+                    best = gain
+                    best_i = i
+                    best_j = j
+        if best == 0:
+            return changed
+        changed = True
+        if best_i >= 0 and best_j >= 0:
+            row = pool.member[a * cap + best_i]
+            pool.member[a * cap + best_i] = pool.member[b * cap + best_j]
+            pool.member[b * cap + best_j] = row
+        elif best_i >= 0:
+            move(pool, a, best_i, b)
+        else:
+            move(pool, b, best_j, a)
+        refresh(pool, a)
+        refresh(pool, b)
+
+
+cdef inline void move(Pool* pool, int64_t c, int64_t i, int64_t d) noexcept nogil:
+    pool.member[d * pool.cap + pool.size[d]] = pool.member[c * pool.cap + i]
+    pool.size[d] += 1
+    pool.size[c] -= 1
+    pool.member[c * pool.cap + i] = pool.member[c * pool.cap + pool.size[c]]
+
+
+cdef inline int32_t grown_width(const Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
+    # Width of growing slot c with one more row; its sets are the values with this bit in `seen`.
+    cdef const Space* space = pool.space
+    cdef const int32_t* record = pool.records + <int64_t>row * pool.stride
+    cdef const int32_t* sets = record + pool.n_ordered + space.n_trees
+    cdef int32_t total = joined_spans(space, pool.n_ordered, pool.low + c * pool.stride,
+                                      pool.high + c * pool.stride, record, record)
+    cdef int32_t values, nulls
+    cdef int f
+    for f in range(space.n_flat):
+        values = pool.n_values[c * space.n_flat + f]
+        nulls = pool.n_nulls[c * space.n_flat + f]
+        if not (pool.seen[space.set_starts[f] + sets[f]] >> bit) & 1:
+            if sets[f] == space.null_code[f]:
+                nulls += 1
+            else:
+                values += 1
+        total += set_width(space, f, values, nulls)
+    return total
+
+
+cdef void grow(Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
+    cdef const Space* space = pool.space
+    cdef const int32_t* record = pool.records + <int64_t>row * pool.stride
+    cdef const int32_t* sets = record + pool.n_ordered + space.n_trees
+    cdef int f
+    pool.width[c] = grown_width(pool, c, row, bit)
+    widen(pool.low + c * pool.stride, pool.high + c * pool.stride, record, pool.stride)
+    for f in range(space.n_flat):
+        if not (pool.seen[space.set_starts[f] + sets[f]] >> bit) & 1:
+            pool.seen[space.set_starts[f] + sets[f]] |= <int32_t>1 << bit
+            if sets[f] == space.null_code[f]:
+                pool.n_nulls[c * space.n_flat + f] += 1
+            else:
+                pool.n_values[c * space.n_flat + f] += 1
+    pool.member[c * pool.cap + pool.size[c]] = row
+    pool.size[c] += 1
+
+
+cdef void empty(Pool* pool, int64_t c) noexcept nogil:
+    cdef int f
+    pool.size[c] = 0
+    pool.width[c] = 0
+    for f in range(pool.stride):
+        pool.low[c * pool.stride + f] = BEYOND
+        pool.high[c * pool.stride + f] = -BEYOND
+    for f in range(pool.space.n_flat):
+        pool.n_values[c * pool.space.n_flat + f] = 0
+        pool.n_nulls[c * pool.space.n_flat + f] = 0
+
+
+cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexcept nogil:
+    # The rows of n_old classes, grown anew from their outermost row, then improved; kept if the loss falls.
+    cdef int64_t old_size[8]
+    cdef int64_t n = 0, n_left, before = 0, after = 0, best, cost, i, j, at, c, n_grown = 0, most = n_old
+    cdef int32_t* left
+    cdef int32_t row
+    cdef bint failed = False
+    cdef int g, h
+    for g in range(n_old):
+        c = slots[g]
+        old_size[g] = pool.size[c]
+        before += loss_of(pool, c)
+        memcpy(pool.saved + n, pool.member + c * pool.cap, pool.size[c] * sizeof(int32_t))
+        n += pool.size[c]
+    if before == 0:
+        return
+    if spare >= 0:
+        slots[n_old] = spare
+        most += 1
+    left = pool.union_rows
+    memcpy(left, pool.saved, n * sizeof(int32_t))
+    n_left = n
+    at = 0
+    for i in range(1, old_size[0]):
+        if pool.rest[slots[0] * pool.cap + i] < pool.rest[slots[0] * pool.cap + at]:
+            at = i
+    while n_left >= pool.k and n_grown < most:
+        c = slots[n_grown]
+        empty(pool, c)
+        while True:
+            row = left[at]
+            n_left -= 1
+            memmove(left + at, left + at + 1, (n_left - at) * sizeof(int32_t))
+            grow(pool, c, row, <int>n_grown)
+            if pool.size[c] >= pool.k and satisfied(pool, c, -1, -1):
+                break
+            if n_left == 0 or pool.size[c] == pool.cap:
+                failed = True
+                break
+            at = 0
+            best = NEVER
+            for i in range(n_left):
+                cost = grown_width(pool, c, left[i], <int>n_grown)
+                if cost < best:
+                    best = cost
+                    at = i
+        n_grown += 1
+        if failed:
+            break
+        at = 0
+        best = -1
+        for i in range(n_left):
+            cost = grown_width(pool, c, left[i], <int>n_grown - 1)
+            if cost > best:
+                best = cost
+                at = i
+    if not failed:
+        for i in range(n_left):
+            best = NEVER
+            at = -1
+            for g in range(n_grown):
+                c = slots[g]
+                if pool.size[c] == pool.cap:
+                    continue
+                cost = <int64_t>(pool.size[c] + 1) * grown_width(pool, c, left[i], g) - loss_of(pool, c)
+                if cost < best:
+                    best = cost
+                    at = g
+            if at < 0:
+                failed = True
+                break
+            grow(pool, slots[at], left[i], <int>at)
+    for i in range(n):
+        for g in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[g] + sets_of(pool, pool.saved[i])[g]] = 0
+    if not failed and pool.rules != NULL:
+        for g in range(n_grown):
+            if not satisfied(pool, slots[g], -1, -1):
+                failed = True
+    if not failed:
+        for g in range(n_grown):
+            refresh(pool, slots[g])
+        for g in range(n_grown):
+            for h in range(g + 1, n_grown):
+                improve(pool, slots[g], slots[h])
+        for g in range(n_grown):
+            after += loss_of(pool, slots[g])
+    if failed or after >= before:
+        n = 0
+        for g in range(n_old):
+            c = slots[g]
+            pool.size[c] = <int32_t>old_size[g]
+            memcpy(pool.member + c * pool.cap, pool.saved + n, old_size[g] * sizeof(int32_t))
+            n += old_size[g]
+            refresh(pool, c)
+        if spare >= 0:
+            empty(pool, spare)
+    else:
+        for g in range(n_grown, most):
+            empty(pool, slots[g])
+
+
+cdef int32_t joined_width(Pool* pool, int64_t a, int64_t b) noexcept nogil:
+    # Width of two classes together; the values of a's sets are marked in `seen` by 1.
+    cdef const Space* space = pool.space
+    cdef int32_t total = joined_spans(space, pool.n_ordered, pool.low + a * pool.stride, pool.high + a * pool.stride,
+                                      pool.low + b * pool.stride, pool.high + b * pool.stride)
+    cdef int32_t values, nulls
+    cdef int64_t i
+    cdef int f
+    cdef const int32_t* sets
+    for f in range(space.n_flat):
+        values = pool.n_values[a * space.n_flat + f]
+        nulls = pool.n_nulls[a * space.n_flat + f] | pool.n_nulls[b * space.n_flat + f]
+        for i in range(pool.size[b]):
+            sets = sets_of(pool, pool.member[b * pool.cap + i])
+            if pool.seen[space.set_starts[f] + sets[f]] == 0:
+                pool.seen[space.set_starts[f] + sets[f]] = 2
+                if sets[f] != space.null_code[f]:
+                    values += 1
+        for i in range(pool.size[b]):
+            sets = sets_of(pool, pool.member[b * pool.cap + i])
+            if pool.seen[space.set_starts[f] + sets[f]] == 2:
+                pool.seen[space.set_starts[f] + sets[f]] = 0
+        total += set_width(space, f, values, nulls)
+    return total
+
+
+cdef void mark(Pool* pool, int64_t a, int32_t mark) noexcept nogil:
+    cdef int64_t i
+    cdef int f
+    for i in range(pool.size[a]):
+        for f in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[f] + sets_of(pool, pool.member[a * pool.cap + i])[f]] = mark
+
+
+cdef void refine_block(Pool* pool, int64_t n_classes) noexcept nogil:
+    cdef int64_t slots[8]
+    cdef int64_t costs[8]
+    cdef int64_t a, b, cost, together, spare = n_classes
+    cdef int n, j
+    cdef int32_t width
+    for a in range(n_classes):
+        if pool.size[a] == 0 or pool.width[a] == 0:
+            continue
+        mark(pool, a, 1)
+        n = 0
+        for b in range(a + 1, min(a + 1 + WINDOW, n_classes)):
+            if pool.size[b] == 0:
+                continue
+            width = joined_width(pool, a, b)
+            if 10 * <int64_t>width >= 9 * (<int64_t>pool.width[a] + pool.width[b]):
+                continue
+            cost = <int64_t>(pool.size[a] + pool.size[b]) * width - loss_of(pool, a) - loss_of(pool, b)
+            if n < PARTNERS:
+                n += 1
+            elif cost >= costs[n - 1]:
+                continue
+            j = n - 1
+            while j > 0 and costs[j - 1] > cost:
+                costs[j] = costs[j - 1]
+                slots[j + 1] = slots[j]
+                j -= 1
+            costs[j] = cost
+            slots[j + 1] = b
+        mark(pool, a, 0)
+        if n == 0:
+            continue
+        slots[0] = a
+        together = pool.size[a]
+        for j in range(n):
+            improve(pool, a, slots[j + 1])
+            together += pool.size[slots[j + 1]]
+        if together <= MOST_DEALT:
+            deal_anew(pool, slots, n + 1, spare if spare < pool.n_slots else -1)
+            if spare < pool.n_slots and pool.size[spare]:
+                spare += 1
+
+
+def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k, int64_t max_size,
+           Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+    """Lower the loss of these classes by moves, swaps and dealing neighbors anew; it never rises.
+
+    Class c holds the rows offsets[c]..offsets[c+1]-1 of `records` (those of `place`), k to `max_size` of
+    them; classes next to each other should be neighbors in space. Each class is paired with the
+    PARTNERS of the WINDOW classes behind it that lie nearest, if their boxes overlap. With `rules`, which every class
+    passes at first and at last, `sensitive` (int32, n x n_sensitive) has the sensitive codes.
+    Returns (rows uint32, offsets int64): the same rows, class by class.
+    """
+    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, n_slots = n_classes + n_classes // 8 + 1
+    cdef int64_t c, i, cap = max_size, n_sensitive = 0
+    cdef Pool pool
+    cdef int n_flat = widths.c.n_flat, stride = widths.c.stride
+    if k < 2 or max_size < k or max_size > 1 << 20:
+        raise ValueError("classes must have at least 2 and at most 2**20 rows")
+    if records.shape[1] != stride:
+        raise ValueError("records must be those of these widths")
+    sizes = np.diff(offsets)
+    if n_classes < 1 or offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < k or sizes.max() > max_size:
+        raise ValueError("offsets must divide the records into classes of k..max_size rows")
+    if rules is not None and rules.c.n_sensitive > 0:
+        n_sensitive = rules.c.n_sensitive
+        if sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive:
+            raise ValueError("the rules need the sensitive codes of every row")
+    cdef int64_t n_seen = widths.c.set_starts[n_flat]
+    cdef int32_t[::1] per_slot = np.zeros(n_slots * (2 + 2 * stride + 2 * n_flat), np.int32)
+    cdef int32_t[::1] per_member = np.zeros(n_slots * cap * (2 + 2 * stride), np.int32)
+    cdef uint64_t[::1] bits = np.zeros(2 * n_slots * cap, np.uint64)
+    cdef int32_t[::1] seen = np.zeros(n_seen + 1, np.int32)
+    cdef int32_t[::1] dealt = np.zeros(2 * (PARTNERS + 1) * cap, np.int32)
+    cdef int64_t[::1] tested = np.zeros(2 * n_sensitive * (cap + 1) + n_sensitive + 1, np.int64)
+    cdef uint64_t[::1] pointers = np.zeros(2 * n_sensitive + 1, np.uint64)
+    rows = np.empty(n, np.uint32)
+    ends = np.zeros(n_slots + 1, np.int64)
+    cdef uint32_t[::1] rows_view = rows
+    cdef int64_t[::1] ends_view = ends
+    pool.space = &widths.c
+    pool.rules = &rules.c if n_sensitive else NULL
+    pool.records = &records[0, 0]
+    pool.sensitive = &sensitive[0, 0] if n_sensitive else NULL
+    pool.n_ordered = widths.c.n_ordered
+    pool.stride = stride
+    pool.k = k
+    pool.cap = cap
+    pool.n_slots = n_slots
+    pool.size = &per_slot[0]
+    pool.width = pool.size + n_slots
+    pool.low = pool.width + n_slots
+    pool.high = pool.low + n_slots * stride
+    pool.n_values = pool.high + n_slots * stride
+    pool.n_nulls = pool.n_values + n_slots * n_flat
+    pool.member = &per_member[0]
+    pool.rest = pool.member + n_slots * cap
+    pool.rest_low = pool.rest + n_slots * cap
+    pool.rest_high = pool.rest_low + n_slots * cap * stride
+    pool.alone = &bits[0]
+    pool.shared = pool.alone + n_slots * cap
+    pool.seen = &seen[0]
+    pool.union_rows = &dealt[0]
+    pool.saved = pool.union_rows + (PARTNERS + 1) * cap
+    pool.values = &tested[0]
+    pool.counts = pool.values + n_sensitive * (cap + 1)
+    pool.n_present = pool.counts + n_sensitive * (cap + 1)
+    pool.values_of = <const int64_t**>&pointers[0]
+    pool.counts_of = pool.values_of + n_sensitive
+    for i in range(n_sensitive):
+        pool.values_of[i] = pool.values + i * (cap + 1)
+        pool.counts_of[i] = pool.counts + i * (cap + 1)
+    with nogil:
+        for c in range(n_classes):
+            pool.size[c] = <int32_t>(offsets[c + 1] - offsets[c])
+            for i in range(pool.size[c]):
+                pool.member[c * cap + i] = <int32_t>(offsets[c] + i)
+            refresh(&pool, c)
+        refine_block(&pool, n_classes)
+        n = 0
+        n_classes = 0
+        for c in range(n_slots):
+            if pool.size[c] == 0:
+                continue
+            for i in range(pool.size[c]):
+                rows_view[n] = <uint32_t>pool.member[c * cap + i]
+                n += 1
+            n_classes += 1
+            ends_view[n_classes] = n
+    return rows, ends[: n_classes + 1]
