@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anoncore.requirement import Conjunction
+
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
+Rows = npt.NDArray[np.uint32]
+Offsets = npt.NDArray[np.int64]
 
 class Widths:
     unit: float
@@ -20,8 +24,20 @@ class Widths:
     def n_attributes(self) -> int: ...
 
 def hilbert(
-    codes: Codes, grid: npt.NDArray[np.uint32], starts: npt.NDArray[np.int64], bits: int
+    codes: Codes, grid: npt.NDArray[np.uint32], starts: Offsets, bits: int
 ) -> npt.NDArray[np.uint64]: ...
-def sort_rows(keys: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
-def place(widths: Widths, codes: Codes, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]: ...
-def cut(widths: Widths, records: npt.NDArray[np.int32], k: int) -> npt.NDArray[np.int64]: ...
+def sort_rows(keys: npt.NDArray[np.uint64], rows: Rows) -> Rows: ...
+def place(widths: Widths, codes: Codes, rows: Rows) -> npt.NDArray[np.int32]: ...
+def cut(widths: Widths, records: npt.NDArray[np.int32], k: int) -> Offsets: ...
+def centers(
+    codes: Codes, rows: Rows, offsets: Offsets, grid: npt.NDArray[np.uint8], starts: Offsets
+) -> npt.NDArray[np.uint8]: ...
+def refine(
+    widths: Widths,
+    records: npt.NDArray[np.int32],
+    offsets: Offsets,
+    k: int,
+    max_size: int,
+    rules: Conjunction | None = None,
+    sensitive: npt.NDArray[np.int32] | None = None,
+) -> tuple[Rows, Offsets, int, int]: ...

@@ -985,8 +985,9 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
     them; classes next to each other should be neighbors in space. Each class is paired with the
     PARTNERS of the WINDOW classes behind it that lie nearest, if their boxes overlap. With `rules`, which every class
     passes at first and at last, `sensitive` (int32, n x n_sensitive) has the sensitive codes.
-    Returns (rows uint32, offsets int64): the same rows, class by class.
+    Returns (rows uint32, offsets int64, loss before, loss after): the same rows, class by class.
     """
+    cdef int64_t before = 0, after = 0
     cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, n_slots = n_classes + n_classes // 8 + 1
     cdef int64_t c, i, cap = max_size, n_sensitive = 0
     cdef Pool pool
@@ -1052,6 +1053,7 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
             for i in range(pool.size[c]):
                 pool.member[c * cap + i] = <int32_t>(offsets[c] + i)
             refresh(&pool, c)
+            before += loss_of(&pool, c)
         refine_block(&pool, n_classes)
         n = 0
         n_classes = 0
@@ -1063,4 +1065,5 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
                 n += 1
             n_classes += 1
             ends_view[n_classes] = n
-    return rows, ends[: n_classes + 1]
+            after += loss_of(&pool, c)
+    return rows, ends[: n_classes + 1], before, after
