@@ -28,7 +28,14 @@ def hilbert(
 ) -> npt.NDArray[np.uint64]: ...
 def sort_rows(keys: npt.NDArray[np.uint64], rows: Rows) -> Rows: ...
 def place(widths: Widths, codes: Codes, rows: Rows) -> npt.NDArray[np.int32]: ...
-def cut(widths: Widths, records: npt.NDArray[np.int32], k: int) -> Offsets: ...
+def cut(
+    widths: Widths,
+    records: npt.NDArray[np.int32],
+    k: int,
+    max_size: int,
+    rules: Conjunction | None = None,
+    sensitive: npt.NDArray[np.int32] | None = None,
+) -> Offsets: ...
 def centers(
     codes: Codes, rows: Rows, offsets: Offsets, grid: npt.NDArray[np.uint8], starts: Offsets
 ) -> npt.NDArray[np.uint8]: ...
@@ -41,3 +48,10 @@ def refine(
     rules: Conjunction | None = None,
     sensitive: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Rows, Offsets, int, int]: ...
+def repair(
+    widths: Widths,
+    records: npt.NDArray[np.int32],
+    sensitive: npt.NDArray[np.int32],
+    offsets: Offsets,
+    rules: Conjunction,
+) -> Offsets: ...

@@ -14,45 +14,56 @@ cdef enum:
     WINDOW = 16         # classes behind a class among which its partners are sought
     PARTNERS = 2
     MOST_DEALT = 512    # rows of neighbors dealt anew together
+    REACH = 32          # classes before and behind a failing one that it may be merged with
     BEYOND = 1 << 30    # more than any field of a record
 
 cdef int64_t NEVER = <int64_t>1 << 62
+cdef int64_t FAILING = <int64_t>1 << 30
 
 
 # --- Hilbert index -------------------------------------------------------------------------------
 
 
-cdef inline int trailing_ones(uint64_t word) noexcept nogil:
-    cdef int n = 0
-    while word & 1:
-        word >>= 1
-        n += 1
-    return n
+cdef extern from *:
+    int trailing_zeros "__builtin_ctzll" (uint64_t word) nogil
 
 
-cdef void hilbert_rows(const code_t[:, ::1] codes, const uint32_t[::1] grid, const int64_t[::1] starts,
-                       int bits, uint64_t[:, ::1] keys) noexcept nogil:
-    # Hamilton 2006, algorithm 2: one word of m bits per level of the grid, coarsest level first.
+cdef void spread_grid(const uint32_t[::1] grid, const int64_t[::1] starts, int m, int bits, int per_word,
+                      uint64_t[:, ::1] spread) noexcept nogil:
+    # Each code's bits where they belong among those of all attributes: levels of m bits, the finest lowest,
+    # `per_word` levels to a word.
     cdef int64_t i
-    cdef int a, m = <int>codes.shape[1], level, used, direction, turn, back, word_id
-    cdef uint64_t mask = (<uint64_t>1 << m) - 1 if m < 64 else ~<uint64_t>0
-    cdef uint64_t word, entry, key
-    cdef uint32_t[64] point
+    cdef int a, level
+    for a in range(m):
+        for i in range(starts[a], starts[a + 1]):
+            for level in range(bits):
+                if (grid[i] >> level) & 1:
+                    spread[i, level // per_word] |= <uint64_t>1 << (level % per_word * m + m - 1 - a)
+
+
+cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t[:, ::1] spread, const int64_t[::1] starts,
+                       int bits, int per_word, uint64_t[:, ::1] keys) noexcept nogil:
+    # Hamilton 2006, algorithm 2, with one word of m bits per level, coarsest first.
+    cdef int64_t i
+    cdef int a, m = <int>codes.shape[1], level, used, direction, turn, back, part, word_id
+    cdef uint64_t mask = ~<uint64_t>0 >> (64 - m)
+    cdef uint64_t mixed = 0, word, entry, key
     for i in range(codes.shape[0]):
-        for a in range(m):
-            point[a] = grid[starts[a] + codes[i, a]]
         entry = 0
         direction = 0
         key = 0
         used = 0
         word_id = 0
+        part = -1
         for level in range(bits - 1, -1, -1):
-            word = 0
-            for a in range(m):
-                word = (word << 1) | ((point[a] >> level) & 1)
+            if part != level // per_word:
+                part = level // per_word
+                mixed = 0
+                for a in range(m):
+                    mixed |= spread[starts[a] + codes[i, a], part]
             turn = direction + 1 if direction + 1 < m else 0
             back = m - turn
-            word ^= entry
+            word = ((mixed >> (level - part * per_word) * m) & mask) ^ entry
             if turn:
                 word = ((word >> turn) | (word << back)) & mask
             word ^= word >> 1
@@ -62,11 +73,6 @@ cdef void hilbert_rows(const code_t[:, ::1] codes, const uint32_t[::1] grid, con
                 word ^= word >> 8
                 word ^= word >> 16
                 word ^= word >> 32
-            if used == 64:
-                keys[i, word_id] = key
-                word_id += 1
-                key = 0
-                used = 0
             if used + m <= 64:
                 key = (key << m) | word if m < 64 else word
                 used += m
@@ -74,33 +80,46 @@ cdef void hilbert_rows(const code_t[:, ::1] codes, const uint32_t[::1] grid, con
                 keys[i, word_id] = (key << (64 - used)) | (word >> (used + m - 64))
                 word_id += 1
                 used += m - 64
-                key = word & ((<uint64_t>1 << used) - 1)
+                key = word & (~<uint64_t>0 >> (64 - used))
+            if used == 64:
+                keys[i, word_id] = key
+                word_id += 1
+                key = 0
+                used = 0
             direction = turn
             if word:
-                direction = (direction + trailing_ones(word if word & 1 else word - 1)) % m
+                direction += trailing_zeros(~(word if word & 1 else word - 1))
+                if direction >= m:
+                    direction -= m
                 word = (word - 1) & ~<uint64_t>1
                 word ^= word >> 1
                 if turn:
                     word = ((word << turn) | (word >> back)) & mask
                 entry ^= word
-        keys[i, word_id] = key << (64 - used) if used < 64 else key
+        if used:
+            keys[i, word_id] = key << (64 - used)
 
 
 def hilbert(const code_t[:, ::1] codes, const uint32_t[::1] grid, const int64_t[::1] starts, int bits):
     """Hilbert index of each row (Hamilton 2006, "Compact Hilbert indices", algorithm 2).
 
-    Code c of attribute a lies at `grid[starts[a] + c]` < 2**bits of the grid's axis a. Returns
-    uint64 (n x words), the m * bits bits of the index from the most significant bit of word 0 on.
+    Code c of attribute a lies at `grid[starts[a] + c]` < 2**bits on the grid's axis a. Returns
+    uint64 (n x words): the m * bits bits of the index from the most significant bit of word 0 on.
     """
-    cdef int64_t m = codes.shape[1]
+    cdef int m = <int>codes.shape[1], per_word
     if not 1 <= m <= 64 or not 1 <= bits <= 32:
         raise ValueError("hilbert takes 1..64 attributes and 1..32 bits")
-    if starts.shape[0] < m + 1 or grid.shape[0] < starts[m]:
+    if starts.shape[0] != m + 1 or grid.shape[0] < starts[m]:
         raise ValueError("grid must cover every code of every attribute")
+    if starts[m] and int(np.max(grid)) >> bits:
+        raise ValueError("every place must be less than 2**bits")
+    per_word = 64 // m
+    spread = np.zeros((starts[m] + 1, (bits + per_word - 1) // per_word), np.uint64)
     keys = np.zeros((codes.shape[0], (m * bits + 63) // 64), np.uint64)
-    cdef uint64_t[:, ::1] view = keys
+    cdef uint64_t[:, ::1] spread_view = spread, view = keys
     with nogil:
-        hilbert_rows(codes, grid, starts, bits, view)
+        spread_grid(grid, starts, m, bits, per_word, spread_view)
+        hilbert_rows(codes, spread_view, starts, bits, per_word, view)
     return keys
 
 
@@ -301,66 +320,156 @@ cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint 
     return space.set_width[space.set_starts[f + 1] - 1] if n_values else 0
 
 
+# --- Requirements --------------------------------------------------------------------------------
+
+
+# Sensitive counts of one class in the form that `passes` reads; `rules` is NULL where only sizes matter.
+cdef struct Tally:
+    const Rules* rules
+    const int32_t* sensitive   # codes of the sensitive attributes, row by row
+    int n_sensitive
+    int64_t cap                # rows that a class can have at most
+    int64_t size
+    int64_t* values
+    int64_t* counts
+    int64_t* n_present
+    const int64_t** values_of
+    const int64_t** counts_of
+
+
+cdef class TallyBuffers:
+    cdef Tally c
+    cdef int64_t[::1] numbers
+    cdef uint64_t[::1] pointers
+    cdef const int32_t[:, ::1] sensitive
+
+    def __init__(self, Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n, int64_t cap):
+        cdef int64_t a, n_sensitive = 0 if rules is None else rules.c.n_sensitive
+        if n_sensitive and (sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive):
+            raise ValueError("the rules need the sensitive codes of every row")
+        self.sensitive = sensitive
+        self.numbers = np.zeros(2 * n_sensitive * (cap + 1) + n_sensitive + 1, np.int64)
+        self.pointers = np.zeros(2 * n_sensitive + 1, np.uint64)
+        self.c.rules = &rules.c if n_sensitive else NULL
+        self.c.sensitive = &sensitive[0, 0] if n_sensitive and n else NULL
+        self.c.n_sensitive = <int>n_sensitive
+        self.c.cap = cap
+        self.c.values = &self.numbers[0]
+        self.c.counts = self.c.values + n_sensitive * (cap + 1)
+        self.c.n_present = self.c.counts + n_sensitive * (cap + 1)
+        self.c.values_of = <const int64_t**>&self.pointers[0]
+        self.c.counts_of = self.c.values_of + n_sensitive
+        for a in range(n_sensitive):
+            self.c.values_of[a] = self.c.values + a * (cap + 1)
+            self.c.counts_of[a] = self.c.counts + a * (cap + 1)
+
+
+cdef inline void clear(Tally* tally) noexcept nogil:
+    cdef int a
+    tally.size = 0
+    for a in range(tally.n_sensitive):
+        tally.n_present[a] = 0
+
+
+cdef void count(Tally* tally, int64_t row) noexcept nogil:
+    cdef int64_t i, n, code
+    cdef int64_t* values
+    cdef int64_t* counts
+    cdef int a
+    tally.size += 1
+    for a in range(tally.n_sensitive):
+        code = tally.sensitive[row * tally.n_sensitive + a]
+        values = tally.values + a * (tally.cap + 1)
+        counts = tally.counts + a * (tally.cap + 1)
+        n = tally.n_present[a]
+        i = n
+        while i > 0 and values[i - 1] > code:
+            i -= 1
+        if i > 0 and values[i - 1] == code:
+            counts[i - 1] += 1
+            continue
+        memmove(values + i + 1, values + i, (n - i) * sizeof(int64_t))
+        memmove(counts + i + 1, counts + i, (n - i) * sizeof(int64_t))
+        values[i] = code
+        counts[i] = 1
+        tally.n_present[a] = n + 1
+
+
+cdef inline bint tally_passes(Tally* tally) noexcept nogil:
+    return passes(tally.rules, tally.size, tally.values_of, tally.counts_of, tally.n_present)
+
+
 # --- Cuts ----------------------------------------------------------------------------------------
 
 
 cdef inline void relax(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
-                       int64_t k, int64_t* best, int32_t* length, int stride, int n_ordered) noexcept nogil:
-    # Extend the cuts of the first i rows by one class that starts at row i.
+                       int64_t k, int64_t most, Tally* tally, int64_t* best, int32_t* length,
+                       int stride, int n_ordered) noexcept nogil:
+    # Extend the best cuts of the first i rows by one class that starts at row i.
     cdef int32_t[72] low, high
-    cdef int32_t[64] n_values, has_null
-    cdef int64_t j, last = i + 2 * k - 1, loss
+    cdef int32_t[64] n_values, n_nulls
+    cdef int64_t j, last = min(i + most, n), loss
     cdef int f, first_flat = n_ordered + space.n_trees
-    cdef int32_t total
-    if last > n:
-        last = n
+    cdef int32_t width
     for f in range(stride):
         low[f] = records[i * stride + f]
         high[f] = low[f]
     for f in range(space.n_flat):
         n_values[f] = 0
-        has_null[f] = 0
+        n_nulls[f] = 0
+    clear(tally)
     for j in range(i, last):
         widen(low, high, records + j * stride, stride)
         for f in range(space.n_flat):
             if previous[j * space.n_flat + f] < i:
                 if records[j * stride + first_flat + f] == space.null_code[f]:
-                    has_null[f] = 1
+                    n_nulls[f] = 1
                 else:
                     n_values[f] += 1
+        if tally.rules != NULL:
+            count(tally, j)
         if j + 1 - i < k:
             continue
-        total = spans(space, low, high, n_ordered)
+        width = spans(space, low, high, n_ordered)
         for f in range(space.n_flat):
-            total += set_width(space, f, n_values[f], has_null[f])
-        loss = best[i] + (j + 1 - i) * total
-        if loss < best[j + 1]:
-            best[j + 1] = loss
-            length[j + 1] = <int32_t>(j + 1 - i)
+            width += set_width(space, f, n_values[f], n_nulls[f])
+        loss = best[i] + (j + 1 - i) * width
+        if loss >= best[j + 1]:
+            continue
+        if tally.rules != NULL and not tally_passes(tally):
+            # Left to repair; better than no cut at all.
+            loss += (j + 1 - i) * FAILING
+            if loss >= best[j + 1]:
+                continue
+        best[j + 1] = loss
+        length[j + 1] = <int32_t>(j + 1 - i)
 
 
 cdef void cut_rows(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t k,
-                   int64_t* best, int32_t* length) noexcept nogil:
+                   int64_t most, Tally* tally, int64_t* best, int32_t* length) noexcept nogil:
     cdef int64_t i
     for i in range(n - k + 1):
         if best[i] == NEVER:
             continue
         if space.stride == 8 and space.n_ordered == 8:
-            relax(space, records, previous, n, i, k, best, length, 8, 8)
+            relax(space, records, previous, n, i, k, most, tally, best, length, 8, 8)
         else:
-            relax(space, records, previous, n, i, k, best, length, space.stride, space.n_ordered)
+            relax(space, records, previous, n, i, k, most, tally, best, length, space.stride, space.n_ordered)
 
 
-def cut(Widths widths, const int32_t[:, ::1] records, int64_t k):
-    """The cuts of these rows, in this order, into classes of k..2k-1 rows with the least total loss.
+def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_size, Conjunction rules=None,
+        const int32_t[:, ::1] sensitive=None):
+    """The cuts of these rows, in this order, into classes of k..max_size rows with the least total loss.
 
-    `records` are those of `place`; the loss of a class is its rows times the sum of its widths.
-    Returns `offsets` (int64, n_classes + 1); fewer than k rows are one class. Dynamic programming, O(n k m).
-    Ties: the longer last class.
+    `records` are those of `place`; the loss of a class is its rows times the sum of its widths. With
+    `rules`, `sensitive` (int32, n x s) has the sensitive codes, and each row of a class that fails costs
+    2**30 more. `max_size` is at least 2k-1. Returns `offsets` (int64, n_classes + 1);
+    fewer than 2k rows are one class. Dynamic programming over the first row of a class, O(n max_size m). Of equal
+    cuts the last class of the longest is kept.
     """
     cdef int64_t n = records.shape[0], i
-    if k < 1 or k > 2**30:
-        raise ValueError("k must be in 1..2**30")
+    if k < 1 or max_size < 2 * k - 1 or max_size > 2**30:
+        raise ValueError("k must be at least 1, max_size at least 2k-1 and at most 2**30")
     if records.shape[1] != widths.c.stride:
         raise ValueError("records must be those of these widths")
     if n < 2 * k:
@@ -368,11 +477,13 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k):
     best_array = np.full(n + 1, NEVER, np.int64)
     best_array[0] = 0
     length_array = np.zeros(n + 1, np.int32)
-    cdef const int32_t[:, ::1] previous = _previous(np.asarray(records), widths.c.n_ordered + widths.c.n_trees, widths.c.n_flat)
+    cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, max_size)
+    cdef const int32_t[:, ::1] previous = _previous(
+        np.asarray(records), widths.c.n_ordered + widths.c.n_trees, widths.c.n_flat)
     cdef int64_t[::1] best = best_array
     cdef int32_t[::1] length = length_array
     with nogil:
-        cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, &best[0], &length[0])
+        cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, &tally.c, &best[0], &length[0])
     ends = []
     i = n
     while i > 0:
@@ -433,9 +544,8 @@ def centers(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[
 # the bounds and the width of the others.
 cdef struct Pool:
     const Space* space
-    const Rules* rules         # NULL: only sizes matter
+    Tally* tally
     const int32_t* records
-    const int32_t* sensitive   # codes of the sensitive attributes, row by row
     int n_ordered
     int stride
     int64_t k
@@ -456,11 +566,6 @@ cdef struct Pool:
     int32_t* seen              # per value of every set, of passing use; all 0 between calls
     int32_t* union_rows        # rows being dealt anew
     int32_t* saved
-    int64_t* values            # counts of one class for `passes`, per sensitive attribute
-    int64_t* counts
-    int64_t* n_present
-    const int64_t** values_of
-    const int64_t** counts_of
 
 
 cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
@@ -620,41 +725,17 @@ cdef inline int32_t changed_sets(const Pool* pool, int64_t c, int64_t out, int64
 
 
 cdef bint satisfied(Pool* pool, int64_t c, int64_t out, int32_t into) noexcept nogil:
-    # Does slot c pass without its member `out` (-1: none) and with row `into` (-1: none)?
-    cdef int64_t i, j, h, n, size = 0, start
-    cdef int a, n_sensitive
-    cdef int64_t code
-    if pool.rules == NULL:
+    # Does slot c pass without its member `out` (-1: with all) and with row `into` (-1: none)?
+    cdef int64_t i
+    if pool.tally.rules == NULL:
         return True
-    n_sensitive = pool.rules.n_sensitive
-    for a in range(n_sensitive):
-        start = a * (pool.cap + 1)
-        n = 0
-        size = 0
-        for i in range(pool.size[c] + 1):
-            if i == out:
-                continue
-            if i == pool.size[c]:
-                if into < 0:
-                    continue
-                code = pool.sensitive[<int64_t>into * n_sensitive + a]
-            else:
-                code = pool.sensitive[<int64_t>pool.member[c * pool.cap + i] * n_sensitive + a]
-            size += 1
-            j = n
-            while j > 0 and pool.values[start + j - 1] > code:
-                j -= 1
-            if j > 0 and pool.values[start + j - 1] == code:
-                pool.counts[start + j - 1] += 1
-                continue
-            for h in range(n, j, -1):
-                pool.values[start + h] = pool.values[start + h - 1]
-                pool.counts[start + h] = pool.counts[start + h - 1]
-            pool.values[start + j] = code
-            pool.counts[start + j] = 1
-            n += 1
-        pool.n_present[a] = n
-    return passes(pool.rules, size, pool.values_of, pool.counts_of, pool.n_present)
+    clear(pool.tally)
+    for i in range(pool.size[c]):
+        if i != out:
+            count(pool.tally, pool.member[c * pool.cap + i])
+    if into >= 0:
+        count(pool.tally, into)
+    return tally_passes(pool.tally)
 
 
 cdef bint improve(Pool* pool, int64_t a, int64_t b) noexcept nogil:
@@ -873,7 +954,7 @@ cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexce
     for i in range(n):
         for g in range(pool.space.n_flat):
             pool.seen[pool.space.set_starts[g] + sets_of(pool, pool.saved[i])[g]] = 0
-    if not failed and pool.rules != NULL:
+    if not failed and pool.tally.rules != NULL:
         for g in range(n_grown):
             if not satisfied(pool, slots[g], -1, -1):
                 failed = True
@@ -989,7 +1070,7 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
     """
     cdef int64_t before = 0, after = 0
     cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, n_slots = n_classes + n_classes // 8 + 1
-    cdef int64_t c, i, cap = max_size, n_sensitive = 0
+    cdef int64_t c, i, cap = max_size
     cdef Pool pool
     cdef int n_flat = widths.c.n_flat, stride = widths.c.stride
     if k < 2 or max_size < k or max_size > 1 << 20:
@@ -999,26 +1080,20 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
     sizes = np.diff(offsets)
     if n_classes < 1 or offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < k or sizes.max() > max_size:
         raise ValueError("offsets must divide the records into classes of k..max_size rows")
-    if rules is not None and rules.c.n_sensitive > 0:
-        n_sensitive = rules.c.n_sensitive
-        if sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive:
-            raise ValueError("the rules need the sensitive codes of every row")
+    cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, cap)
     cdef int64_t n_seen = widths.c.set_starts[n_flat]
     cdef int32_t[::1] per_slot = np.zeros(n_slots * (2 + 2 * stride + 2 * n_flat), np.int32)
     cdef int32_t[::1] per_member = np.zeros(n_slots * cap * (2 + 2 * stride), np.int32)
     cdef uint64_t[::1] bits = np.zeros(2 * n_slots * cap, np.uint64)
     cdef int32_t[::1] seen = np.zeros(n_seen + 1, np.int32)
     cdef int32_t[::1] dealt = np.zeros(2 * (PARTNERS + 1) * cap, np.int32)
-    cdef int64_t[::1] tested = np.zeros(2 * n_sensitive * (cap + 1) + n_sensitive + 1, np.int64)
-    cdef uint64_t[::1] pointers = np.zeros(2 * n_sensitive + 1, np.uint64)
     rows = np.empty(n, np.uint32)
     ends = np.zeros(n_slots + 1, np.int64)
     cdef uint32_t[::1] rows_view = rows
     cdef int64_t[::1] ends_view = ends
     pool.space = &widths.c
-    pool.rules = &rules.c if n_sensitive else NULL
+    pool.tally = &tally.c
     pool.records = &records[0, 0]
-    pool.sensitive = &sensitive[0, 0] if n_sensitive else NULL
     pool.n_ordered = widths.c.n_ordered
     pool.stride = stride
     pool.k = k
@@ -1039,14 +1114,6 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
     pool.seen = &seen[0]
     pool.union_rows = &dealt[0]
     pool.saved = pool.union_rows + (PARTNERS + 1) * cap
-    pool.values = &tested[0]
-    pool.counts = pool.values + n_sensitive * (cap + 1)
-    pool.n_present = pool.counts + n_sensitive * (cap + 1)
-    pool.values_of = <const int64_t**>&pointers[0]
-    pool.counts_of = pool.values_of + n_sensitive
-    for i in range(n_sensitive):
-        pool.values_of[i] = pool.values + i * (cap + 1)
-        pool.counts_of[i] = pool.counts + i * (cap + 1)
     with nogil:
         for c in range(n_classes):
             pool.size[c] = <int32_t>(offsets[c + 1] - offsets[c])
@@ -1067,3 +1134,316 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
             ends_view[n_classes] = n
             after += loss_of(&pool, c)
     return rows, ends[: n_classes + 1], before, after
+
+
+# --- Repair --------------------------------------------------------------------------------------
+
+
+# Classes in curve order. What is present in a class, per flat attribute and then per sensitive one, is
+# a list of values (ascending) and counts in one arena.
+cdef struct Mergers:
+    const Space* space
+    const Rules* rules
+    int n_lists
+    int64_t n_classes
+    int64_t* size
+    int64_t* width
+    int32_t* low
+    int32_t* high
+    int64_t* before            # live neighbors in curve order, -1 and n_classes beyond the ends
+    int64_t* behind
+    int64_t* home
+    int64_t* start             # per class and list: where it begins, how long it is, what it could hold
+    int64_t* length
+    int64_t* room
+    int64_t* values
+    int64_t* counts
+    int64_t* spare_values
+    int64_t* spare_counts
+    int64_t end
+    int64_t capacity
+    const int64_t** values_of
+    const int64_t** counts_of
+
+
+cdef void sort_values(int64_t* values, int64_t n) noexcept nogil:
+    # Shell sort.
+    cdef int64_t gap = 1, i, j, value
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            value = values[i]
+            j = i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3
+
+
+cdef int64_t list_values(const int32_t* codes, int64_t n, int64_t step, int64_t* scratch,
+                         int64_t* values, int64_t* counts) noexcept nogil:
+    # Distinct codes, ascending, and their counts; returns how many. Nothing is written if values is NULL.
+    cdef int64_t i, found = 0
+    for i in range(n):
+        scratch[i] = codes[i * step]
+    sort_values(scratch, n)
+    for i in range(n):
+        if i == 0 or scratch[i] != scratch[i - 1]:
+            found += 1
+            if values != NULL:
+                values[found - 1] = scratch[i]
+                counts[found - 1] = 0
+        if values != NULL:
+            counts[found - 1] += 1
+    return found
+
+
+cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bint has_null) noexcept nogil:
+    return set_width(space, f, <int32_t>n_present - has_null, has_null)
+
+
+cdef bint fails(Mergers* classes, int64_t c) noexcept nogil:
+    cdef int64_t at = c * classes.n_lists + classes.space.n_flat
+    cdef int a
+    for a in range(classes.rules.n_sensitive):
+        classes.values_of[a] = classes.values + classes.start[at + a]
+        classes.counts_of[a] = classes.counts + classes.start[at + a]
+    return not passes(classes.rules, classes.size[c], classes.values_of, classes.counts_of, classes.length + at)
+
+
+cdef int64_t merged_width(const Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    cdef const Space* space = classes.space
+    cdef int64_t total = joined_spans(
+        space, space.n_ordered, classes.low + a * space.stride, classes.high + a * space.stride,
+        classes.low + b * space.stride, classes.high + b * space.stride)
+    cdef int64_t i, j, n_a, n_b, found
+    cdef const int64_t* values_a
+    cdef const int64_t* values_b
+    cdef bint has_null
+    cdef int f
+    for f in range(space.n_flat):
+        values_a = classes.values + classes.start[a * classes.n_lists + f]
+        values_b = classes.values + classes.start[b * classes.n_lists + f]
+        n_a = classes.length[a * classes.n_lists + f]
+        n_b = classes.length[b * classes.n_lists + f]
+        has_null = values_a[n_a - 1] == space.null_code[f] or values_b[n_b - 1] == space.null_code[f]
+        i = 0
+        j = 0
+        found = 0
+        while i < n_a and j < n_b:
+            found += 1
+            if values_a[i] == values_b[j]:
+                i += 1
+                j += 1
+            elif values_a[i] < values_b[j]:
+                i += 1
+            else:
+                j += 1
+        total += list_width(space, f, found + n_a - i + n_b - j, has_null)
+    return total
+
+
+cdef void compact(Mergers* classes) noexcept nogil:
+    # Move the lists of the live classes together.
+    cdef int64_t c, at, end = 0
+    cdef int l
+    for c in range(classes.n_classes):
+        if classes.home[c] != c:
+            continue
+        for l in range(classes.n_lists):
+            at = c * classes.n_lists + l
+            memcpy(classes.spare_values + end, classes.values + classes.start[at], classes.length[at] * sizeof(int64_t))
+            memcpy(classes.spare_counts + end, classes.counts + classes.start[at], classes.length[at] * sizeof(int64_t))
+            classes.start[at] = end
+            classes.room[at] = classes.length[at]
+            end += classes.length[at]
+    memcpy(classes.values, classes.spare_values, end * sizeof(int64_t))
+    memcpy(classes.counts, classes.spare_counts, end * sizeof(int64_t))
+    classes.end = end
+
+
+cdef void merge_lists(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    # The lists at a (an index of class and list) take up those at b.
+    cdef int64_t i = 0, j = 0, n = 0, n_a = classes.length[a], n_b = classes.length[b]
+    cdef const int64_t* values_a
+    cdef const int64_t* values_b
+    cdef const int64_t* counts_a
+    cdef const int64_t* counts_b
+    if classes.end + 2 * (n_a + n_b) > classes.capacity:
+        compact(classes)
+    values_a = classes.values + classes.start[a]
+    values_b = classes.values + classes.start[b]
+    counts_a = classes.counts + classes.start[a]
+    counts_b = classes.counts + classes.start[b]
+    while i < n_a or j < n_b:
+        if j == n_b or (i < n_a and values_a[i] < values_b[j]):
+            classes.spare_values[n] = values_a[i]
+            classes.spare_counts[n] = counts_a[i]
+            i += 1
+        elif i == n_a or values_b[j] < values_a[i]:
+            classes.spare_values[n] = values_b[j]
+            classes.spare_counts[n] = counts_b[j]
+            j += 1
+        else:
+            classes.spare_values[n] = values_a[i]
+            classes.spare_counts[n] = counts_a[i] + counts_b[j]
+            i += 1
+            j += 1
+        n += 1
+    if classes.room[a] < n:
+        if classes.room[b] >= n:
+            classes.start[a] = classes.start[b]
+            classes.room[a] = classes.room[b]
+        else:
+            classes.start[a] = classes.end
+            classes.room[a] = 2 * n
+            classes.end += 2 * n
+    classes.length[a] = n
+    memcpy(classes.values + classes.start[a], classes.spare_values, n * sizeof(int64_t))
+    memcpy(classes.counts + classes.start[a], classes.spare_counts, n * sizeof(int64_t))
+
+
+cdef void merge(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    # Class a (the earlier one) takes up class b.
+    cdef int stride = classes.space.stride, l
+    classes.width[a] = merged_width(classes, a, b)
+    widen(classes.low + a * stride, classes.high + a * stride, classes.low + b * stride, stride)
+    widen(classes.low + a * stride, classes.high + a * stride, classes.high + b * stride, stride)
+    for l in range(classes.n_lists):
+        merge_lists(classes, a * classes.n_lists + l, b * classes.n_lists + l)
+    classes.size[a] += classes.size[b]
+    classes.home[b] = a
+    classes.behind[classes.before[b]] = classes.behind[b]
+    if classes.behind[b] < classes.n_classes:
+        classes.before[classes.behind[b]] = classes.before[b]
+
+
+cdef void repair_classes(Mergers* classes) noexcept nogil:
+    cdef int64_t p, a, b, cost, best, partner, n_after
+    cdef int i
+    for p in range(classes.n_classes):
+        if classes.home[p] != p:
+            continue
+        a = p
+        while fails(classes, a):
+            b = a
+            for i in range(REACH):
+                if classes.before[b] < 0:
+                    break
+                b = classes.before[b]
+            best = NEVER
+            partner = -1
+            n_after = 0
+            while b < classes.n_classes:
+                if b > a:
+                    n_after += 1
+                    if n_after > REACH:
+                        break
+                if b != a:
+                    cost = (classes.size[a] + classes.size[b]) * merged_width(classes, a, b)
+                    cost -= classes.size[a] * classes.width[a] + classes.size[b] * classes.width[b]
+                    if cost < best:
+                        best = cost
+                        partner = b
+                b = classes.behind[b]
+            if partner < 0:
+                break
+            merge(classes, min(a, partner), max(a, partner))
+            a = min(a, partner)
+    for p in range(classes.n_classes):
+        classes.home[p] = classes.home[classes.home[p]]
+
+
+def repair(Widths widths, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
+           const int64_t[::1] offsets, Conjunction rules not None):
+    """Merge classes that fail the rules with neighbors until every class passes, or one is left.
+
+    Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
+    `sensitive` (int32, n x s); classes are in curve order. Each failing class in turn is merged with
+    that of the 32 live classes before and 32 after it with which the loss grows least (ties: the earlier),
+    until it passes; the union stands at the earlier place. Returns per class (int64) the
+    number of the class that it ends up in.
+    """
+    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, c, i, at, total = 0, largest
+    cdef int stride = widths.c.stride, n_flat = widths.c.n_flat, n_lists = n_flat + <int>rules.c.n_sensitive, l, step
+    cdef Mergers classes
+    cdef const int32_t* codes
+    if records.shape[1] != stride:
+        raise ValueError("records must be those of these widths")
+    if sensitive.shape[0] != n or sensitive.shape[1] < rules.c.n_sensitive:
+        raise ValueError("the rules need the sensitive codes of every row")
+    home = np.arange(n_classes, dtype=np.int64)
+    if n_classes == 0:
+        return home
+    sizes = np.diff(offsets)
+    if offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < 1:
+        raise ValueError("offsets must divide the records into classes")
+    largest = sizes.max()
+    cdef int64_t[::1] home_view = home
+    cdef int64_t[::1] per_class = np.zeros(n_classes * (4 + 3 * n_lists) + 2, np.int64)
+    cdef int32_t[::1] bounds = np.empty(2 * n_classes * stride, np.int32)
+    cdef int64_t[::1] scratch = np.empty(largest, np.int64)
+    cdef uint64_t[::1] pointers = np.zeros(2 * rules.c.n_sensitive + 1, np.uint64)
+    classes.space = &widths.c
+    classes.rules = &rules.c
+    classes.n_lists = n_lists
+    classes.n_classes = n_classes
+    classes.home = &home_view[0]
+    classes.size = &per_class[0]
+    classes.width = classes.size + n_classes
+    classes.before = classes.width + n_classes
+    classes.behind = classes.before + n_classes + 1
+    classes.start = classes.behind + n_classes
+    classes.length = classes.start + n_classes * n_lists
+    classes.room = classes.length + n_classes * n_lists
+    classes.low = &bounds[0]
+    classes.high = classes.low + n_classes * stride
+    classes.values_of = <const int64_t**>&pointers[0]
+    classes.counts_of = classes.values_of + rules.c.n_sensitive
+    with nogil:
+        for c in range(n_classes):
+            for l in range(n_lists):
+                at = c * n_lists + l
+                if l < n_flat:
+                    codes = &records[offsets[c], widths.c.n_ordered + widths.c.n_trees + l]
+                    step = stride
+                else:
+                    codes = &sensitive[offsets[c], l - n_flat]
+                    step = <int>sensitive.shape[1]
+                classes.length[at] = list_values(codes, offsets[c + 1] - offsets[c], step, &scratch[0], NULL, NULL)
+                classes.room[at] = classes.length[at]
+                classes.start[at] = total
+                total += classes.length[at]
+    cdef int64_t[:, ::1] arena = np.empty((2, 3 * total + 1), np.int64)
+    cdef int64_t[:, ::1] spare = np.empty((2, total + 1), np.int64)
+    classes.values = &arena[0, 0]
+    classes.counts = &arena[1, 0]
+    classes.spare_values = &spare[0, 0]
+    classes.spare_counts = &spare[1, 0]
+    classes.end = total
+    classes.capacity = 3 * total
+    with nogil:
+        for c in range(n_classes):
+            classes.size[c] = offsets[c + 1] - offsets[c]
+            classes.before[c] = c - 1
+            classes.behind[c] = c + 1
+            for i in range(stride):
+                classes.low[c * stride + i] = BEYOND
+                classes.high[c * stride + i] = -BEYOND
+            for i in range(offsets[c], offsets[c + 1]):
+                widen(classes.low + c * stride, classes.high + c * stride, &records[i, 0], stride)
+            for l in range(n_lists):
+                at = c * n_lists + l
+                if l < n_flat:
+                    codes = &records[offsets[c], widths.c.n_ordered + widths.c.n_trees + l]
+                    step = stride
+                else:
+                    codes = &sensitive[offsets[c], l - n_flat]
+                    step = <int>sensitive.shape[1]
+                list_values(codes, classes.size[c], step, &scratch[0], classes.values + classes.start[at],
+                            classes.counts + classes.start[at])
+            classes.width[c] = merged_width(&classes, c, c)
+        repair_classes(&classes)
+    return home

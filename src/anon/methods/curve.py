@@ -14,7 +14,7 @@ import numpy.typing as npt
 from anon.classes import Classes
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import UsageError
-from anon.methods.repair import repair, widths_of
+from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anoncore import curve
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
 BLOCK_CLASSES = 512  # classes refined by one call
+MOST = 6  # with requirements beside k, classes of up to 6k rows are cut and refined, larger ones split
 LEAST_GAIN = 1e-3  # refinement ends when a pass lowers the loss by less
-ROW_PASSES = 4_000_000  # small tables are cheap to refine: about so many rows in all passes together,
-LEAST_PASSES, MOST_PASSES = 6, 40  # in at least and at most so many passes
+ROW_PASSES = 3_000_000  # small tables are cheap to refine: about so many rows in all passes together,
+LEAST_PASSES, MOST_PASSES = 3, 40  # in at least and at most so many passes
 
 RowNumbers = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
@@ -56,23 +57,60 @@ class Curve:
 class Task(Protocol):
     """What a method is given beside the table."""
 
-    rules: Conjunction
-    n_threads: int
-    progress: Callable[[str, int, int], None] | None
+    @property
+    def rules(self) -> Conjunction: ...  # noqa: D102
+    @property
+    def n_threads(self) -> int: ...  # noqa: D102
+    @property
+    def progress(self) -> Callable[[str, int, int], None] | None: ...  # noqa: D102
 
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     """Classes of at least k rows that satisfy `task.rules`."""
+    axes = Axes.of(encoded, method.loss)
     with ThreadPoolExecutor(task.n_threads) as pool:
-        axes = Axes.of(encoded, method.loss)
         rows = curve_order(encoded, axes, method.ties, pool)
-        codes = pack([column[rows] for column in encoded.quasi_codes])
-        widths = widths_of(encoded.quasi, method.loss)
-        offsets = cut(codes, widths, k, pool)
+        table = Table(
+            pack([column[rows] for column in encoded.quasi_codes]),
+            sensitive_of(encoded, rows),
+            widths_of(encoded.quasi, method.loss),
+            max(k, task.rules.min_size),
+            task.rules if task.rules.n_sensitive else None,
+        )
         places = np.arange(len(rows), dtype=np.uint32)
-        if method.refine and k > 1:
-            places, offsets = refine(codes, widths, axes, places, offsets, k, pool, task.progress)
+        offsets = cut(table, pool)
+        if table.rules is not None:
+            classes = Classes(rows, offsets, encoded.suppressed)
+            classes = repair(classes, encoded, table.rules, loss=method.loss, ties=method.ties)
+            place_of_row = np.empty(encoded.n_rows, np.uint32)
+            place_of_row[rows] = places
+            places, offsets = split_large(table, place_of_row[classes.rows], classes.offsets, pool)
+        if method.refine and table.k > 1:
+            places, offsets = refine(table, axes, places, offsets, pool, task.progress)
     return Classes(rows[places], offsets, encoded.suppressed)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows in curve order, and what their classes must satisfy.
+
+    `codes` (n x m) and `sensitive` (int32, n x s) by row; `rules` is None where only k matters.
+    """
+
+    codes: npt.NDArray[Any]
+    sensitive: npt.NDArray[np.int32]
+    widths: curve.Widths
+    k: int
+    rules: Conjunction | None
+
+    @property
+    def most(self) -> int:
+        """Rows of a class that is cut or refined, at most."""
+        return 2 * self.k - 1 if self.rules is None else MOST * self.k
+
+    def records(self, rows: RowNumbers) -> npt.NDArray[np.int32]:
+        """Records of these rows."""
+        return curve.place(self.widths, self.codes, rows)
 
 
 @dataclass(frozen=True)
@@ -88,7 +126,7 @@ class Axes:
 
     @classmethod
     def of(cls, encoded: Encoded, loss: str) -> Axes:
-        """Linear in values or codes, trees by leaf, sets by falling frequency; null at the far end."""
+        """Linear in values or codes, trees by leaf, sets by falling frequency; null far off."""
         domains = encoded.quasi
         finest = max(domain.n_codes for domain in domains)
         bits = max(min((finest - 1).bit_length(), 64 // len(domains)), 4)
@@ -100,24 +138,25 @@ class Axes:
             elif loss == "ncp" and domain.tree is None:
                 counts = np.bincount(codes, minlength=domain.n_codes)[: domain.n_values]
                 places[np.argsort(-counts, kind="stable")] = np.arange(domain.n_values)
+            # Null lies as far behind the last value as that behind the first.
             end = 2**bits - 1
-            reach = places.max(initial=0.0) or 1.0
+            reach = (places.max(initial=0.0) or 1.0) * (2 if domain.has_null else 1)
             grids.append(np.append(np.rint(places * (end / reach)), end).astype(np.uint32))
         order = sorted(range(len(domains)), key=lambda a: (-domains[a].n_values, a))
         return cls(tuple(grids), bits, tuple(order))
 
-    def keys(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-        """Hilbert indices of rows (n x m codes)."""
-        columns = np.ascontiguousarray(codes[:, self.order])
+    def keys(self, columns: Sequence[Codes]) -> npt.NDArray[np.uint64]:
+        """Hilbert indices of rows, given as columns in schema order."""
         grids = [self.grids[a] for a in self.order]
-        return curve.hilbert(columns, np.concatenate(grids), starts_of(grids), self.bits)
+        packed = pack([columns[a] for a in self.order])
+        return curve.hilbert(packed, np.concatenate(grids), starts_of(grids), self.bits)
 
 
 def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecutor) -> RowNumbers:
     """The rows that are not suppressed, along the curve; ties by (codes, sensitive codes, input position)."""
 
     def keys(start: int) -> npt.NDArray[np.uint64]:
-        return axes.keys(pack([column[start : start + BLOCK_ROWS] for column in encoded.quasi_codes]))
+        return axes.keys([column[start : start + BLOCK_ROWS] for column in encoded.quasi_codes])
 
     key = np.concatenate(list(pool.map(keys, range(0, encoded.n_rows, BLOCK_ROWS))))
     rows = np.setdiff1d(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed, assume_unique=True)
@@ -134,50 +173,97 @@ def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecuto
     return rows
 
 
-def cut(codes: npt.NDArray[Any], widths: curve.Widths, k: int, pool: ThreadPoolExecutor) -> Offsets:
-    """Cuts of rows in curve order (n x m codes) with the least loss, block by block."""
+def cut(table: Table, pool: ThreadPoolExecutor) -> Offsets:
+    """Cuts of the rows in curve order with the least loss, block by block."""
 
     def cut_block(start: int, end: int) -> Offsets:
-        rows = np.arange(start, end, dtype=np.uint32)
-        return start + curve.cut(widths, curve.place(widths, codes, rows), k)[1:]
+        records = table.records(np.arange(start, end, dtype=np.uint32))
+        sensitive = table.sensitive[start:end]
+        return start + curve.cut(table.widths, records, table.k, table.most, table.rules, sensitive)[1:]
 
-    n = len(codes)
-    starts = list(range(0, max(n - k + 1, 1), max(BLOCK_ROWS, k)))
-    ends = pool.map(cut_block, starts, [*starts[1:], n])
-    return np.concatenate([[0], *ends]).astype(np.int64)
+    n = len(table.codes)
+    starts = list(range(0, max(n - table.k + 1, 1), max(BLOCK_ROWS, table.k)))
+    return np.concatenate([[0], *pool.map(cut_block, starts, [*starts[1:], n])]).astype(np.int64)
+
+
+def split_large(
+    table: Table, rows: RowNumbers, offsets: Offsets, pool: ThreadPoolExecutor
+) -> tuple[RowNumbers, Offsets]:
+    """Split classes too large to be refined so that every part passes the rules.
+
+    A class of this size was merged because its neighborhood is dominated by one sensitive value. Its
+    rows are ordered so that every stretch has the same share of every combination of sensitive values (within one, along the
+    curve), cut again, and parts that still fail are merged with parts next to them.
+    """
+    assert table.rules is not None
+    rules = table.rules
+
+    def split(number: int) -> tuple[RowNumbers, npt.NDArray[np.int64]]:
+        members = np.sort(rows[offsets[number] : offsets[number + 1]])
+        _, stratum = np.unique(table.sensitive[members], axis=0, return_inverse=True)
+        members = members[evenly(stratum.reshape(-1))]
+        records, sensitive = table.records(members), table.sensitive[members]
+        ends = curve.cut(table.widths, records, table.k, table.most, rules, sensitive)
+        home = curve.repair(table.widths, records, sensitive, ends, rules)
+        together = np.argsort(np.repeat(home, np.diff(ends)), kind="stable")
+        sizes = np.bincount(home, np.diff(ends)).astype(np.int64)
+        return members[together], sizes[sizes > 0]
+
+    sizes = np.diff(offsets)
+    large = np.flatnonzero(sizes > table.most)
+    parts = list(pool.map(split, large))
+    kept = np.flatnonzero(sizes <= table.most)
+    rows = np.concatenate([rows[ranges(offsets[kept], offsets[kept + 1])], *(part[0] for part in parts)])
+    return rows, starts_of_sizes(np.concatenate([sizes[kept], *(part[1] for part in parts)]))
+
+
+def evenly(stratum: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """An order in which every stretch holds the strata in equal shares, each in its order."""
+    sizes = np.bincount(stratum)
+    order = np.argsort(stratum, kind="stable")
+    numbers = np.arange(len(stratum)) - starts_of_sizes(sizes)[stratum[order]]
+    quantile = np.empty(len(stratum))
+    quantile[order] = (numbers + 0.5) / sizes[stratum[order]]
+    return np.argsort(quantile, kind="stable")
 
 
 def refine(
-    codes: npt.NDArray[Any],
-    widths: curve.Widths,
+    table: Table,
     axes: Axes,
     rows: RowNumbers,
     offsets: Offsets,
-    k: int,
     pool: ThreadPoolExecutor,
     progress: Callable[[str, int, int], None] | None,
 ) -> tuple[RowNumbers, Offsets]:
     """Passes over the classes, each along another curve through their centers, while the loss falls.
 
-    Class c holds `rows[offsets[c]:offsets[c + 1]]` of `codes`, k..2k-1 of them.
+    Class c holds `rows[offsets[c]:offsets[c + 1]]`; classes of more than `table.most` rows stay.
     """
-    m = codes.shape[1]
     grid = np.concatenate([(axis >> max(axes.bits - 8, 0)) << max(8 - axes.bits, 0) for axis in axes.grids])
     grid, grid_starts = grid.astype(np.uint8), starts_of(axes.grids)
+    sizes = np.diff(offsets)
+    large = np.flatnonzero(sizes > table.most)
+    kept_rows, kept_sizes = rows[ranges(offsets[large], offsets[large + 1])], sizes[large]
 
     def refine_block(classes: npt.NDArray[np.int64]) -> tuple[Any, ...]:
         members = rows[ranges(offsets[classes], offsets[classes + 1])]
         ends = starts_of_sizes(offsets[classes + 1] - offsets[classes])
         places, ends, before, after = curve.refine(
-            widths, curve.place(widths, codes, members), ends, k, 2 * k - 1
+            table.widths,
+            table.records(members),
+            ends,
+            table.k,
+            table.most,
+            table.rules,
+            table.sensitive[members] if table.rules else None,
         )
         members = members[places]
-        centers = curve.centers(codes, members, ends, grid, grid_starts)
+        centers = curve.centers(table.codes, members, ends, grid, grid_starts)
         return members, np.diff(ends), centers, before, after
 
     n_passes = min(max(ROW_PASSES // max(len(rows), 1), LEAST_PASSES), MOST_PASSES)
-    order = np.arange(len(offsets) - 1)
-    for number in range(n_passes):
+    order = np.flatnonzero(sizes <= table.most)
+    for number in range(n_passes if len(order) else 0):
         blocks = [order[start : start + BLOCK_CLASSES] for start in range(0, len(order), BLOCK_CLASSES)]
         results = list(pool.map(refine_block, blocks))
         rows = np.concatenate([result[0] for result in results])
@@ -187,9 +273,10 @@ def refine(
             progress("refine", number + 1, n_passes)
         if before - after <= LEAST_GAIN * before:
             break
-        centers = np.concatenate([result[2] for result in results])
-        order = along_another_curve(centers, number + 1, pool)
-    return rows, offsets
+        order = along_another_curve(np.concatenate([result[2] for result in results]), number + 1, pool)
+    if len(order) == 0:
+        return rows, offsets
+    return np.concatenate([rows, kept_rows]), starts_of_sizes(np.concatenate([np.diff(offsets), kept_sizes]))
 
 
 def along_another_curve(
@@ -215,25 +302,6 @@ def along_another_curve(
     return order.astype(np.int64)
 
 
-def pack(columns: Sequence[Codes]) -> npt.NDArray[Any]:
-    """One row-major matrix of the codes, as wide as the widest column."""
-    codes = np.empty((len(columns[0]), len(columns)), np.result_type(*columns))
-    for a, column in enumerate(columns):
-        codes[:, a] = column
-    return codes
-
-
 def starts_of(parts: Iterable[Any]) -> Offsets:
     """Where each part starts in their concatenation, and where the last ends."""
     return starts_of_sizes(np.array([len(part) for part in parts], np.int64))
-
-
-def starts_of_sizes(sizes: npt.NDArray[np.int64]) -> Offsets:
-    """Offsets (n + 1) of consecutive runs of these sizes."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def ranges(first: Offsets, end: Offsets) -> npt.NDArray[np.int64]:
-    """The integers first[0]..end[0]-1, first[1]..end[1]-1, ... in one array."""
-    sizes = end - first
-    return np.repeat(first - starts_of_sizes(sizes)[:-1], sizes) + np.arange(sizes.sum())
