@@ -45,6 +45,7 @@ def refine(
     offsets: Offsets,
     k: int,
     max_size: int,
+    reach: int,
     rules: Conjunction | None = None,
     sensitive: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Rows, Offsets, int, int]: ...

@@ -981,18 +981,26 @@ cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexce
             empty(pool, slots[g])
 
 
-cdef int32_t joined_width(Pool* pool, int64_t a, int64_t b) noexcept nogil:
-    # Width of two classes together; the values of a's sets are marked in `seen` by 1.
+cdef int32_t joined_width(Pool* pool, int64_t a, int64_t b, int64_t limit) noexcept nogil:
+    # Width of two classes together, or some number beyond `limit` if that is more; the values of a's sets
+    # are marked in `seen` by 1.
     cdef const Space* space = pool.space
     cdef int32_t total = joined_spans(space, pool.n_ordered, pool.low + a * pool.stride, pool.high + a * pool.stride,
                                       pool.low + b * pool.stride, pool.high + b * pool.stride)
-    cdef int32_t values, nulls
+    cdef const int32_t* values_a = pool.n_values + a * space.n_flat
+    cdef const int32_t* values_b = pool.n_values + b * space.n_flat
+    cdef const int32_t* nulls_a = pool.n_nulls + a * space.n_flat
+    cdef const int32_t* nulls_b = pool.n_nulls + b * space.n_flat
+    cdef int32_t least = total, values
     cdef int64_t i
     cdef int f
     cdef const int32_t* sets
     for f in range(space.n_flat):
-        values = pool.n_values[a * space.n_flat + f]
-        nulls = pool.n_nulls[a * space.n_flat + f] | pool.n_nulls[b * space.n_flat + f]
+        least += set_width(space, f, max(values_a[f], values_b[f]), nulls_a[f] | nulls_b[f])
+    if space.n_flat == 0 or least > limit:
+        return least
+    for f in range(space.n_flat):
+        values = values_a[f]
         for i in range(pool.size[b]):
             sets = sets_of(pool, pool.member[b * pool.cap + i])
             if pool.seen[space.set_starts[f] + sets[f]] == 0:
@@ -1003,7 +1011,7 @@ cdef int32_t joined_width(Pool* pool, int64_t a, int64_t b) noexcept nogil:
             sets = sets_of(pool, pool.member[b * pool.cap + i])
             if pool.seen[space.set_starts[f] + sets[f]] == 2:
                 pool.seen[space.set_starts[f] + sets[f]] = 0
-        total += set_width(space, f, values, nulls)
+        total += set_width(space, f, values, nulls_a[f] | nulls_b[f])
     return total
 
 
@@ -1015,10 +1023,10 @@ cdef void mark(Pool* pool, int64_t a, int32_t mark) noexcept nogil:
             pool.seen[pool.space.set_starts[f] + sets_of(pool, pool.member[a * pool.cap + i])[f]] = mark
 
 
-cdef void refine_block(Pool* pool, int64_t n_classes) noexcept nogil:
+cdef void refine_block(Pool* pool, int64_t n_classes, int64_t reach) noexcept nogil:
     cdef int64_t slots[8]
     cdef int64_t costs[8]
-    cdef int64_t a, b, cost, together, spare = n_classes
+    cdef int64_t a, b, cost, limit, together, spare = n_classes
     cdef int n, j
     cdef int32_t width
     for a in range(n_classes):
@@ -1029,8 +1037,9 @@ cdef void refine_block(Pool* pool, int64_t n_classes) noexcept nogil:
         for b in range(a + 1, min(a + 1 + WINDOW, n_classes)):
             if pool.size[b] == 0:
                 continue
-            width = joined_width(pool, a, b)
-            if 10 * <int64_t>width >= 9 * (<int64_t>pool.width[a] + pool.width[b]):
+            limit = reach * (<int64_t>pool.width[a] + pool.width[b]) // 100
+            width = joined_width(pool, a, b, limit)
+            if width > limit:
                 continue
             cost = <int64_t>(pool.size[a] + pool.size[b]) * width - loss_of(pool, a) - loss_of(pool, b)
             if n < PARTNERS:
@@ -1058,7 +1067,7 @@ cdef void refine_block(Pool* pool, int64_t n_classes) noexcept nogil:
                 spare += 1
 
 
-def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k, int64_t max_size,
+def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k, int64_t max_size, int64_t reach,
            Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
     """Lower the loss of these classes by moves, swaps and dealing neighbors anew; it never rises.
 
@@ -1121,7 +1130,7 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
                 pool.member[c * cap + i] = <int32_t>(offsets[c] + i)
             refresh(&pool, c)
             before += loss_of(&pool, c)
-        refine_block(&pool, n_classes)
+        refine_block(&pool, n_classes, reach)
         n = 0
         n_classes = 0
         for c in range(n_slots):

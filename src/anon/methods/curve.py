@@ -26,6 +26,9 @@ MOST = 6  # with requirements beside k, classes of up to 6k rows are cut and ref
 LEAST_GAIN = 1e-3  # refinement ends when a pass lowers the loss by less
 ROW_PASSES = 3_000_000  # small tables are cheap to refine: about so many rows in all passes together,
 LEAST_PASSES, MOST_PASSES = 3, 40  # in at least and at most so many passes
+# Classes are worked on together if their cells together are at most so many percent as wide as the two;
+# the first passes look at the nearest only.
+NEAREST, FARTHEST = 80, 95
 
 RowNumbers = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
@@ -254,6 +257,7 @@ def refine(
             ends,
             table.k,
             table.most,
+            reach,
             table.rules,
             table.sensitive[members] if table.rules else None,
         )
@@ -264,6 +268,7 @@ def refine(
     n_passes = min(max(ROW_PASSES // max(len(rows), 1), LEAST_PASSES), MOST_PASSES)
     order = np.flatnonzero(sizes <= table.most)
     for number in range(n_passes if len(order) else 0):
+        reach = min(NEAREST + number, FARTHEST)
         blocks = [order[start : start + BLOCK_CLASSES] for start in range(0, len(order), BLOCK_CLASSES)]
         results = list(pool.map(refine_block, blocks))
         rows = np.concatenate([result[0] for result in results])
