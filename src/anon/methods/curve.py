@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encode import Codes, Domain, Encoded
-from anon.errors import UsageError
+from anon.errors import InfeasibleError, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anoncore import curve
 
@@ -73,6 +73,12 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     axes = Axes.of(encoded, method.loss)
     with ThreadPoolExecutor(task.n_threads) as pool:
         rows = curve_order(encoded, axes, method.ties, pool)
+        if 0 < len(rows) < k:
+            raise InfeasibleError(
+                f"k = {k} cannot be met by {len(rows)} rows: ask for at most {len(rows)}",
+                requirement=k,
+                tightest=len(rows),
+            )
         table = Table(
             pack([column[rows] for column in encoded.quasi_codes]),
             sensitive_of(encoded, rows),
