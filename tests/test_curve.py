@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import curve as slow
 
 from anon.classes import Classes
 from anon.encode import Domain, Encoded
@@ -22,6 +21,7 @@ from anon.methods import curve as method
 from anon.methods.curve import Curve
 from anoncore import curve
 from anoncore.requirement import Conjunction
+from reference import curve as slow
 
 HALF = Fraction(1, 2)
 # Root 0 over leaves 0..2 (node 1) and 3..4 (node 5): parent, first, last, leaf.
@@ -45,7 +45,9 @@ def attributes(draw: st.DrawFn) -> list[slow.Attribute]:
 
 
 def tables(of: list[slow.Attribute], least: int, most: int) -> st.SearchStrategy[list[tuple[int, ...]]]:
-    return st.lists(st.tuples(*(st.integers(0, n_values) for n_values, *_ in of)), min_size=least, max_size=most)
+    return st.lists(
+        st.tuples(*(st.integers(0, n_values) for n_values, *_ in of)), min_size=least, max_size=most
+    )
 
 
 def kernel_widths(of: list[slow.Attribute]) -> curve.Widths:
@@ -92,12 +94,13 @@ def half_rules(sensitive: list[int], k: int) -> Conjunction:
 @settings(max_examples=60)
 def test_hilbert_equals_its_twin(data: st.DataObject, m: int, bits: int, dtype: Any) -> None:
     grids = [
-        data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=5), label="grid") for _ in range(m)
+        data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=5), label="grid")
+        for _ in range(m)
     ]
     rows = data.draw(st.lists(st.tuples(*(st.integers(0, len(grid) - 1) for grid in grids)), max_size=6))
     starts = read_only(np.cumsum([0, *map(len, grids)]), np.int64)
     codes = read_only(np.reshape(rows, (len(rows), m)), dtype)
-    keys = curve.hilbert(codes, read_only(sum(grids, []), np.uint32), starts, bits)
+    keys = curve.hilbert(codes, read_only(np.concatenate(grids), np.uint32), starts, bits)
     points = [[grids[a][code] for a, code in enumerate(row)] for row in rows]
     assert [_number(words, m * bits) for words in keys.tolist()] == slow.hilbert(points, bits)
 
@@ -128,7 +131,9 @@ def test_hilbert_of_many_attributes_keeps_every_bit(m: int) -> None:
     assert len({tuple(words) for words in keys.tolist()}) == m + 1
 
 
-@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3), max_size=40), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3), max_size=40), st.randoms(use_true_random=False)
+)
 def test_sort_rows_equals_its_twin(keys: list[int], random: Any) -> None:
     rows = list(range(len(keys)))
     random.shuffle(rows)
@@ -149,13 +154,16 @@ def test_place_equals_its_twin(data: st.DataObject, of: list[slow.Attribute]) ->
 def test_cut_equals_its_twin(
     data: st.DataObject, of: list[slow.Attribute], k: int, extra: int, ruled: bool
 ) -> None:
+    step = data.draw(st.integers(1, k))
     table = data.draw(tables(of, 0, 14))
     sensitive = data.draw(st.lists(st.integers(0, 3), min_size=len(table), max_size=len(table)))
     widths, records = kernel_records(of, table)
-    rules, codes = (half_rules(sensitive, k), read_only(sensitive, np.int32)[:, None]) if ruled else (None, None)
-    offsets = curve.cut(widths, records, k, 2 * k - 1 + extra, rules, codes)
+    rules, codes = (
+        (half_rules(sensitive, k), read_only(sensitive, np.int32)[:, None]) if ruled else (None, None)
+    )
+    offsets = curve.cut(widths, records, k, 2 * k - 1 + extra, step, rules, codes)
     passes = at_most_half(sensitive) if ruled else None
-    assert offsets.tolist() == slow.cut(of, table, k, 2 * k - 1 + extra, passes)
+    assert offsets.tolist() == slow.cut(of, table, k, 2 * k - 1 + extra, step, passes)
 
 
 def test_cut_finds_the_gaps() -> None:
@@ -183,7 +191,9 @@ def test_refine_equals_its_twin(
     if ruled and not all(map(passes, classes)):
         return
     widths, records = kernel_records(of, table)
-    rules, codes = (half_rules(sensitive, k), read_only(sensitive, np.int32)[:, None]) if ruled else (None, None)
+    rules, codes = (
+        (half_rules(sensitive, k), read_only(sensitive, np.int32)[:, None]) if ruled else (None, None)
+    )
     rows, offsets, before, after = curve.refine(widths, records, ends, k, 2 * k, reach, rules, codes)
     ours = [rows[start:end].tolist() for start, end in itertools.pairwise(offsets)]
     assert ours == slow.refine(of, table, classes, k, 2 * k, reach, passes if ruled else None)
@@ -215,7 +225,7 @@ def test_centers_equal_their_twin(data: st.DataObject) -> None:
         read_only(table, np.uint16),
         read_only(members, np.uint32),
         read_only(ends, np.int64),
-        read_only(sum(grids, []), np.uint8),
+        read_only(np.concatenate(grids), np.uint8),
         read_only([0, 3, 5], np.int64),
     )
     classes = [members[start:end] for start, end in itertools.pairwise(ends.tolist())]
@@ -225,9 +235,16 @@ def test_centers_equal_their_twin(data: st.DataObject) -> None:
 # --- the method
 
 
-def encoded(table: np.ndarray[Any, Any], sensitive: np.ndarray[Any, Any], kinds: str, suppressed: Any = ()) -> Encoded:
+def encoded(
+    table: np.ndarray[Any, Any], sensitive: np.ndarray[Any, Any], kinds: str, suppressed: Any = ()
+) -> Encoded:
     """A table of codes 0..4 and null = 5; kinds: n(umeric), t(ree) or s(et) per column."""
-    tree = Tree(tuple("rabcdefg"), *(np.array(part, np.int32) for part in TREE[:3]), np.zeros(8, np.int32), np.array(TREE[3], np.int32))
+    tree = Tree(
+        tuple("rabcdefg"),
+        *(np.array(part, np.int32) for part in TREE[:3]),
+        np.zeros(8, np.int32),
+        np.array(TREE[3], np.int32),
+    )
     values = pa.array(list("vwxyz"))
     positions = np.array([0.0, 1.0, 3.0, 4.0, 10.0])
     domains = tuple(
@@ -264,7 +281,9 @@ def a_table(n: int, m: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.nda
     return rng.integers(0, 6, (n, m)) * (rng.random((n, m)) < 0.8), rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
 
 
-def as_multisets(classes: Classes, table: np.ndarray[Any, Any], sensitive: np.ndarray[Any, Any]) -> Counter[Any]:
+def as_multisets(
+    classes: Classes, table: np.ndarray[Any, Any], sensitive: np.ndarray[Any, Any]
+) -> Counter[Any]:
     return Counter(
         tuple(sorted((*table[row].tolist(), int(sensitive[row])) for row in classes.rows[start:end]))
         for start, end in itertools.pairwise(classes.offsets)
@@ -292,7 +311,9 @@ def test_classes_hold_every_row_once_and_pass(kinds: str, rules: Any, refine: bo
 
 @pytest.mark.parametrize("rules", [(), (("share", 0, HALF),)])
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
-def test_threads_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch, rules: Any, n_threads: int) -> None:
+def test_threads_do_not_change_the_answer(
+    monkeypatch: pytest.MonkeyPatch, rules: Any, n_threads: int
+) -> None:
     monkeypatch.setattr(method, "BLOCK_ROWS", 64)
     monkeypatch.setattr(method, "BLOCK_CLASSES", 8)
     table, sensitive = a_table(900, 4)
@@ -303,13 +324,20 @@ def test_threads_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch, rules
     assert one.offsets.tobytes() == other.offsets.tobytes()
 
 
-@given(st.integers(0, 100), st.sampled_from(["nts", "ss", "n"]), st.booleans(), st.sampled_from(["ncp", "ordered"]))
+@given(
+    st.integers(0, 100),
+    st.sampled_from(["nts", "ss", "n"]),
+    st.booleans(),
+    st.sampled_from(["ncp", "ordered"]),
+)
 @settings(max_examples=20)
 def test_row_order_does_not_matter(seed: int, kinds: str, ruled: bool, loss: Any) -> None:
     table, sensitive = a_table(200, len(kinds), seed)
     rules = [("share", 0, HALF)] if ruled else []
     shuffled = np.random.default_rng(seed).permutation(200)
-    first = method.partition(encoded(table, sensitive, kinds), Curve(loss=loss), task(sensitive, 3, *rules), 3)
+    first = method.partition(
+        encoded(table, sensitive, kinds), Curve(loss=loss), task(sensitive, 3, *rules), 3
+    )
     again = method.partition(
         encoded(table[shuffled], sensitive[shuffled], kinds), Curve(loss=loss), task(sensitive, 3, *rules), 3
     )

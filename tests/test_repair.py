@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from anon.classes import Classes
+from anon.methods.repair import class_order, repair
+from anoncore import curve
+from anoncore.requirement import Conjunction
 from reference import curve as slow
 from test_curve import (
     HALF,
@@ -25,15 +30,12 @@ from test_curve import (
     task,
 )
 
-from anon.classes import Classes
-from anon.methods.repair import class_order, repair
-from anoncore import curve
-from anoncore.requirement import Conjunction
-
 
 @given(st.data(), attributes(), st.integers(1, 4), st.sampled_from([[0, 1], [0, 0, 0, 1, 2, 3]]))
 @settings(max_examples=60)
-def test_repair_equals_its_twin(data: st.DataObject, of: list[slow.Attribute], k: int, values: list[int]) -> None:
+def test_repair_equals_its_twin(
+    data: st.DataObject, of: list[slow.Attribute], k: int, values: list[int]
+) -> None:
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=8))
     n = sum(sizes)
     table = data.draw(tables(of, n, n))
@@ -43,7 +45,11 @@ def test_repair_equals_its_twin(data: st.DataObject, of: list[slow.Attribute], k
     half = at_most_half(sensitive)
     widths, records = kernel_records(of, table)
     home = curve.repair(
-        widths, records, read_only(sensitive, np.int32)[:, None], read_only(ends, np.int64), half_rules(sensitive, k)
+        widths,
+        records,
+        read_only(sensitive, np.int32)[:, None],
+        read_only(ends, np.int64),
+        half_rules(sensitive, k),
     )
     ours: dict[int, list[int]] = {}
     for rows, at in zip(classes, home.tolist(), strict=True):
@@ -95,7 +101,7 @@ def test_passing_classes_stay_as_they_are() -> None:
 
 
 def test_class_order_follows_the_curve_through_the_centers_of_the_cells() -> None:
-    # One numeric column with positions 0, 1, 3, 4, 10 (null = 5): centers 10, 0.5, null only, 3 (nulls do not count).
+    # One column with positions 0, 1, 3, 4, 10, null = 5: centers 10, 0.5, nulls only, 3 beside a null.
     table = np.array([[4], [4], [0], [1], [5], [5], [5], [2]])
     classes = Classes(np.arange(8, dtype=np.uint32), np.array([0, 2, 4, 6, 8]), np.zeros(0, np.uint32))
     data = encoded(table, np.zeros(8, int), "n")
@@ -137,7 +143,9 @@ def test_row_order_does_not_matter(seed: int, kinds: str) -> None:
     again = np.lexsort((sensitive[order], *table[order].T[::-1])).astype(np.uint32)
     repaired = repair(classes, encoded(table, sensitive, kinds), rules)
     shuffled = repair(
-        Classes(again, classes.offsets, classes.suppressed), encoded(table[order], sensitive[order], kinds), rules
+        Classes(again, classes.offsets, classes.suppressed),
+        encoded(table[order], sensitive[order], kinds),
+        rules,
     )
     assert as_multisets(repaired, table, sensitive) == as_multisets(shuffled, table[order], sensitive[order])
     for start, end in itertools.pairwise(repaired.offsets):

@@ -33,6 +33,7 @@ def cut(
     records: npt.NDArray[np.int32],
     k: int,
     max_size: int,
+    step: int = 1,
     rules: Conjunction | None = None,
     sensitive: npt.NDArray[np.int32] | None = None,
 ) -> Offsets: ...

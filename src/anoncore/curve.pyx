@@ -403,12 +403,12 @@ cdef inline bint tally_passes(Tally* tally) noexcept nogil:
 
 
 cdef inline void relax(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
-                       int64_t k, int64_t most, Tally* tally, int64_t* best, int32_t* length,
+                       int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length,
                        int stride, int n_ordered) noexcept nogil:
     # Extend the best cuts of the first i rows by one class that starts at row i.
     cdef int32_t[72] low, high
     cdef int32_t[64] n_values, n_nulls
-    cdef int64_t j, last = min(i + most, n), loss
+    cdef int64_t j, last = min(i + most, n), loss, next_end = min((i + k + step - 1) // step * step, n)
     cdef int f, first_flat = n_ordered + space.n_trees
     cdef int32_t width
     for f in range(stride):
@@ -428,8 +428,9 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
                     n_values[f] += 1
         if tally.rules != NULL:
             count(tally, j)
-        if j + 1 - i < k:
+        if j + 1 < next_end:
             continue
+        next_end = min(next_end + step, n)
         width = spans(space, low, high, n_ordered)
         for f in range(space.n_flat):
             width += set_width(space, f, n_values[f], n_nulls[f])
@@ -446,30 +447,34 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
 
 
 cdef void cut_rows(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t k,
-                   int64_t most, Tally* tally, int64_t* best, int32_t* length) noexcept nogil:
-    cdef int64_t i
-    for i in range(n - k + 1):
+                   int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length) noexcept nogil:
+    cdef int64_t i = -step
+    while i + step <= n - k:
+        i += step
         if best[i] == NEVER:
             continue
         if space.stride == 8 and space.n_ordered == 8:
-            relax(space, records, previous, n, i, k, most, tally, best, length, 8, 8)
+            relax(space, records, previous, n, i, k, most, step, tally, best, length, 8, 8)
         else:
-            relax(space, records, previous, n, i, k, most, tally, best, length, space.stride, space.n_ordered)
+            relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride, space.n_ordered)
 
 
-def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_size, Conjunction rules=None,
-        const int32_t[:, ::1] sensitive=None):
+def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_size, int64_t step=1,
+        Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
     """The cuts of these rows, in this order, into classes of k..max_size rows with the least total loss.
 
+    Rows are cut before every `step`-th only (1..k), unless no such cuts exist.
     `records` are those of `place`; the loss of a class is its rows times the sum of its widths. With
     `rules`, `sensitive` (int32, n x s) has the sensitive codes, and each row of a class that fails costs
     2**30 more. `max_size` is at least 2k-1. Returns `offsets` (int64, n_classes + 1);
-    fewer than 2k rows are one class. Dynamic programming over the first row of a class, O(n max_size m). Of equal
+    fewer than 2k rows are one class. Dynamic programming over the first row of a class, O(n max_size m / step). Of equal
     cuts the last class of the longest is kept.
     """
     cdef int64_t n = records.shape[0], i
     if k < 1 or max_size < 2 * k - 1 or max_size > 2**30:
         raise ValueError("k must be at least 1, max_size at least 2k-1 and at most 2**30")
+    if not 1 <= step <= k:
+        raise ValueError("step must be in 1..k")
     if records.shape[1] != widths.c.stride:
         raise ValueError("records must be those of these widths")
     if n < 2 * k:
@@ -483,7 +488,9 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
     cdef int64_t[::1] best = best_array
     cdef int32_t[::1] length = length_array
     with nogil:
-        cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, &tally.c, &best[0], &length[0])
+        cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, step, &tally.c, &best[0], &length[0])
+    if best[n] == NEVER:
+        return cut(widths, records, k, max_size, 1, rules, sensitive)
     ends = []
     i = n
     while i > 0:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain Python twins of `anoncore.curve`.
 
-An attribute is (n_values, weight, positions or None, tree or None), tree = (parent, first, last, leaf); a code
-equal to n_values is null. A class is a list of row numbers, a row a list of codes. `passes`
-is a function from a list of row numbers to a bool.
+An attribute is (n_values, weight, positions or None, tree or None), tree = (parent, first, last, leaf);
+a code equal to n_values is null. A class is a list of row numbers, a row a list of codes. `passes` is
+a function from a list of row numbers to a bool.
 """
 
 from __future__ import annotations
@@ -118,9 +118,11 @@ def loss(attributes: Sequence[Attribute], table: Sequence[Row], rows: Sequence[i
 
 
 def place(attributes: Sequence[Attribute], table: Sequence[Row], rows: Sequence[int]) -> list[list[int]]:
-    """Records: coordinates of ordered attributes, zeros up to a multiple of 4, codes of trees, then of sets."""
+    """Records: coordinates of ordered attributes up to a multiple of 4 fields, codes of trees, of sets."""
     ordered = [a for a, (_, _, positions, _) in enumerate(attributes) if positions is not None]
-    trees = [a for a, (_, _, positions, tree) in enumerate(attributes) if positions is None and tree is not None]
+    trees = [
+        a for a, (_, _, positions, tree) in enumerate(attributes) if positions is None and tree is not None
+    ]
     sets = [a for a, (_, _, positions, tree) in enumerate(attributes) if positions is None and tree is None]
     records = []
     for row in rows:
@@ -135,7 +137,12 @@ def place(attributes: Sequence[Attribute], table: Sequence[Row], rows: Sequence[
 
 
 def cut(
-    attributes: Sequence[Attribute], table: Sequence[Row], k: int, max_size: int, passes: Rule | None = None
+    attributes: Sequence[Attribute],
+    table: Sequence[Row],
+    k: int,
+    max_size: int,
+    step: int = 1,
+    passes: Rule | None = None,
 ) -> list[int]:
     """Offsets of the best cuts of the table; a row of a failing class costs 2**30 more."""
     n = len(table)
@@ -145,7 +152,7 @@ def cut(
     for end in range(1, n + 1):
         for start in range(max(end - max_size, 0), end - k + 1):
             before = best[start]
-            if before is None:
+            if before is None or (end % step and end < n):
                 continue
             rows = range(start, end)
             cost = before[0] + loss(attributes, table, rows)
@@ -155,8 +162,7 @@ def cut(
             if now is None or cost < now[0]:
                 best[end] = (cost, [*before[1], end])
     last = best[n]
-    assert last is not None
-    return last[1]
+    return cut(attributes, table, k, max_size, 1, passes) if last is None else last[1]
 
 
 def centers(
@@ -305,7 +311,9 @@ def repair(
         if place is None:
             continue
         while not passes(live[place]) and len(live) > 1:
-            nearby = [p for p in range(max(place - REACH, 0), min(place + REACH + 1, len(live))) if p != place]
+            nearby = [
+                p for p in range(max(place - REACH, 0), min(place + REACH + 1, len(live))) if p != place
+            ]
 
             def increase(p: int, place: int = place) -> int:
                 return (

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes
-from anon.encode import Codes, Domain, Encoded
+from anon.encode import Codes, Encoded
 from anon.errors import InfeasibleError, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anoncore import curve
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
 BLOCK_CLASSES = 512  # classes refined by one call
 MOST = 6  # with requirements beside k, classes of up to 6k rows are cut and refined, larger ones split
+LARGEST_K = 256  # larger classes are cut, but not refined: that takes a time that grows with k
 LEAST_GAIN = 1e-3  # refinement ends when a pass lowers the loss by less
 ROW_PASSES = 3_000_000  # small tables are cheap to refine: about so many rows in all passes together,
 LEAST_PASSES, MOST_PASSES = 3, 40  # in at least and at most so many passes
@@ -41,7 +42,7 @@ class Curve:
     """Rows in the order of a Hilbert curve, cut into classes of k..2k-1 rows with the least loss.
 
     `refine` improves the classes by moves and swaps of rows between neighbors, and by dealing the
-    rows of neighbors anew. `loss="ncp"` minimizes NCP (spans of values, trees, sets), `"ordered"` the
+    rows of neighbors anew (for k up to 256). `loss="ncp"` minimizes NCP (spans of values, trees, sets), `"ordered"` the
     same with every attribute taken as ordered codes. Ties follow the ranks of the rows, or their
     order in the input.
     """
@@ -61,11 +62,11 @@ class Task(Protocol):
     """What a method is given beside the table."""
 
     @property
-    def rules(self) -> Conjunction: ...  # noqa: D102
+    def rules(self) -> Conjunction: ...
     @property
-    def n_threads(self) -> int: ...  # noqa: D102
+    def n_threads(self) -> int: ...
     @property
-    def progress(self) -> Callable[[str, int, int], None] | None: ...  # noqa: D102
+    def progress(self) -> Callable[[str, int, int], None] | None: ...
 
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
@@ -94,7 +95,7 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
             place_of_row = np.empty(encoded.n_rows, np.uint32)
             place_of_row[rows] = places
             places, offsets = split_large(table, place_of_row[classes.rows], classes.offsets, pool)
-        if method.refine and table.k > 1:
+        if method.refine and 1 < table.k <= LARGEST_K:
             places, offsets = refine(table, axes, places, offsets, pool, task.progress)
     return Classes(rows[places], offsets, encoded.suppressed)
 
@@ -115,7 +116,13 @@ class Table:
     @property
     def most(self) -> int:
         """Rows of a class that is cut or refined, at most."""
-        return 2 * self.k - 1 if self.rules is None else MOST * self.k
+        least = 2 * self.k - 1
+        return least if self.rules is None else max(min(MOST * self.k, 2 * LARGEST_K), least)
+
+    @property
+    def step(self) -> int:
+        """Large classes are cut before every so many rows only, as the time grows with k / step."""
+        return max(self.k // 32, 1)
 
     def records(self, rows: RowNumbers) -> npt.NDArray[np.int32]:
         """Records of these rows."""
@@ -188,7 +195,8 @@ def cut(table: Table, pool: ThreadPoolExecutor) -> Offsets:
     def cut_block(start: int, end: int) -> Offsets:
         records = table.records(np.arange(start, end, dtype=np.uint32))
         sensitive = table.sensitive[start:end]
-        return start + curve.cut(table.widths, records, table.k, table.most, table.rules, sensitive)[1:]
+        ends = curve.cut(table.widths, records, table.k, table.most, table.step, table.rules, sensitive)
+        return start + ends[1:]
 
     n = len(table.codes)
     starts = list(range(0, max(n - table.k + 1, 1), max(BLOCK_ROWS, table.k)))
@@ -200,9 +208,9 @@ def split_large(
 ) -> tuple[RowNumbers, Offsets]:
     """Split classes too large to be refined so that every part passes the rules.
 
-    A class of this size was merged because its neighborhood is dominated by one sensitive value. Its
-    rows are ordered so that every stretch has the same share of every combination of sensitive values (within one, along the
-    curve), cut again, and parts that still fail are merged with parts next to them.
+    A class of this size was merged because one sensitive value prevails in its neighborhood. Its rows
+    are ordered so that every stretch has the same share of every combination of sensitive values
+    (those of one combination along the curve), and cut again; parts that fail are merged with others.
     """
     assert table.rules is not None
     rules = table.rules
@@ -212,7 +220,7 @@ def split_large(
         _, stratum = np.unique(table.sensitive[members], axis=0, return_inverse=True)
         members = members[evenly(stratum.reshape(-1))]
         records, sensitive = table.records(members), table.sensitive[members]
-        ends = curve.cut(table.widths, records, table.k, table.most, rules, sensitive)
+        ends = curve.cut(table.widths, records, table.k, table.most, table.step, rules, sensitive)
         home = curve.repair(table.widths, records, sensitive, ends, rules)
         together = np.argsort(np.repeat(home, np.diff(ends)), kind="stable")
         sizes = np.bincount(home, np.diff(ends)).astype(np.int64)
@@ -293,7 +301,7 @@ def refine(
 def along_another_curve(
     centers: npt.NDArray[np.uint8], number: int, pool: ThreadPoolExecutor
 ) -> npt.NDArray[np.int64]:
-    """Points (n x m, 0..255) along a Hilbert curve with other axes first and shifted, by the pass's number."""
+    """Points (n x m, 0..255) along a Hilbert curve that is shifted and turned by the number of the pass."""
     m = centers.shape[1]
     turns = number * np.sqrt(np.arange(2, m + 2) * 2.0 + 1.0)
     shifts = (256 * (turns % 1)).astype(np.uint32)
