@@ -87,10 +87,11 @@ cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t[:, ::1] spread
                 key = 0
                 used = 0
             direction = turn
-            if word:
+            if word and word != mask:  # m trailing ones turn by m, which is not at all
                 direction += trailing_zeros(~(word if word & 1 else word - 1))
                 if direction >= m:
                     direction -= m
+            if word:
                 word = (word - 1) & ~<uint64_t>1
                 word ^= word >> 1
                 if turn:
