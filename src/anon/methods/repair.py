@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repair: classes that fail a requirement are merged with neighbors; shared by all growing methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.classes import Classes
+from anon.encode import Codes, Domain, Encoded
+from anoncore import curve
+from anoncore.requirement import Conjunction
+
+Ties = Literal["rank", "input"]
+RowNumbers = npt.NDArray[np.uint32]
+Offsets = npt.NDArray[np.int64]
+
+
+def repair(
+    classes: Classes, encoded: Encoded, rules: Conjunction, *, loss: str = "ncp", ties: Ties = "rank"
+) -> Classes:
+    """Merge every class that fails the rules with neighbors, until all pass or one class is left.
+
+    Neighbors are the 32 classes before and after it along a Hilbert curve through the centers of the
+    classes' cells (ties: the class with the lowest row, by rank or by input position); the one with
+    which the loss grows least is taken. Classes come back in the order of the curve.
+    """
+    if classes.n_classes == 0:
+        return classes
+    order = class_order(classes, encoded, ties)
+    first, end = classes.offsets[order], classes.offsets[order + 1]
+    rows = classes.rows[ranges(first, end)]
+    offsets = starts_of_sizes(end - first)
+    widths = widths_of(encoded.quasi, loss)
+    records = curve.place(widths, pack(encoded.quasi_codes), rows)
+    home = curve.repair(widths, records, sensitive_of(encoded, rows), offsets, rules)
+    sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
+    together = np.argsort(home, kind="stable")
+    rows = rows[ranges(offsets[together], offsets[together + 1])]
+    return Classes(rows, starts_of_sizes(sizes[sizes > 0]), classes.suppressed)
+
+
+def class_order(classes: Classes, encoded: Encoded, ties: Ties = "rank") -> npt.NDArray[np.int64]:
+    """The classes along a Hilbert curve through the centers of their cells, each scaled to 0..255."""
+    centers = [
+        _centers(domain, codes[classes.rows], classes.offsets)
+        for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True)
+    ]
+    m = len(centers)
+    grid = np.tile(np.arange(256, dtype=np.uint32), m)
+    keys = curve.hilbert(pack(centers), grid, np.arange(m + 1, dtype=np.int64) * 256, 8)
+    lowest = np.minimum.reduceat(_row_numbers(encoded, ties)[classes.rows], classes.offsets[:-1])
+    order = np.argsort(lowest).astype(np.uint32)
+    for word in reversed(range(keys.shape[1])):
+        order = curve.sort_rows(np.ascontiguousarray(keys[:, word]), order)
+    return order.astype(np.int64)
+
+
+def _row_numbers(encoded: Encoded, ties: Ties) -> RowNumbers:
+    """Of every row its rank by (codes in schema order, sensitive codes, input position), or its position."""
+    rows = np.arange(encoded.n_rows, dtype=np.uint32)
+    if ties == "input":
+        return rows
+    ranks = np.empty_like(rows)
+    ranks[rank(encoded, rows)] = rows
+    return ranks
+
+
+def rank(encoded: Encoded, rows: RowNumbers) -> RowNumbers:
+    """`rows` (ascending) by (codes in schema order, sensitive codes, input position)."""
+    for codes in reversed((*encoded.quasi_codes, *encoded.sensitive_codes)):
+        rows = curve.sort_rows(codes.astype(np.uint64), rows)
+    return rows
+
+
+def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.uint8]:
+    # Nulls lie at 255 in a class of nulls only, and do not count in others.
+    starts = offsets[:-1]
+    null = codes == domain.n_values
+    low = np.minimum.reduceat(codes, starts).astype(np.int64)
+    high = np.maximum.reduceat(np.where(null, 0, codes), starts).astype(np.int64)
+    nulls_only = low == domain.n_values
+    low[nulls_only] = 0
+    reach = float(max(domain.n_values - 1, 0))
+    if domain.positions is not None:
+        reach = float(domain.positions[-1]) if domain.n_values else 0.0
+        middle = (domain.positions[low] + domain.positions[high]) / 2 if domain.n_values else low * 0.0
+    elif domain.tree is not None:
+        node = domain.tree.leaf[low]
+        while (below := domain.tree.last[node] < high).any():
+            node = np.where(below, domain.tree.parent[node], node)
+        middle = (domain.tree.first[node] + domain.tree.last[node]) / 2
+    else:
+        class_of_row = np.repeat(np.arange(len(starts)), np.diff(offsets))
+        present = np.unique(class_of_row[~null] * domain.n_codes + codes[~null])
+        sums = np.bincount(present // domain.n_codes, present % domain.n_codes, len(starts))
+        middle = sums / np.maximum(np.bincount(present // domain.n_codes, minlength=len(starts)), 1)
+    scaled = np.floor(middle * (255 / reach) + 0.5) if reach > 0 else np.zeros(len(starts))
+    return np.where(nulls_only, 255, scaled).astype(np.uint8)
+
+
+def widths_of(domains: Sequence[Domain], loss: str = "ncp") -> curve.Widths:
+    """Widths of the cells of these attributes; with `loss="ordered"` every one is a line of ranks."""
+    ranks = loss == "ordered"
+    return curve.Widths(
+        [domain.n_values for domain in domains],
+        [domain.weight for domain in domains],
+        [np.arange(domain.n_values, dtype=np.float64) if ranks else domain.positions for domain in domains],
+        [
+            None
+            if domain.tree is None or ranks
+            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
+            for domain in domains
+        ],
+    )
+
+
+def sensitive_of(encoded: Encoded, rows: RowNumbers) -> npt.NDArray[np.int32]:
+    """The sensitive codes of these rows, one column per attribute."""
+    codes = np.empty((len(rows), len(encoded.sensitive_codes)), np.int32)
+    for a, column in enumerate(encoded.sensitive_codes):
+        codes[:, a] = column[rows]
+    return codes
+
+
+def pack(columns: Sequence[Codes]) -> npt.NDArray[Any]:
+    """One row-major matrix of the codes, as wide as the widest column."""
+    codes = np.empty((len(columns[0]), len(columns)), np.result_type(*columns))
+    for a, column in enumerate(columns):
+        codes[:, a] = column
+    return codes
+
+
+def starts_of_sizes(sizes: npt.NDArray[np.int64]) -> Offsets:
+    """Offsets (n + 1) of consecutive runs of these sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def ranges(first: Offsets, end: Offsets) -> npt.NDArray[np.int64]:
+    """The integers first[0]..end[0]-1, first[1]..end[1]-1, ... in one array."""
+    sizes = end - first
+    return np.repeat(first - starts_of_sizes(sizes)[:-1], sizes) + np.arange(sizes.sum())

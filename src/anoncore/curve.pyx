@@ -1,0 +1,1466 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Classes cut from a space-filling curve, improved by moves and swaps, mended by merging."""
+
+import numpy as np
+
+from libc.string cimport memcpy, memmove
+
+from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef enum:
+    WINDOW = 16         # classes behind a class among which its partners are sought
+    PARTNERS = 2
+    MOST_DEALT = 512    # rows of neighbors dealt anew together
+    REACH = 32          # classes before and behind a failing one that it may be merged with
+    BEYOND = 1 << 30    # more than any field of a record
+
+cdef int64_t NEVER = <int64_t>1 << 62
+cdef int64_t FAILING = <int64_t>1 << 30
+
+
+# --- Hilbert index -------------------------------------------------------------------------------
+
+
+cdef extern from *:
+    int trailing_zeros "__builtin_ctzll" (uint64_t word) nogil
+
+
+cdef void spread_grid(const uint32_t[::1] grid, const int64_t[::1] starts, int m, int bits, int per_word,
+                      uint64_t[:, ::1] spread) noexcept nogil:
+    # Each code's bits where they belong among those of all attributes: levels of m bits, the finest lowest,
+    # `per_word` levels to a word.
+    cdef int64_t i
+    cdef int a, level
+    for a in range(m):
+        for i in range(starts[a], starts[a + 1]):
+            for level in range(bits):
+                if (grid[i] >> level) & 1:
+                    spread[i, level // per_word] |= <uint64_t>1 << (level % per_word * m + m - 1 - a)
+
+
+cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t[:, ::1] spread, const int64_t[::1] starts,
+                       int bits, int per_word, uint64_t[:, ::1] keys) noexcept nogil:
+    # Hamilton 2006, algorithm 2, with one word of m bits per level, coarsest first.
+    cdef int64_t i
+    cdef int a, m = <int>codes.shape[1], level, used, direction, turn, back, part, word_id
+    cdef uint64_t mask = ~<uint64_t>0 >> (64 - m)
+    cdef uint64_t mixed = 0, word, entry, key
+    for i in range(codes.shape[0]):
+        entry = 0
+        direction = 0
+        key = 0
+        used = 0
+        word_id = 0
+        part = -1
+        for level in range(bits - 1, -1, -1):
+            if part != level // per_word:
+                part = level // per_word
+                mixed = 0
+                for a in range(m):
+                    mixed |= spread[starts[a] + codes[i, a], part]
+            turn = direction + 1 if direction + 1 < m else 0
+            back = m - turn
+            word = ((mixed >> (level - part * per_word) * m) & mask) ^ entry
+            if turn:
+                word = ((word >> turn) | (word << back)) & mask
+            word ^= word >> 1
+            word ^= word >> 2
+            word ^= word >> 4
+            if m > 8:
+                word ^= word >> 8
+                word ^= word >> 16
+                word ^= word >> 32
+            if used + m <= 64:
+                key = (key << m) | word if m < 64 else word
+                used += m
+            else:
+                keys[i, word_id] = (key << (64 - used)) | (word >> (used + m - 64))
+                word_id += 1
+                used += m - 64
+                key = word & (~<uint64_t>0 >> (64 - used))
+            if used == 64:
+                keys[i, word_id] = key
+                word_id += 1
+                key = 0
+                used = 0
+            direction = turn
+            if word and word != mask:  # m trailing ones turn by m, which is not at all
+                direction += trailing_zeros(~(word if word & 1 else word - 1))
+                if direction >= m:
+                    direction -= m
+            if word:
+                word = (word - 1) & ~<uint64_t>1
+                word ^= word >> 1
+                if turn:
+                    word = ((word << turn) | (word >> back)) & mask
+                entry ^= word
+        if used:
+            keys[i, word_id] = key << (64 - used)
+
+
+def hilbert(const code_t[:, ::1] codes, const uint32_t[::1] grid, const int64_t[::1] starts, int bits):
+    """Hilbert index of each row (Hamilton 2006, "Compact Hilbert indices", algorithm 2).
+
+    Code c of attribute a lies at `grid[starts[a] + c]` < 2**bits on the grid's axis a. Returns
+    uint64 (n x words): the m * bits bits of the index from the most significant bit of word 0 on.
+    """
+    cdef int m = <int>codes.shape[1], per_word
+    if not 1 <= m <= 64 or not 1 <= bits <= 32:
+        raise ValueError("hilbert takes 1..64 attributes and 1..32 bits")
+    if starts.shape[0] != m + 1 or grid.shape[0] < starts[m]:
+        raise ValueError("grid must cover every code of every attribute")
+    if starts[m] and int(np.max(grid)) >> bits:
+        raise ValueError("every place must be less than 2**bits")
+    per_word = 64 // m
+    spread = np.zeros((starts[m] + 1, (bits + per_word - 1) // per_word), np.uint64)
+    keys = np.zeros((codes.shape[0], (m * bits + 63) // 64), np.uint64)
+    cdef uint64_t[:, ::1] spread_view = spread, view = keys
+    with nogil:
+        spread_grid(grid, starts, m, bits, per_word, spread_view)
+        hilbert_rows(codes, spread_view, starts, bits, per_word, view)
+    return keys
+
+
+# --- Sorting -------------------------------------------------------------------------------------
+
+
+cdef void radix_pass(const uint64_t* keys, const uint32_t* rows, int64_t n, int shift,
+                     int64_t* starts, uint64_t* keys_out, uint32_t* rows_out) noexcept nogil:
+    cdef int64_t i, at
+    for i in range(n):
+        at = starts[(keys[i] >> shift) & 2047]
+        starts[(keys[i] >> shift) & 2047] = at + 1
+        keys_out[at] = keys[i]
+        rows_out[at] = rows[i]
+
+
+def sort_rows(const uint64_t[::1] keys, const uint32_t[::1] rows):
+    """`rows` (uint32) stably sorted by `keys[row]` (uint64): radix sort, digits that do not vary skipped."""
+    cdef int64_t n = rows.shape[0], i, total, count
+    cdef int digit, shift
+    key_pair = np.empty((2, n), np.uint64)
+    row_pair = np.empty((2, n), np.uint32)
+    counts_array = np.zeros((6, 2048), np.int64)
+    cdef uint64_t[:, ::1] key_view = key_pair
+    cdef uint32_t[:, ::1] row_view = row_pair
+    cdef int64_t[:, ::1] counts = counts_array
+    cdef int now = 0
+    if n == 0:
+        return row_pair[0]
+    if int(np.max(rows)) >= keys.shape[0]:
+        raise ValueError("every row must have a key")
+    with nogil:
+        for i in range(n):
+            key_view[0, i] = keys[rows[i]]
+            row_view[0, i] = rows[i]
+            for digit in range(6):
+                counts[digit, (key_view[0, i] >> (11 * digit)) & 2047] += 1
+        for digit in range(6):
+            shift = 11 * digit
+            if counts[digit, (key_view[now, 0] >> shift) & 2047] == n:
+                continue
+            total = 0
+            for i in range(2048):
+                count = counts[digit, i]
+                counts[digit, i] = total
+                total += count
+            radix_pass(&key_view[now, 0], &row_view[now, 0], n, shift, &counts[digit, 0],
+                       &key_view[1 - now, 0], &row_view[1 - now, 0])
+            now = 1 - now
+    return row_pair[now]
+
+
+# --- Widths --------------------------------------------------------------------------------------
+
+
+cdef class Widths:
+    """Widths of the cells of m attributes as integers: sums are exact, whatever their order.
+
+    `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
+    ascending from 0) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf), int32
+    arrays as in `anon.hierarchy.Tree`, makes it a tree; with neither it is a flat set. A whole
+    domain is `weights[a]` * `unit` wide, all domains together at most 2**28.
+    """
+
+    def __init__(self, n_values, weights, positions, trees):
+        cdef int64_t m = len(n_values)
+        if not 1 <= m <= MAX_ATTRIBUTES:
+            raise ValueError("from 1 to 64 attributes are possible")
+        if not len(weights) == len(positions) == len(trees) == m:
+            raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
+        ordered = [a for a in range(m) if positions[a] is not None]
+        tree = [a for a in range(m) if positions[a] is None and trees[a] is not None]
+        flat = [a for a in range(m) if positions[a] is None and trees[a] is None]
+        self.unit = 2.0**28 / (sum(weights) or 1.0)
+        self.c.n_ordered = (len(ordered) + 3) // 4 * 4
+        self.c.n_trees = len(tree)
+        self.c.n_flat = len(flat)
+        self.c.stride = (self.c.n_ordered + len(tree) + len(flat) + 3) // 4 * 4
+        field = np.empty(m, np.int64)
+        field[ordered] = np.arange(len(ordered))
+        field[tree] = self.c.n_ordered + np.arange(len(tree))
+        field[flat] = self.c.n_ordered + len(tree) + np.arange(len(flat))
+        places, full = [], np.zeros(self.c.n_ordered + 1, np.int32)
+        for a in range(m):
+            whole = int(weights[a] * self.unit)
+            if a in ordered:
+                full[field[a]] = whole
+                places.append(_coordinates(np.asarray(positions[a], np.float64)[: n_values[a]], whole))
+            else:
+                places.append(np.arange(n_values[a] + 1))
+        nodes = _nodes([(n_values[a], int(weights[a] * self.unit), trees[a]) for a in tree])
+        sets = [_set_widths(n_values[a], int(weights[a] * self.unit)) for a in flat]
+        cdef const int32_t[::1] full_view = full
+        cdef const int64_t[::1] tree_starts = nodes[0], set_starts = _starts([len(one) for one in sets])
+        cdef const int32_t[::1] leaf = nodes[1], last = nodes[2], parent = nodes[3], node_width = nodes[4]
+        cdef const int32_t[::1] set_width = np.concatenate([*sets, [0]]).astype(np.int32)
+        cdef const int32_t[::1] null_code = np.array([*(n_values[a] for a in flat), 0], np.int32)
+        self.c.full = &full_view[0]
+        self.c.tree_starts = &tree_starts[0]
+        self.c.leaf = &leaf[0]
+        self.c.last = &last[0]
+        self.c.parent = &parent[0]
+        self.c.node_width = &node_width[0]
+        self.c.set_starts = &set_starts[0]
+        self.c.set_width = &set_width[0]
+        self.c.null_code = &null_code[0]
+        self.keep = (full, *nodes, set_starts, set_width, null_code)
+        self.starts = _starts([len(one) for one in places])
+        self.place = np.concatenate(places).astype(np.int32)
+        self.field = field
+
+    @property
+    def n_attributes(self):
+        """Number of attributes."""
+        return self.starts.shape[0] - 1
+
+
+def _starts(lengths):
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _coordinates(positions, whole):
+    # Null lies so far off that its distance from every value is at least the whole domain.
+    reach = positions[len(positions) - 1] if len(positions) else 0.0
+    return np.append(np.rint(positions * (whole / reach)) if reach > 0 else np.zeros(len(positions)), 2 * whole)
+
+
+def _set_widths(n_values, whole):
+    # Widths of 0, 1, ..., n_values values, then of null together with values.
+    return np.append(np.rint(np.maximum(np.arange(n_values + 1) - 1, 0) * (whole / max(n_values - 1, 1))), whole)
+
+
+def _nodes(trees):
+    # All trees in one numbering. Above each root stands a node that also holds null.
+    starts, leaves, lasts, parents, node_widths = [0], [], [], [], []
+    n_nodes = 0
+    for n_values, whole, (parent, first, last, leaf) in trees:
+        first, last = np.asarray(first, np.int64), np.asarray(last, np.int64)
+        top, null = n_nodes + len(first), n_nodes + len(first) + 1
+        leaves.append(np.append(np.asarray(leaf, np.int64)[:n_values] + n_nodes, null))
+        lasts.append(np.append(last, [n_values, n_values]))
+        parents.append(np.append(np.where(np.asarray(parent) < 0, top, np.asarray(parent, np.int64) + n_nodes), [-1, top]))
+        node_widths.append(np.append(np.rint((last - first) * (whole / max(n_values - 1, 1))), [whole, 0]))
+        starts.append(starts[len(starts) - 1] + n_values + 1)
+        n_nodes += len(first) + 2
+    join = lambda parts: np.concatenate([*parts, [0]]).astype(np.int32)
+    return np.array(starts, np.int64), join(leaves), join(lasts), join(parents), join(node_widths)
+
+
+cdef void place_rows(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t* starts,
+                     const int32_t* place, const int64_t* field, int64_t stride, int32_t* records) noexcept nogil:
+    cdef int64_t i, a, m = codes.shape[1]
+    for i in range(rows.shape[0]):
+        for a in range(m):
+            records[i * stride + field[a]] = place[starts[a] + codes[rows[i], a]]
+
+
+def place(Widths widths, const code_t[:, ::1] codes, const uint32_t[::1] rows):
+    """The records (int32, one per entry of `rows`) of these rows of `codes`, in this order."""
+    if codes.shape[1] != widths.starts.shape[0] - 1:
+        raise ValueError("codes must have one column per attribute")
+    records = np.zeros((rows.shape[0], widths.c.stride), np.int32)
+    cdef int32_t[:, ::1] view = records
+    if rows.shape[0]:
+        if int(np.max(rows)) >= codes.shape[0]:
+            raise ValueError("every row must be one of codes")
+        with nogil:
+            place_rows(codes, rows, &widths.starts[0], &widths.place[0], &widths.field[0],
+                       widths.c.stride, &view[0, 0])
+    return records
+
+
+cdef inline void widen(int32_t* low, int32_t* high, const int32_t* record, int stride) noexcept nogil:
+    cdef int f
+    for f in range(stride):
+        low[f] = low[f] if low[f] < record[f] else record[f]
+        high[f] = high[f] if high[f] > record[f] else record[f]
+
+
+cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
+    # Width of the ordered and the tree attributes together.
+    cdef int32_t total = 0, span, node
+    cdef int f
+    for f in range(n_ordered):
+        span = high[f] - low[f]
+        total += span if span < space.full[f] else space.full[f]
+    for f in range(space.n_trees):
+        node = space.leaf[space.tree_starts[f] + low[n_ordered + f]]
+        while space.last[node] < high[n_ordered + f]:
+            node = space.parent[node]
+        total += space.node_width[node]
+    return total
+
+
+cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint has_null) noexcept nogil:
+    if not has_null:
+        return space.set_width[space.set_starts[f] + n_values]
+    return space.set_width[space.set_starts[f + 1] - 1] if n_values else 0
+
+
+# --- Requirements --------------------------------------------------------------------------------
+
+
+# Sensitive counts of one class in the form that `passes` reads; `rules` is NULL where only sizes matter.
+cdef struct Tally:
+    const Rules* rules
+    const int32_t* sensitive   # codes of the sensitive attributes, row by row
+    int n_sensitive
+    int64_t cap                # rows that a class can have at most
+    int64_t size
+    int64_t* values
+    int64_t* counts
+    int64_t* n_present
+    const int64_t** values_of
+    const int64_t** counts_of
+
+
+cdef class TallyBuffers:
+    cdef Tally c
+    cdef int64_t[::1] numbers
+    cdef uint64_t[::1] pointers
+    cdef const int32_t[:, ::1] sensitive
+
+    def __init__(self, Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n, int64_t cap):
+        cdef int64_t a, n_sensitive = 0 if rules is None else rules.c.n_sensitive
+        if n_sensitive and (sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive):
+            raise ValueError("the rules need the sensitive codes of every row")
+        self.sensitive = sensitive
+        self.numbers = np.zeros(2 * n_sensitive * (cap + 1) + n_sensitive + 1, np.int64)
+        self.pointers = np.zeros(2 * n_sensitive + 1, np.uint64)
+        self.c.rules = &rules.c if n_sensitive else NULL
+        self.c.sensitive = &sensitive[0, 0] if n_sensitive and n else NULL
+        self.c.n_sensitive = <int>n_sensitive
+        self.c.cap = cap
+        self.c.values = &self.numbers[0]
+        self.c.counts = self.c.values + n_sensitive * (cap + 1)
+        self.c.n_present = self.c.counts + n_sensitive * (cap + 1)
+        self.c.values_of = <const int64_t**>&self.pointers[0]
+        self.c.counts_of = self.c.values_of + n_sensitive
+        for a in range(n_sensitive):
+            self.c.values_of[a] = self.c.values + a * (cap + 1)
+            self.c.counts_of[a] = self.c.counts + a * (cap + 1)
+
+
+cdef inline void clear(Tally* tally) noexcept nogil:
+    cdef int a
+    tally.size = 0
+    for a in range(tally.n_sensitive):
+        tally.n_present[a] = 0
+
+
+cdef void count(Tally* tally, int64_t row) noexcept nogil:
+    cdef int64_t i, n, code
+    cdef int64_t* values
+    cdef int64_t* counts
+    cdef int a
+    tally.size += 1
+    for a in range(tally.n_sensitive):
+        code = tally.sensitive[row * tally.n_sensitive + a]
+        values = tally.values + a * (tally.cap + 1)
+        counts = tally.counts + a * (tally.cap + 1)
+        n = tally.n_present[a]
+        i = n
+        while i > 0 and values[i - 1] > code:
+            i -= 1
+        if i > 0 and values[i - 1] == code:
+            counts[i - 1] += 1
+            continue
+        memmove(values + i + 1, values + i, (n - i) * sizeof(int64_t))
+        memmove(counts + i + 1, counts + i, (n - i) * sizeof(int64_t))
+        values[i] = code
+        counts[i] = 1
+        tally.n_present[a] = n + 1
+
+
+cdef inline bint tally_passes(Tally* tally) noexcept nogil:
+    return passes(tally.rules, tally.size, tally.values_of, tally.counts_of, tally.n_present)
+
+
+# --- Cuts ----------------------------------------------------------------------------------------
+
+
+cdef inline void relax(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
+                       int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length,
+                       int stride, int n_ordered) noexcept nogil:
+    # Extend the best cuts of the first i rows by one class that starts at row i.
+    cdef int32_t[72] low, high
+    cdef int32_t[64] n_values, n_nulls
+    cdef int64_t j, last = min(i + most, n), loss, next_end = min((i + k + step - 1) // step * step, n)
+    cdef int f, first_flat = n_ordered + space.n_trees
+    cdef int32_t width
+    for f in range(stride):
+        low[f] = records[i * stride + f]
+        high[f] = low[f]
+    for f in range(space.n_flat):
+        n_values[f] = 0
+        n_nulls[f] = 0
+    clear(tally)
+    for j in range(i, last):
+        widen(low, high, records + j * stride, stride)
+        for f in range(space.n_flat):
+            if previous[j * space.n_flat + f] < i:
+                if records[j * stride + first_flat + f] == space.null_code[f]:
+                    n_nulls[f] = 1
+                else:
+                    n_values[f] += 1
+        if tally.rules != NULL:
+            count(tally, j)
+        if j + 1 < next_end:
+            continue
+        next_end = min(next_end + step, n)
+        width = spans(space, low, high, n_ordered)
+        for f in range(space.n_flat):
+            width += set_width(space, f, n_values[f], n_nulls[f])
+        loss = best[i] + (j + 1 - i) * width
+        if loss >= best[j + 1]:
+            continue
+        if tally.rules != NULL and not tally_passes(tally):
+            # Left to repair; better than no cut at all.
+            loss += (j + 1 - i) * FAILING
+            if loss >= best[j + 1]:
+                continue
+        best[j + 1] = loss
+        length[j + 1] = <int32_t>(j + 1 - i)
+
+
+cdef void cut_rows(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t k,
+                   int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length) noexcept nogil:
+    cdef int64_t i = -step
+    while i + step <= n - k:
+        i += step
+        if best[i] == NEVER:
+            continue
+        if space.stride == 8 and space.n_ordered == 8:
+            relax(space, records, previous, n, i, k, most, step, tally, best, length, 8, 8)
+        else:
+            relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride, space.n_ordered)
+
+
+def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_size, int64_t step=1,
+        Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+    """The cuts of these rows, in this order, into classes of k..max_size rows with the least total loss.
+
+    Rows are cut before every `step`-th only (1..k), unless no such cuts exist.
+    `records` are those of `place`; the loss of a class is its rows times the sum of its widths. With
+    `rules`, `sensitive` (int32, n x s) has the sensitive codes, and each row of a class that fails costs
+    2**30 more. `max_size` is at least 2k-1. Returns `offsets` (int64, n_classes + 1);
+    fewer than 2k rows are one class. Dynamic programming over the first row of a class, O(n max_size m / step). Of equal
+    cuts the last class of the longest is kept.
+    """
+    cdef int64_t n = records.shape[0], i
+    if k < 1 or max_size < 2 * k - 1 or max_size > 2**30:
+        raise ValueError("k must be at least 1, max_size at least 2k-1 and at most 2**30")
+    if not 1 <= step <= k:
+        raise ValueError("step must be in 1..k")
+    if records.shape[1] != widths.c.stride:
+        raise ValueError("records must be those of these widths")
+    if n < 2 * k:
+        return np.array([0, n] if n else [0], np.int64)
+    best_array = np.full(n + 1, NEVER, np.int64)
+    best_array[0] = 0
+    length_array = np.zeros(n + 1, np.int32)
+    cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, max_size)
+    cdef const int32_t[:, ::1] previous = _previous(
+        np.asarray(records), widths.c.n_ordered + widths.c.n_trees, widths.c.n_flat)
+    cdef int64_t[::1] best = best_array
+    cdef int32_t[::1] length = length_array
+    with nogil:
+        cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, step, &tally.c, &best[0], &length[0])
+    if best[n] == NEVER:
+        return cut(widths, records, k, max_size, 1, rules, sensitive)
+    ends = []
+    i = n
+    while i > 0:
+        ends.append(i)
+        i -= length[i]
+    return np.array([0, *ends[::-1]], np.int64)
+
+
+def _previous(records, first, n_flat):
+    # Per row and flat attribute: the last row before with the same code, -1 if there is none.
+    n = len(records)
+    previous = np.full((n, max(n_flat, 1)), -1, np.int32)
+    for f in range(n_flat):
+        codes = records[:, first + f]
+        order = np.argsort(codes, kind="stable").astype(np.int32)
+        before, row = order[: n - 1], order[1:]
+        same = codes[before] == codes[row]
+        previous[row[same], f] = before[same]
+    return previous
+
+
+# --- Order of the classes ------------------------------------------------------------------------
+
+
+cdef void mean_places(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+                      const uint8_t[::1] grid, const int64_t[::1] starts, uint8_t[:, ::1] out) noexcept nogil:
+    cdef int64_t c, i, a, total, size
+    for c in range(offsets.shape[0] - 1):
+        size = offsets[c + 1] - offsets[c]
+        for a in range(codes.shape[1]):
+            total = 0
+            for i in range(offsets[c], offsets[c + 1]):
+                total += grid[starts[a] + codes[rows[i], a]]
+            out[c, a] = <uint8_t>(total // size)
+
+
+def centers(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+            const uint8_t[::1] grid, const int64_t[::1] starts):
+    """Mean place of the rows of each class on every attribute's axis, rounded down (uint8, n_classes x m).
+
+    Class c holds `rows[offsets[c]:offsets[c + 1]]` of `codes` (at least one); code c of attribute a lies at
+    `grid[starts[a] + c]`.
+    """
+    if starts.shape[0] != codes.shape[1] + 1 or grid.shape[0] < starts[codes.shape[1]]:
+        raise ValueError("grid must cover every code of every attribute")
+    out = np.empty((offsets.shape[0] - 1, codes.shape[1]), np.uint8)
+    cdef uint8_t[:, ::1] view = out
+    with nogil:
+        mean_places(codes, rows, offsets, grid, starts, view)
+    return out
+
+
+# --- Refinement ----------------------------------------------------------------------------------
+
+
+# The classes of one block. Slot c holds `size[c]` rows; a free slot has size 0. What depends on the
+# rows of a slot is kept beside them: bounds, numbers of values and nulls of each set, and per member
+# the bounds and the width of the others.
+cdef struct Pool:
+    const Space* space
+    Tally* tally
+    const int32_t* records
+    int n_ordered
+    int stride
+    int64_t k
+    int64_t cap
+    int64_t n_slots
+    int32_t* size
+    int32_t* width
+    int32_t* low
+    int32_t* high
+    int32_t* n_values
+    int32_t* n_nulls
+    int32_t* member
+    int32_t* rest              # width without this member
+    int32_t* rest_low
+    int32_t* rest_high
+    uint64_t* alone            # bit f: no other member has this value of set f
+    uint64_t* shared           # bit f: the class compared with has it too
+    int32_t* seen              # per value of every set, of passing use; all 0 between calls
+    int32_t* union_rows        # rows being dealt anew
+    int32_t* saved
+
+
+cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
+                                 const int32_t* low_2, const int32_t* high_2) noexcept nogil:
+    # Width of the ordered and the tree attributes of two boxes together.
+    cdef int32_t total = 0, span, bottom, top, node
+    cdef int f
+    for f in range(n_ordered):
+        bottom = low[f] if low[f] < low_2[f] else low_2[f]
+        top = high[f] if high[f] > high_2[f] else high_2[f]
+        span = top - bottom
+        total += span if span < space.full[f] else space.full[f]
+    for f in range(space.n_trees):
+        bottom = low[n_ordered + f] if low[n_ordered + f] < low_2[n_ordered + f] else low_2[n_ordered + f]
+        top = high[n_ordered + f] if high[n_ordered + f] > high_2[n_ordered + f] else high_2[n_ordered + f]
+        node = space.leaf[space.tree_starts[f] + bottom]
+        while space.last[node] < top:
+            node = space.parent[node]
+        total += space.node_width[node]
+    return total
+
+
+cdef inline int64_t loss_of(const Pool* pool, int64_t c) noexcept nogil:
+    return <int64_t>pool.size[c] * pool.width[c]
+
+
+cdef inline const int32_t* sets_of(const Pool* pool, int32_t row) noexcept nogil:
+    return pool.records + <int64_t>row * pool.stride + pool.n_ordered + pool.space.n_trees
+
+
+cdef void refresh(Pool* pool, int64_t c) noexcept nogil:
+    # Recompute what depends on the rows of slot c.
+    cdef const Space* space = pool.space
+    cdef int64_t n = pool.size[c], first = c * pool.cap, i, at
+    cdef int stride = pool.stride, f, n_flat = space.n_flat
+    cdef int32_t* low = pool.low + c * stride
+    cdef int32_t* high = pool.high + c * stride
+    cdef int32_t* rest_low = pool.rest_low + first * stride
+    cdef int32_t* rest_high = pool.rest_high + first * stride
+    cdef const int32_t* record
+    cdef const int32_t* sets
+    cdef int32_t* n_values = pool.n_values + c * n_flat
+    cdef int32_t* n_nulls = pool.n_nulls + c * n_flat
+    cdef uint64_t alone
+    cdef int32_t total, values, nulls
+    for f in range(stride):
+        low[f] = BEYOND
+        high[f] = -BEYOND
+    for i in range(n):
+        record = pool.records + <int64_t>pool.member[first + i] * stride
+        for f in range(stride):
+            rest_low[i * stride + f] = low[f]
+            rest_high[i * stride + f] = high[f]
+        widen(low, high, record, stride)
+    pool.width[c] = spans(space, low, high, pool.n_ordered)
+    for f in range(stride):
+        low[f] = BEYOND
+        high[f] = -BEYOND
+    for i in range(n - 1, -1, -1):
+        record = pool.records + <int64_t>pool.member[first + i] * stride
+        for f in range(stride):
+            at = i * stride + f
+            rest_low[at] = low[f] if low[f] < rest_low[at] else rest_low[at]
+            rest_high[at] = high[f] if high[f] > rest_high[at] else rest_high[at]
+        widen(low, high, record, stride)
+        pool.rest[first + i] = 0
+        if n > 1:
+            pool.rest[first + i] = spans(space, rest_low + i * stride, rest_high + i * stride, pool.n_ordered)
+    if n_flat == 0:
+        return
+    for f in range(n_flat):
+        n_values[f] = 0
+        n_nulls[f] = 0
+    for i in range(n):
+        sets = sets_of(pool, pool.member[first + i])
+        for f in range(n_flat):
+            at = space.set_starts[f] + sets[f]
+            if pool.seen[at] == 0:
+                if sets[f] == space.null_code[f]:
+                    n_nulls[f] += 1
+                else:
+                    n_values[f] += 1
+            pool.seen[at] += 1
+    for f in range(n_flat):
+        pool.width[c] += set_width(space, f, n_values[f], n_nulls[f])
+    for i in range(n):
+        sets = sets_of(pool, pool.member[first + i])
+        alone = 0
+        total = 0
+        for f in range(n_flat):
+            values = n_values[f]
+            nulls = n_nulls[f]
+            if pool.seen[space.set_starts[f] + sets[f]] == 1:
+                alone |= <uint64_t>1 << f
+                if sets[f] == space.null_code[f]:
+                    nulls -= 1
+                else:
+                    values -= 1
+            total += set_width(space, f, values, nulls)
+        pool.alone[first + i] = alone
+        if n > 1:
+            pool.rest[first + i] += total
+    for i in range(n):
+        sets = sets_of(pool, pool.member[first + i])
+        for f in range(n_flat):
+            pool.seen[space.set_starts[f] + sets[f]] = 0
+
+
+cdef void compare_sets(Pool* pool, int64_t a, int64_t b) noexcept nogil:
+    # Per member of a: which of its values occur in b as well?
+    cdef int64_t i
+    cdef int f
+    cdef uint64_t shared
+    cdef const int32_t* sets
+    for i in range(pool.size[b]):
+        sets = sets_of(pool, pool.member[b * pool.cap + i])
+        for f in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[f] + sets[f]] = 1
+    for i in range(pool.size[a]):
+        sets = sets_of(pool, pool.member[a * pool.cap + i])
+        shared = 0
+        for f in range(pool.space.n_flat):
+            if pool.seen[pool.space.set_starts[f] + sets[f]]:
+                shared |= <uint64_t>1 << f
+        pool.shared[a * pool.cap + i] = shared
+    for i in range(pool.size[b]):
+        sets = sets_of(pool, pool.member[b * pool.cap + i])
+        for f in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[f] + sets[f]] = 0
+
+
+cdef inline int32_t changed_sets(const Pool* pool, int64_t c, int64_t out, int64_t b, int64_t into) noexcept nogil:
+    # Width of the sets of slot c without its member `out` (-1: none is taken) and with member `into` of slot b.
+    cdef const Space* space = pool.space
+    cdef const int32_t* gained = sets_of(pool, pool.member[b * pool.cap + into])
+    cdef const int32_t* lost = gained if out < 0 else sets_of(pool, pool.member[c * pool.cap + out])
+    cdef uint64_t alone = 0 if out < 0 else pool.alone[c * pool.cap + out]
+    cdef uint64_t shared = pool.shared[b * pool.cap + into]
+    cdef int32_t total = 0, values, nulls
+    cdef int f
+    for f in range(space.n_flat):
+        values = pool.n_values[c * space.n_flat + f]
+        nulls = pool.n_nulls[c * space.n_flat + f]
+        if out < 0 or lost[f] != gained[f]:
+            if (alone >> f) & 1:
+                if lost[f] == space.null_code[f]:
+                    nulls -= 1
+                else:
+                    values -= 1
+            if not (shared >> f) & 1:
+                if gained[f] == space.null_code[f]:
+                    nulls += 1
+                else:
+                    values += 1
+        total += set_width(space, f, values, nulls)
+    return total
+
+
+cdef bint satisfied(Pool* pool, int64_t c, int64_t out, int32_t into) noexcept nogil:
+    # Does slot c pass without its member `out` (-1: with all) and with row `into` (-1: none)?
+    cdef int64_t i
+    if pool.tally.rules == NULL:
+        return True
+    clear(pool.tally)
+    for i in range(pool.size[c]):
+        if i != out:
+            count(pool.tally, pool.member[c * pool.cap + i])
+    if into >= 0:
+        count(pool.tally, into)
+    return tally_passes(pool.tally)
+
+
+cdef bint improve(Pool* pool, int64_t a, int64_t b) noexcept nogil:
+    # Best move or swap between two classes, again and again, until none lowers the loss.
+    # Candidates in this order, of equal ones the first: moves from a, moves from b, swaps.
+    cdef int64_t cap = pool.cap, best, gain, best_i, best_j, i, j, most_b, taken
+    cdef int64_t* slots = [a, b]
+    cdef int64_t c, d
+    cdef int side, stride = pool.stride
+    cdef int32_t width_a, width_b, row
+    cdef const int32_t* record
+    cdef bint changed = False
+    while True:
+        best = 0
+        best_i = -1
+        best_j = -1
+        if pool.space.n_flat:
+            compare_sets(pool, a, b)
+            compare_sets(pool, b, a)
+        for side in range(2):
+            c = a if side == 0 else b
+            d = b if side == 0 else a
+            if pool.size[c] <= pool.k or pool.size[d] >= cap:
+                continue
+            for i in range(pool.size[c]):
+                taken = loss_of(pool, c) - <int64_t>(pool.size[c] - 1) * pool.rest[c * cap + i] - pool.width[d]
+                if taken <= best:
+                    continue
+                record = pool.records + <int64_t>pool.member[c * cap + i] * stride
+                width_b = joined_spans(pool.space, pool.n_ordered, pool.low + d * stride, pool.high + d * stride,
+                                       record, record)
+                if pool.space.n_flat:
+                    width_b += changed_sets(pool, d, -1, c, i)
+                gain = taken + pool.width[d] + loss_of(pool, d) - <int64_t>(pool.size[d] + 1) * width_b
+                if gain > best and satisfied(pool, c, i, -1) and satisfied(pool, d, -1, pool.member[c * cap + i]):
+                    best = gain
+                    best_i = i if side == 0 else -1
+                    best_j = i if side == 1 else -1
+        most_b = 0
+        for j in range(pool.size[b]):
+            gain = <int64_t>pool.size[b] * (pool.width[b] - pool.rest[b * cap + j])
+            if gain > most_b:
+                most_b = gain
+        for i in range(pool.size[a]):
+            taken = <int64_t>pool.size[a] * (pool.width[a] - pool.rest[a * cap + i])
+            if taken + most_b <= best:
+                continue
+            for j in range(pool.size[b]):
+                gain = <int64_t>pool.size[b] * (pool.width[b] - pool.rest[b * cap + j])
+                if taken + gain <= best:
+                    continue
+                record = pool.records + <int64_t>pool.member[b * cap + j] * stride
+                width_a = joined_spans(pool.space, pool.n_ordered, pool.rest_low + (a * cap + i) * stride,
+                                       pool.rest_high + (a * cap + i) * stride, record, record)
+                if pool.space.n_flat:
+                    width_a += changed_sets(pool, a, i, b, j)
+                gain += <int64_t>pool.size[a] * (pool.width[a] - width_a)
+                if gain <= best:
+                    continue
+                record = pool.records + <int64_t>pool.member[a * cap + i] * stride
+                width_b = joined_spans(pool.space, pool.n_ordered, pool.rest_low + (b * cap + j) * stride,
+                                       pool.rest_high + (b * cap + j) * stride, record, record)
+                if pool.space.n_flat:
+                    width_b += changed_sets(pool, b, j, a, i)
+                gain = <int64_t>pool.size[a] * (pool.width[a] - width_a) + <int64_t>pool.size[b] * (pool.width[b] - width_b)
+                if gain > best and satisfied(pool, a, i, pool.member[b * cap + j]) and satisfied(
+                        pool, b, j, pool.member[a * cap + i]):
+                    best = gain
+                    best_i = i
+                    best_j = j
+        if best == 0:
+            return changed
+        changed = True
+        if best_i >= 0 and best_j >= 0:
+            row = pool.member[a * cap + best_i]
+            pool.member[a * cap + best_i] = pool.member[b * cap + best_j]
+            pool.member[b * cap + best_j] = row
+        elif best_i >= 0:
+            move(pool, a, best_i, b)
+        else:
+            move(pool, b, best_j, a)
+        refresh(pool, a)
+        refresh(pool, b)
+
+
+cdef inline void move(Pool* pool, int64_t c, int64_t i, int64_t d) noexcept nogil:
+    pool.member[d * pool.cap + pool.size[d]] = pool.member[c * pool.cap + i]
+    pool.size[d] += 1
+    pool.size[c] -= 1
+    pool.member[c * pool.cap + i] = pool.member[c * pool.cap + pool.size[c]]
+
+
+cdef inline int32_t grown_width(const Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
+    # Width of growing slot c with one more row; its sets are the values with this bit in `seen`.
+    cdef const Space* space = pool.space
+    cdef const int32_t* record = pool.records + <int64_t>row * pool.stride
+    cdef const int32_t* sets = record + pool.n_ordered + space.n_trees
+    cdef int32_t total = joined_spans(space, pool.n_ordered, pool.low + c * pool.stride,
+                                      pool.high + c * pool.stride, record, record)
+    cdef int32_t values, nulls
+    cdef int f
+    for f in range(space.n_flat):
+        values = pool.n_values[c * space.n_flat + f]
+        nulls = pool.n_nulls[c * space.n_flat + f]
+        if not (pool.seen[space.set_starts[f] + sets[f]] >> bit) & 1:
+            if sets[f] == space.null_code[f]:
+                nulls += 1
+            else:
+                values += 1
+        total += set_width(space, f, values, nulls)
+    return total
+
+
+cdef void grow(Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
+    cdef const Space* space = pool.space
+    cdef const int32_t* record = pool.records + <int64_t>row * pool.stride
+    cdef const int32_t* sets = record + pool.n_ordered + space.n_trees
+    cdef int f
+    pool.width[c] = grown_width(pool, c, row, bit)
+    widen(pool.low + c * pool.stride, pool.high + c * pool.stride, record, pool.stride)
+    for f in range(space.n_flat):
+        if not (pool.seen[space.set_starts[f] + sets[f]] >> bit) & 1:
+            pool.seen[space.set_starts[f] + sets[f]] |= <int32_t>1 << bit
+            if sets[f] == space.null_code[f]:
+                pool.n_nulls[c * space.n_flat + f] += 1
+            else:
+                pool.n_values[c * space.n_flat + f] += 1
+    pool.member[c * pool.cap + pool.size[c]] = row
+    pool.size[c] += 1
+
+
+cdef void empty(Pool* pool, int64_t c) noexcept nogil:
+    cdef int f
+    pool.size[c] = 0
+    pool.width[c] = 0
+    for f in range(pool.stride):
+        pool.low[c * pool.stride + f] = BEYOND
+        pool.high[c * pool.stride + f] = -BEYOND
+    for f in range(pool.space.n_flat):
+        pool.n_values[c * pool.space.n_flat + f] = 0
+        pool.n_nulls[c * pool.space.n_flat + f] = 0
+
+
+cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexcept nogil:
+    # The rows of n_old classes, grown anew from their outermost row, then improved; kept if the loss falls.
+    cdef int64_t old_size[8]
+    cdef int64_t n = 0, n_left, before = 0, after = 0, best, cost, i, j, at, c, n_grown = 0, most = n_old
+    cdef int32_t* left
+    cdef int32_t row
+    cdef bint failed = False
+    cdef int g, h
+    for g in range(n_old):
+        c = slots[g]
+        old_size[g] = pool.size[c]
+        before += loss_of(pool, c)
+        memcpy(pool.saved + n, pool.member + c * pool.cap, pool.size[c] * sizeof(int32_t))
+        n += pool.size[c]
+    if before == 0:
+        return
+    if spare >= 0:
+        slots[n_old] = spare
+        most += 1
+    left = pool.union_rows
+    memcpy(left, pool.saved, n * sizeof(int32_t))
+    n_left = n
+    at = 0
+    for i in range(1, old_size[0]):
+        if pool.rest[slots[0] * pool.cap + i] < pool.rest[slots[0] * pool.cap + at]:
+            at = i
+    while n_left >= pool.k and n_grown < most:
+        c = slots[n_grown]
+        empty(pool, c)
+        while True:
+            row = left[at]
+            n_left -= 1
+            memmove(left + at, left + at + 1, (n_left - at) * sizeof(int32_t))
+            grow(pool, c, row, <int>n_grown)
+            if pool.size[c] >= pool.k and satisfied(pool, c, -1, -1):
+                break
+            if n_left == 0 or pool.size[c] == pool.cap:
+                failed = True
+                break
+            at = 0
+            best = NEVER
+            for i in range(n_left):
+                cost = grown_width(pool, c, left[i], <int>n_grown)
+                if cost < best:
+                    best = cost
+                    at = i
+        n_grown += 1
+        if failed:
+            break
+        at = 0
+        best = -1
+        for i in range(n_left):
+            cost = grown_width(pool, c, left[i], <int>n_grown - 1)
+            if cost > best:
+                best = cost
+                at = i
+    if not failed:
+        for i in range(n_left):
+            best = NEVER
+            at = -1
+            for g in range(n_grown):
+                c = slots[g]
+                if pool.size[c] == pool.cap:
+                    continue
+                cost = <int64_t>(pool.size[c] + 1) * grown_width(pool, c, left[i], g) - loss_of(pool, c)
+                if cost < best:
+                    best = cost
+                    at = g
+            if at < 0:
+                failed = True
+                break
+            grow(pool, slots[at], left[i], <int>at)
+    for i in range(n):
+        for g in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[g] + sets_of(pool, pool.saved[i])[g]] = 0
+    if not failed and pool.tally.rules != NULL:
+        for g in range(n_grown):
+            if not satisfied(pool, slots[g], -1, -1):
+                failed = True
+    if not failed:
+        for g in range(n_grown):
+            refresh(pool, slots[g])
+        for g in range(n_grown):
+            for h in range(g + 1, n_grown):
+                improve(pool, slots[g], slots[h])
+        for g in range(n_grown):
+            after += loss_of(pool, slots[g])
+    if failed or after >= before:
+        n = 0
+        for g in range(n_old):
+            c = slots[g]
+            pool.size[c] = <int32_t>old_size[g]
+            memcpy(pool.member + c * pool.cap, pool.saved + n, old_size[g] * sizeof(int32_t))
+            n += old_size[g]
+            refresh(pool, c)
+        if spare >= 0:
+            empty(pool, spare)
+    else:
+        for g in range(n_grown, most):
+            empty(pool, slots[g])
+
+
+cdef int32_t joined_width(Pool* pool, int64_t a, int64_t b, int64_t limit) noexcept nogil:
+    # Width of two classes together, or some number beyond `limit` if that is more; the values of a's sets
+    # are marked in `seen` by 1.
+    cdef const Space* space = pool.space
+    cdef int32_t total = joined_spans(space, pool.n_ordered, pool.low + a * pool.stride, pool.high + a * pool.stride,
+                                      pool.low + b * pool.stride, pool.high + b * pool.stride)
+    cdef const int32_t* values_a = pool.n_values + a * space.n_flat
+    cdef const int32_t* values_b = pool.n_values + b * space.n_flat
+    cdef const int32_t* nulls_a = pool.n_nulls + a * space.n_flat
+    cdef const int32_t* nulls_b = pool.n_nulls + b * space.n_flat
+    cdef int32_t least = total, values
+    cdef int64_t i
+    cdef int f
+    cdef const int32_t* sets
+    for f in range(space.n_flat):
+        least += set_width(space, f, max(values_a[f], values_b[f]), nulls_a[f] | nulls_b[f])
+    if space.n_flat == 0 or least > limit:
+        return least
+    for f in range(space.n_flat):
+        values = values_a[f]
+        for i in range(pool.size[b]):
+            sets = sets_of(pool, pool.member[b * pool.cap + i])
+            if pool.seen[space.set_starts[f] + sets[f]] == 0:
+                pool.seen[space.set_starts[f] + sets[f]] = 2
+                if sets[f] != space.null_code[f]:
+                    values += 1
+        for i in range(pool.size[b]):
+            sets = sets_of(pool, pool.member[b * pool.cap + i])
+            if pool.seen[space.set_starts[f] + sets[f]] == 2:
+                pool.seen[space.set_starts[f] + sets[f]] = 0
+        total += set_width(space, f, values, nulls_a[f] | nulls_b[f])
+    return total
+
+
+cdef void mark(Pool* pool, int64_t a, int32_t mark) noexcept nogil:
+    cdef int64_t i
+    cdef int f
+    for i in range(pool.size[a]):
+        for f in range(pool.space.n_flat):
+            pool.seen[pool.space.set_starts[f] + sets_of(pool, pool.member[a * pool.cap + i])[f]] = mark
+
+
+cdef void refine_block(Pool* pool, int64_t n_classes, int64_t reach) noexcept nogil:
+    cdef int64_t slots[8]
+    cdef int64_t costs[8]
+    cdef int64_t a, b, cost, limit, together, spare = n_classes
+    cdef int n, j
+    cdef int32_t width
+    for a in range(n_classes):
+        if pool.size[a] == 0 or pool.width[a] == 0:
+            continue
+        mark(pool, a, 1)
+        n = 0
+        for b in range(a + 1, min(a + 1 + WINDOW, n_classes)):
+            if pool.size[b] == 0:
+                continue
+            limit = reach * (<int64_t>pool.width[a] + pool.width[b]) // 100
+            width = joined_width(pool, a, b, limit)
+            if width > limit:
+                continue
+            cost = <int64_t>(pool.size[a] + pool.size[b]) * width - loss_of(pool, a) - loss_of(pool, b)
+            if n < PARTNERS:
+                n += 1
+            elif cost >= costs[n - 1]:
+                continue
+            j = n - 1
+            while j > 0 and costs[j - 1] > cost:
+                costs[j] = costs[j - 1]
+                slots[j + 1] = slots[j]
+                j -= 1
+            costs[j] = cost
+            slots[j + 1] = b
+        mark(pool, a, 0)
+        if n == 0:
+            continue
+        slots[0] = a
+        together = pool.size[a]
+        for j in range(n):
+            improve(pool, a, slots[j + 1])
+            together += pool.size[slots[j + 1]]
+        if together <= MOST_DEALT:
+            deal_anew(pool, slots, n + 1, spare if spare < pool.n_slots else -1)
+            if spare < pool.n_slots and pool.size[spare]:
+                spare += 1
+
+
+def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k, int64_t max_size, int64_t reach,
+           Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+    """Lower the loss of these classes by moves, swaps and dealing neighbors anew; it never rises.
+
+    Class c holds the rows offsets[c]..offsets[c+1]-1 of `records` (those of `place`), k to `max_size` of
+    them; classes next to each other should be neighbors in space. Each class is paired with the
+    PARTNERS of the WINDOW classes behind it that lie nearest, if their boxes overlap. With `rules`, which every class
+    passes at first and at last, `sensitive` (int32, n x n_sensitive) has the sensitive codes.
+    Returns (rows uint32, offsets int64, loss before, loss after): the same rows, class by class.
+    """
+    cdef int64_t before = 0, after = 0
+    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, n_slots = n_classes + n_classes // 8 + 1
+    cdef int64_t c, i, cap = max_size
+    cdef Pool pool
+    cdef int n_flat = widths.c.n_flat, stride = widths.c.stride
+    if k < 2 or max_size < k or max_size > 1 << 20:
+        raise ValueError("classes must have at least 2 and at most 2**20 rows")
+    if records.shape[1] != stride:
+        raise ValueError("records must be those of these widths")
+    sizes = np.diff(offsets)
+    if n_classes < 1 or offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < k or sizes.max() > max_size:
+        raise ValueError("offsets must divide the records into classes of k..max_size rows")
+    cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, cap)
+    cdef int64_t n_seen = widths.c.set_starts[n_flat]
+    cdef int32_t[::1] per_slot = np.zeros(n_slots * (2 + 2 * stride + 2 * n_flat), np.int32)
+    cdef int32_t[::1] per_member = np.zeros(n_slots * cap * (2 + 2 * stride), np.int32)
+    cdef uint64_t[::1] bits = np.zeros(2 * n_slots * cap, np.uint64)
+    cdef int32_t[::1] seen = np.zeros(n_seen + 1, np.int32)
+    cdef int32_t[::1] dealt = np.zeros(2 * (PARTNERS + 1) * cap, np.int32)
+    rows = np.empty(n, np.uint32)
+    ends = np.zeros(n_slots + 1, np.int64)
+    cdef uint32_t[::1] rows_view = rows
+    cdef int64_t[::1] ends_view = ends
+    pool.space = &widths.c
+    pool.tally = &tally.c
+    pool.records = &records[0, 0]
+    pool.n_ordered = widths.c.n_ordered
+    pool.stride = stride
+    pool.k = k
+    pool.cap = cap
+    pool.n_slots = n_slots
+    pool.size = &per_slot[0]
+    pool.width = pool.size + n_slots
+    pool.low = pool.width + n_slots
+    pool.high = pool.low + n_slots * stride
+    pool.n_values = pool.high + n_slots * stride
+    pool.n_nulls = pool.n_values + n_slots * n_flat
+    pool.member = &per_member[0]
+    pool.rest = pool.member + n_slots * cap
+    pool.rest_low = pool.rest + n_slots * cap
+    pool.rest_high = pool.rest_low + n_slots * cap * stride
+    pool.alone = &bits[0]
+    pool.shared = pool.alone + n_slots * cap
+    pool.seen = &seen[0]
+    pool.union_rows = &dealt[0]
+    pool.saved = pool.union_rows + (PARTNERS + 1) * cap
+    with nogil:
+        for c in range(n_classes):
+            pool.size[c] = <int32_t>(offsets[c + 1] - offsets[c])
+            for i in range(pool.size[c]):
+                pool.member[c * cap + i] = <int32_t>(offsets[c] + i)
+            refresh(&pool, c)
+            before += loss_of(&pool, c)
+        refine_block(&pool, n_classes, reach)
+        n = 0
+        n_classes = 0
+        for c in range(n_slots):
+            if pool.size[c] == 0:
+                continue
+            for i in range(pool.size[c]):
+                rows_view[n] = <uint32_t>pool.member[c * cap + i]
+                n += 1
+            n_classes += 1
+            ends_view[n_classes] = n
+            after += loss_of(&pool, c)
+    return rows, ends[: n_classes + 1], before, after
+
+
+# --- Repair --------------------------------------------------------------------------------------
+
+
+# Classes in curve order. What is present in a class, per flat attribute and then per sensitive one, is
+# a list of values (ascending) and counts in one arena.
+cdef struct Mergers:
+    const Space* space
+    const Rules* rules
+    int n_lists
+    int64_t n_classes
+    int64_t* size
+    int64_t* width
+    int32_t* low
+    int32_t* high
+    int64_t* before            # live neighbors in curve order, -1 and n_classes beyond the ends
+    int64_t* behind
+    int64_t* home
+    int64_t* start             # per class and list: where it begins, how long it is, what it could hold
+    int64_t* length
+    int64_t* room
+    int64_t* values
+    int64_t* counts
+    int64_t* spare_values
+    int64_t* spare_counts
+    int64_t end
+    int64_t capacity
+    const int64_t** values_of
+    const int64_t** counts_of
+
+
+cdef void sort_values(int64_t* values, int64_t n) noexcept nogil:
+    # Shell sort.
+    cdef int64_t gap = 1, i, j, value
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            value = values[i]
+            j = i
+            while j >= gap and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3
+
+
+cdef int64_t list_values(const int32_t* codes, int64_t n, int64_t step, int64_t* scratch,
+                         int64_t* values, int64_t* counts) noexcept nogil:
+    # Distinct codes, ascending, and their counts; returns how many. Nothing is written if values is NULL.
+    cdef int64_t i, found = 0
+    for i in range(n):
+        scratch[i] = codes[i * step]
+    sort_values(scratch, n)
+    for i in range(n):
+        if i == 0 or scratch[i] != scratch[i - 1]:
+            found += 1
+            if values != NULL:
+                values[found - 1] = scratch[i]
+                counts[found - 1] = 0
+        if values != NULL:
+            counts[found - 1] += 1
+    return found
+
+
+cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bint has_null) noexcept nogil:
+    return set_width(space, f, <int32_t>n_present - has_null, has_null)
+
+
+cdef bint fails(Mergers* classes, int64_t c) noexcept nogil:
+    cdef int64_t at = c * classes.n_lists + classes.space.n_flat
+    cdef int a
+    for a in range(classes.rules.n_sensitive):
+        classes.values_of[a] = classes.values + classes.start[at + a]
+        classes.counts_of[a] = classes.counts + classes.start[at + a]
+    return not passes(classes.rules, classes.size[c], classes.values_of, classes.counts_of, classes.length + at)
+
+
+cdef int64_t merged_width(const Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    cdef const Space* space = classes.space
+    cdef int64_t total = joined_spans(
+        space, space.n_ordered, classes.low + a * space.stride, classes.high + a * space.stride,
+        classes.low + b * space.stride, classes.high + b * space.stride)
+    cdef int64_t i, j, n_a, n_b, found
+    cdef const int64_t* values_a
+    cdef const int64_t* values_b
+    cdef bint has_null
+    cdef int f
+    for f in range(space.n_flat):
+        values_a = classes.values + classes.start[a * classes.n_lists + f]
+        values_b = classes.values + classes.start[b * classes.n_lists + f]
+        n_a = classes.length[a * classes.n_lists + f]
+        n_b = classes.length[b * classes.n_lists + f]
+        has_null = values_a[n_a - 1] == space.null_code[f] or values_b[n_b - 1] == space.null_code[f]
+        i = 0
+        j = 0
+        found = 0
+        while i < n_a and j < n_b:
+            found += 1
+            if values_a[i] == values_b[j]:
+                i += 1
+                j += 1
+            elif values_a[i] < values_b[j]:
+                i += 1
+            else:
+                j += 1
+        total += list_width(space, f, found + n_a - i + n_b - j, has_null)
+    return total
+
+
+cdef void compact(Mergers* classes) noexcept nogil:
+    # Move the lists of the live classes together.
+    cdef int64_t c, at, end = 0
+    cdef int l
+    for c in range(classes.n_classes):
+        if classes.home[c] != c:
+            continue
+        for l in range(classes.n_lists):
+            at = c * classes.n_lists + l
+            memcpy(classes.spare_values + end, classes.values + classes.start[at], classes.length[at] * sizeof(int64_t))
+            memcpy(classes.spare_counts + end, classes.counts + classes.start[at], classes.length[at] * sizeof(int64_t))
+            classes.start[at] = end
+            classes.room[at] = classes.length[at]
+            end += classes.length[at]
+    memcpy(classes.values, classes.spare_values, end * sizeof(int64_t))
+    memcpy(classes.counts, classes.spare_counts, end * sizeof(int64_t))
+    classes.end = end
+
+
+cdef void merge_lists(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    # The lists at a (an index of class and list) take up those at b.
+    cdef int64_t i = 0, j = 0, n = 0, n_a = classes.length[a], n_b = classes.length[b]
+    cdef const int64_t* values_a
+    cdef const int64_t* values_b
+    cdef const int64_t* counts_a
+    cdef const int64_t* counts_b
+    if classes.end + 2 * (n_a + n_b) > classes.capacity:
+        compact(classes)
+    values_a = classes.values + classes.start[a]
+    values_b = classes.values + classes.start[b]
+    counts_a = classes.counts + classes.start[a]
+    counts_b = classes.counts + classes.start[b]
+    while i < n_a or j < n_b:
+        if j == n_b or (i < n_a and values_a[i] < values_b[j]):
+            classes.spare_values[n] = values_a[i]
+            classes.spare_counts[n] = counts_a[i]
+            i += 1
+        elif i == n_a or values_b[j] < values_a[i]:
+            classes.spare_values[n] = values_b[j]
+            classes.spare_counts[n] = counts_b[j]
+            j += 1
+        else:
+            classes.spare_values[n] = values_a[i]
+            classes.spare_counts[n] = counts_a[i] + counts_b[j]
+            i += 1
+            j += 1
+        n += 1
+    if classes.room[a] < n:
+        if classes.room[b] >= n:
+            classes.start[a] = classes.start[b]
+            classes.room[a] = classes.room[b]
+        else:
+            classes.start[a] = classes.end
+            classes.room[a] = 2 * n
+            classes.end += 2 * n
+    classes.length[a] = n
+    memcpy(classes.values + classes.start[a], classes.spare_values, n * sizeof(int64_t))
+    memcpy(classes.counts + classes.start[a], classes.spare_counts, n * sizeof(int64_t))
+
+
+cdef void merge(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    # Class a (the earlier one) takes up class b.
+    cdef int stride = classes.space.stride, l
+    classes.width[a] = merged_width(classes, a, b)
+    widen(classes.low + a * stride, classes.high + a * stride, classes.low + b * stride, stride)
+    widen(classes.low + a * stride, classes.high + a * stride, classes.high + b * stride, stride)
+    for l in range(classes.n_lists):
+        merge_lists(classes, a * classes.n_lists + l, b * classes.n_lists + l)
+    classes.size[a] += classes.size[b]
+    classes.home[b] = a
+    classes.behind[classes.before[b]] = classes.behind[b]
+    if classes.behind[b] < classes.n_classes:
+        classes.before[classes.behind[b]] = classes.before[b]
+
+
+cdef void repair_classes(Mergers* classes) noexcept nogil:
+    cdef int64_t p, a, b, cost, best, partner, n_after
+    cdef int i
+    for p in range(classes.n_classes):
+        if classes.home[p] != p:
+            continue
+        a = p
+        while fails(classes, a):
+            b = a
+            for i in range(REACH):
+                if classes.before[b] < 0:
+                    break
+                b = classes.before[b]
+            best = NEVER
+            partner = -1
+            n_after = 0
+            while b < classes.n_classes:
+                if b > a:
+                    n_after += 1
+                    if n_after > REACH:
+                        break
+                if b != a:
+                    cost = (classes.size[a] + classes.size[b]) * merged_width(classes, a, b)
+                    cost -= classes.size[a] * classes.width[a] + classes.size[b] * classes.width[b]
+                    if cost < best:
+                        best = cost
+                        partner = b
+                b = classes.behind[b]
+            if partner < 0:
+                break
+            merge(classes, min(a, partner), max(a, partner))
+            a = min(a, partner)
+    for p in range(classes.n_classes):
+        classes.home[p] = classes.home[classes.home[p]]
+
+
+def repair(Widths widths, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
+           const int64_t[::1] offsets, Conjunction rules not None):
+    """Merge classes that fail the rules with neighbors until every class passes, or one is left.
+
+    Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
+    `sensitive` (int32, n x s); classes are in curve order. Each failing class in turn is merged with
+    that of the 32 live classes before and 32 after it with which the loss grows least (ties: the earlier),
+    until it passes; the union stands at the earlier place. Returns per class (int64) the
+    number of the class that it ends up in.
+    """
+    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, c, i, at, total = 0, largest
+    cdef int stride = widths.c.stride, n_flat = widths.c.n_flat, n_lists = n_flat + <int>rules.c.n_sensitive, l, step
+    cdef Mergers classes
+    cdef const int32_t* codes
+    if records.shape[1] != stride:
+        raise ValueError("records must be those of these widths")
+    if sensitive.shape[0] != n or sensitive.shape[1] < rules.c.n_sensitive:
+        raise ValueError("the rules need the sensitive codes of every row")
+    home = np.arange(n_classes, dtype=np.int64)
+    if n_classes == 0:
+        return home
+    sizes = np.diff(offsets)
+    if offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < 1:
+        raise ValueError("offsets must divide the records into classes")
+    largest = sizes.max()
+    cdef int64_t[::1] home_view = home
+    cdef int64_t[::1] per_class = np.zeros(n_classes * (4 + 3 * n_lists) + 2, np.int64)
+    cdef int32_t[::1] bounds = np.empty(2 * n_classes * stride, np.int32)
+    cdef int64_t[::1] scratch = np.empty(largest, np.int64)
+    cdef uint64_t[::1] pointers = np.zeros(2 * rules.c.n_sensitive + 1, np.uint64)
+    classes.space = &widths.c
+    classes.rules = &rules.c
+    classes.n_lists = n_lists
+    classes.n_classes = n_classes
+    classes.home = &home_view[0]
+    classes.size = &per_class[0]
+    classes.width = classes.size + n_classes
+    classes.before = classes.width + n_classes
+    classes.behind = classes.before + n_classes + 1
+    classes.start = classes.behind + n_classes
+    classes.length = classes.start + n_classes * n_lists
+    classes.room = classes.length + n_classes * n_lists
+    classes.low = &bounds[0]
+    classes.high = classes.low + n_classes * stride
+    classes.values_of = <const int64_t**>&pointers[0]
+    classes.counts_of = classes.values_of + rules.c.n_sensitive
+    with nogil:
+        for c in range(n_classes):
+            for l in range(n_lists):
+                at = c * n_lists + l
+                if l < n_flat:
+                    codes = &records[offsets[c], widths.c.n_ordered + widths.c.n_trees + l]
+                    step = stride
+                else:
+                    codes = &sensitive[offsets[c], l - n_flat]
+                    step = <int>sensitive.shape[1]
+                classes.length[at] = list_values(codes, offsets[c + 1] - offsets[c], step, &scratch[0], NULL, NULL)
+                classes.room[at] = classes.length[at]
+                classes.start[at] = total
+                total += classes.length[at]
+    cdef int64_t[:, ::1] arena = np.empty((2, 3 * total + 1), np.int64)
+    cdef int64_t[:, ::1] spare = np.empty((2, total + 1), np.int64)
+    classes.values = &arena[0, 0]
+    classes.counts = &arena[1, 0]
+    classes.spare_values = &spare[0, 0]
+    classes.spare_counts = &spare[1, 0]
+    classes.end = total
+    classes.capacity = 3 * total
+    with nogil:
+        for c in range(n_classes):
+            classes.size[c] = offsets[c + 1] - offsets[c]
+            classes.before[c] = c - 1
+            classes.behind[c] = c + 1
+            for i in range(stride):
+                classes.low[c * stride + i] = BEYOND
+                classes.high[c * stride + i] = -BEYOND
+            for i in range(offsets[c], offsets[c + 1]):
+                widen(classes.low + c * stride, classes.high + c * stride, &records[i, 0], stride)
+            for l in range(n_lists):
+                at = c * n_lists + l
+                if l < n_flat:
+                    codes = &records[offsets[c], widths.c.n_ordered + widths.c.n_trees + l]
+                    step = stride
+                else:
+                    codes = &sensitive[offsets[c], l - n_flat]
+                    step = <int>sensitive.shape[1]
+                list_values(codes, classes.size[c], step, &scratch[0], classes.values + classes.start[at],
+                            classes.counts + classes.start[at])
+            classes.width[c] = merged_width(&classes, c, c)
+        repair_classes(&classes)
+    return home
