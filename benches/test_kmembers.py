@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from anon.datasets import adult, census
 
 from anon.classes import group
+from anon.datasets import adult, census
 from anon.methods.kmembers import records
 from anoncore import kmembers
 from anoncore.diversity import Attribute, Closeness

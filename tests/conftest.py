@@ -18,16 +18,20 @@ settings.register_profile(
 settings.load_profile("anon")
 
 ROOT = Path(__file__).parent.parent
-DATA = Path(os.environ.get("ANON_DATA", ROOT.parent / "shared" / "data"))
+os.environ.setdefault("ANON_DATA", str(ROOT.parent / "shared" / "data"))
+ADULT = Path(os.environ["ANON_DATA"]) / "adult"
 
 
-@pytest.fixture(scope="session")
-def adult_dir() -> Path:
-    """The folder of the raw UCI Adult files; a test that needs it says so when it is absent."""
-    folder = DATA / "adult"
-    if not (folder / "adult.data").exists():
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test of the Adult data says so when the files are absent; where they must be there, it fails."""
+    if item.get_closest_marker("adult") and not (ADULT / "adult.data").exists():
         message = "the Adult files are absent: set ANON_DATA to the folder that holds adult/adult.data"
         if os.environ.get("ANON_REQUIRE_DATA") == "1":
             pytest.fail(message)
         pytest.skip(message)
-    return folder
+
+
+@pytest.fixture(scope="session")
+def adult_dir() -> Path:
+    """The folder of the raw UCI Adult files, for tests marked `adult`."""
+    return ADULT

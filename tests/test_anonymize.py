@@ -247,6 +247,24 @@ def test_a_parquet_release_says_what_it_is(tmp_path: Path) -> None:
 # --- requirements ---
 
 
+@pytest.mark.parametrize("method", [anon.KMembers(), anon.KMembers("protection"), anon.Curve()], ids=repr)
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_growing_methods_meet_every_requirement_through_repair(method: Any, publish: str) -> None:
+    schema = anon.Schema(quasi=["age", "sex", "education"], sensitive=["relationship"])
+    require = [anon.KAnonymity(5), anon.LDiversity(3, "distinct"), anon.TCloseness(0.3)]
+    release = anon.anonymize(CENSUS.slice(0, 900), schema, require=require, method=method, publish=publish)
+    measured = release.privacy()
+    assert measured.n_classes > 1
+    assert (measured.n_rows, measured.k >= 5, measured.l_distinct >= 3) == (900, True, True)
+    assert measured.t_js <= 0.3
+
+
+def test_growing_methods_need_a_k() -> None:
+    schema = anon.Schema(quasi=["age"], sensitive=["relationship"])
+    with pytest.raises(anon.UsageError, match="KAnonymity"):
+        anon.anonymize(CENSUS, schema, require=[anon.LDiversity(2)], method=anon.Curve())
+
+
 REQUIREMENTS = [
     anon.LDiversity(3),
     anon.LDiversity(3, "distinct"),

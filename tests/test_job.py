@@ -61,6 +61,10 @@ split = ["zip", "age"]
 cuts = "median"
 relaxed = true
 target = "disease"
+objective = "utility"
+loss = "ncp"
+refine = true
+ties = "rank"
 publish = "generalization"
 numeric = "level"
 missing = "suppress"
@@ -104,8 +108,8 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         ("BetaLikeness", 2, {"enhanced": True}),
         ("SDiversityBound", 0.4, {"r": 0.5}),
     ]
-    settings = {"split": ["zip", "age"], "cuts": "median", "relaxed": True, "target": "disease"}
-    assert job.engine() == ("Mondrian", settings)
+    with pytest.raises(UsageError, match="--objective is a setting of --method kmembers"):
+        job.engine()
     schema = job.roles()
     assert schema is not None
     assert schema.to_dict() == {
@@ -237,6 +241,8 @@ def test_methods(settings: dict[str, Any], engine: Any) -> None:
 def test_settings_of_another_method_are_refused() -> None:
     with pytest.raises(UsageError, match="--cuts is a setting of --method mondrian"):
         Job(method="anatomy", l=2.0, cuts="median").engine()
+    with pytest.raises(UsageError, match="--loss is a setting of --method kmembers or curve"):
+        Job(k=2, loss="ncp").engine()
     with pytest.raises(UsageError, match="--method anatomy needs --l"):
         Job(method="anatomy").engine()
 

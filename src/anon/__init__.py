@@ -7,7 +7,7 @@ from anon.check import check
 from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
-from anon.methods import Anatomy, Identity, Mondrian, Suppress
+from anon.methods import Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
 from anon.privacy import Privacy
 from anon.read import read_source, read_table
 from anon.release import Release
@@ -30,12 +30,14 @@ __all__ = [
     "AnonError",
     "Attribute",
     "BetaLikeness",
+    "Curve",
     "Custom",
     "DataError",
     "DeltaDisclosure",
     "Identity",
     "InfeasibleError",
     "KAnonymity",
+    "KMembers",
     "LDiversity",
     "Mondrian",
     "Privacy",

@@ -10,14 +10,26 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import cells, full_cells
+from anon.classes import Classes, cells, full_cells, merge
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import UsageError
 from anon.inspection import identifying_neutral
-from anon.methods import ENFORCING, TRIVIAL, Anatomy, Method, Mondrian, Progress, Suppress, Task
+from anon.methods import (
+    ENFORCING,
+    GROWING,
+    TRIVIAL,
+    Anatomy,
+    Growing,
+    Method,
+    Mondrian,
+    Progress,
+    Suppress,
+    Task,
+    repair,
+)
 from anon.read import read_source
 from anon.release import Release, recode
-from anon.requirements import LDiversity, Requirement, compile, infeasible
+from anon.requirements import AlphaK, KAnonymity, LDiversity, Requirement, compile, infeasible
 from anon.schema import Schema
 
 
@@ -50,8 +62,8 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), Anatomy(l), Identity() or Suppress(what); default Mondrian()
-        The last two enforce nothing and accept no requirement.
+    method : Mondrian(), KMembers(), Curve(), Anatomy(l), Identity() or Suppress(what); default Mondrian()
+        KMembers and Curve need a k; Identity and Suppress enforce nothing and accept no requirement.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
     numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"
@@ -109,8 +121,10 @@ def anonymize(
     if impossible is not None:
         notes.append(f"{impossible}; this one-class release can be measured, not written")
         method = Suppress("quasi")
-    partition = (ENFORCING | TRIVIAL)[type(method)]
-    classes = partition(judged, method, task)
+    if isinstance(method, Growing):
+        classes = _grown(judged, method, task, require, publish)
+    else:
+        classes = (ENFORCING | TRIVIAL)[type(method)](judged, method, task)
     if method == Suppress("quasi"):
         shown = full_cells(encoded, classes)
     else:
@@ -145,7 +159,7 @@ def anonymize(
 def _check_arguments(
     method: Method, require: Sequence[Requirement], publish: str, on_infeasible: str
 ) -> None:
-    if type(method) not in ENFORCING | TRIVIAL:
+    if type(method) not in ENFORCING | GROWING | TRIVIAL:
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
     for requirement in require:
         if not isinstance(requirement, Requirement):
@@ -154,6 +168,11 @@ def _check_arguments(
             )
     if require and type(method) in TRIVIAL:
         raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
+    if isinstance(method, Growing) and not any(isinstance(r, KAnonymity | AlphaK) for r in require):
+        raise UsageError(
+            f"{type(method).__name__} grows classes of at least k rows: "
+            "ask for KAnonymity(k) or AlphaK(alpha, k)"
+        )
     if not require and type(method) is Mondrian:
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     if isinstance(method, Anatomy) and publish != "bucketization":
@@ -164,6 +183,17 @@ def _check_arguments(
     ):
         if value not in allowed:
             raise UsageError(f"{name} must be one of {', '.join(allowed)}")
+
+
+def _grown(
+    encoded: Encoded, method: Growing, task: Task, require: Sequence[Requirement], publish: str
+) -> Classes:
+    """Classes of at least k rows, merged until every requirement holds."""
+    k = max(r.k for r in require if isinstance(r, KAnonymity | AlphaK))
+    classes = GROWING[type(method)](encoded, method, task, k)
+    if publish == "generalization":
+        classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
+    return repair(classes, encoded, task.rules, ties=method.ties)
 
 
 def _table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:

@@ -162,7 +162,11 @@ def anonymize(
     r: Annotated[float | None, _option("--r", "Range r of S-diversity.", REQUIRE)] = None,
     method: Annotated[
         str | None,
-        _option("--method", "mondrian, anatomy, suppress-quasi, suppress-sensitive or identity.", METHOD),
+        _option(
+            "--method",
+            "mondrian, kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
+            METHOD,
+        ),
     ] = None,
     split: Annotated[
         str | None,
@@ -177,6 +181,18 @@ def anonymize(
         bool | None, _option("--relaxed/--strict", "Share out the rows equal to the median.", METHOD)
     ] = None,
     target: Annotated[str | None, _option("--target", "Target of --split information-gain.", METHOD)] = None,
+    objective: Annotated[
+        str | None, _option("--objective", "K-Members grows for utility or protection.", METHOD)
+    ] = None,
+    loss: Annotated[
+        str | None, _option("--loss", "ncp; byun for K-Members; ordered for Curve.", METHOD)
+    ] = None,
+    refine: Annotated[
+        bool | None, _option("--refine/--no-refine", "Curve improves its first classes.", METHOD)
+    ] = None,
+    ties: Annotated[
+        str | None, _option("--ties", "K-Members and Curve break ties by rank or input.", METHOD)
+    ] = None,
     seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw.", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     publish: Annotated[str | None, _option("--publish", "generalization or bucketization.", PUBLISH)] = None,
@@ -230,6 +246,10 @@ def anonymize(
         split=_names([split] if split is not None else None),
         cuts=cuts,
         relaxed=relaxed,
+        objective=objective,
+        loss=loss,
+        refine=refine,
+        ties=ties,
         target=target,
         seed=seed,
         threads=threads,

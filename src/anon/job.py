@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
 
+SETTINGS = {
+    "mondrian": ("split", "cuts", "relaxed", "target"),
+    "kmembers": ("objective", "loss", "ties"),
+    "curve": ("refine", "loss", "ties"),
+}
+OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
+
+
 class Job(BaseModel):
     """What to read, which roles its columns have, what to require, how, and where to write.
 
@@ -53,11 +61,17 @@ class Job(BaseModel):
     s_bound: float | None = None
     r: float | None = None
 
-    method: Literal["mondrian", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"] = "mondrian"
+    method: Literal[
+        "mondrian", "kmembers", "curve", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"
+    ] = "mondrian"
     split: list[str] | None = None
     cuts: Literal["nearest", "median"] | None = None
     relaxed: bool | None = None
     target: str | None = None
+    objective: Literal["utility", "protection"] | None = None
+    loss: Literal["ncp", "byun", "ordered"] | None = None
+    refine: bool | None = None
+    ties: Literal["rank", "input"] | None = None
 
     publish: Literal["generalization", "bucketization"] | None = None
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
@@ -140,20 +154,24 @@ class Job(BaseModel):
         """The method with its settings."""
         import anon
 
-        settings = _given(split=self._split(), cuts=self.cuts, relaxed=self.relaxed, target=self.target)
-        if self.method == "mondrian":
-            return anon.Mondrian(**settings)
-        if settings:
-            raise UsageError(f"{_flag(next(iter(settings)))} is a setting of --method mondrian")
+        named = {"split": self._split()} | {
+            name: getattr(self, name) for name in OF_METHODS if name != "split"
+        }
+        settings = _given(**named)
+        for name in settings:
+            if name not in SETTINGS.get(self.method, ()):
+                of = " or ".join(method for method, names in SETTINGS.items() if name in names)
+                raise UsageError(f"{_flag(name)} is a setting of --method {of}")
         if self.method == "anatomy":
             if self.l is None:
                 raise UsageError("--method anatomy needs --l")
             if not self.l.is_integer():
                 raise UsageError("--method anatomy needs a whole number for --l")
             return anon.Anatomy(int(self.l))
-        if self.method == "identity":
-            return anon.Identity()
-        return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
+        if self.method.startswith("suppress-"):
+            return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
+        methods = {"kmembers": "KMembers", "curve": "Curve", "mondrian": "Mondrian", "identity": "Identity"}
+        return getattr(anon, methods[self.method])(**settings)
 
     def _split(self) -> str | list[str] | None:
         if self.split is not None and len(self.split) == 1 and self.split[0] in CHOOSERS:

@@ -4,8 +4,8 @@
 Files are Parquet, Arrow IPC (Feather) or CSV; a directory or glob pattern is one table. In CSV a
 column is numeric, boolean, a date or a timestamp only if every field that is not empty is one;
 otherwise all its fields are strings exactly as written. Integers with leading zeros (postcodes) and
-integers too long to be told apart as floats keep a column a string. An empty field is null, but in
-a string column an empty string, unless `null` lists "". `NA` and its like are values unless listed.
+integers too long to be told apart as floats keep a column a string. An empty field is missing; `NA`
+and its like are values unless `null` lists them.
 """
 
 from __future__ import annotations
@@ -350,6 +350,7 @@ class _Csv:
         try:
             convert = pa_csv.ConvertOptions(
                 null_values=null,
+                strings_can_be_null=True,
                 true_values=["true", "True", "TRUE"],
                 false_values=["false", "False", "FALSE"],
                 column_types=dict.fromkeys(as_text, pa.string()),
@@ -378,17 +379,11 @@ class _Csv:
         """Does a column of numbers hold integers that are told apart by more than their value?"""
         pattern = UNSAFE_INTEGER if pa.types.is_integer(arrow_type) else UNSAFE_FLOAT
         for chunk in written.chunks:
-            texts = chunk.dictionary.filter(
-                pc.invert(pc.is_in(chunk.dictionary, pa.array(self.null, pa.string())))
-            )
-            if pc.any(pc.match_substring_regex(texts, pattern)).as_py():
+            if pc.any(pc.match_substring_regex(chunk.dictionary, pattern)).as_py():
                 return True
         return False
 
     def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        if pa.types.is_string(column.type) and self.null:
-            missing = pc.is_in(column, value_set=pa.array(self.null, pa.string()))
-            return pc.if_else(missing, pa.scalar(None, pa.string()), column)
         if pa.types.is_timestamp(column.type):
             try:
                 return column.cast(pa.timestamp("us", column.type.tz))

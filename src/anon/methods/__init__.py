@@ -2,8 +2,9 @@
 """One file per method: encoded table -> classes.
 
 A method is a frozen dataclass of its parameters. `ENFORCING` names the methods that build classes
-under requirements; `TRIVIAL` those that accept none. Adding a method is one function
-`partition(encoded, method, task) -> Classes` and one line in a table.
+under requirements; `GROWING` those that build classes of at least k rows and leave every other
+requirement to repair; `TRIVIAL` those that accept no requirement. Adding a method is one function
+and one line in a table.
 """
 
 from __future__ import annotations
@@ -13,26 +14,44 @@ from typing import Any
 
 from anon.classes import Classes
 from anon.encode import Encoded
-from anon.methods import anatomy, mondrian, trivial
+from anon.methods import anatomy, curve, kmembers, mondrian, trivial
 from anon.methods.anatomy import Anatomy
+from anon.methods.curve import Curve
+from anon.methods.kmembers import KMembers
 from anon.methods.mondrian import Mondrian
+from anon.methods.repair import repair
 from anon.methods.task import Progress, Task
 from anon.methods.trivial import Identity, Suppress
 
 __all__ = [
     "ENFORCING",
+    "GROWING",
     "TRIVIAL",
     "Anatomy",
+    "Curve",
+    "Growing",
     "Identity",
+    "KMembers",
     "Method",
     "Mondrian",
     "Progress",
     "Suppress",
     "Task",
+    "repair",
 ]
 
-Method = Mondrian | Anatomy | Identity | Suppress
-Partition = Callable[[Encoded, Any, Task], Classes]
+Growing = KMembers | Curve
+Method = Mondrian | Growing | Anatomy | Identity | Suppress
 
-ENFORCING: dict[type[Any], Partition] = {Mondrian: mondrian.partition, Anatomy: anatomy.partition}
-TRIVIAL: dict[type[Any], Partition] = {Identity: trivial.identity, Suppress: trivial.suppress}
+ENFORCING: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
+    Mondrian: mondrian.partition,
+    Anatomy: anatomy.partition,
+}
+GROWING: dict[type[Any], Callable[[Encoded, Any, Task, int], Classes]] = {
+    KMembers: kmembers.partition,
+    Curve: curve.partition,
+}
+TRIVIAL: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
+    Identity: trivial.identity,
+    Suppress: trivial.suppress,
+}
