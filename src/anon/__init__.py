@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
+__version__ = "0.1.0"
+
 from anon import datasets
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import check

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from anon.classes import Classes, cells, full_cells, merge
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import UsageError
-from anon.inspection import identifying_neutral
+from anon.inspection import identifying_neutral, role_of_name
 from anon.methods import (
     ENFORCING,
     GROWING,
@@ -30,7 +30,7 @@ from anon.methods import (
 from anon.read import read_source
 from anon.release import Release, recode
 from anon.requirements import AlphaK, KAnonymity, LDiversity, Requirement, compile, infeasible
-from anon.schema import Schema
+from anon.schema import Role, Schema
 
 
 class PrivacyWarning(UserWarning):
@@ -92,7 +92,7 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    _check_arguments(method, require, publish, on_infeasible)
+    _check_arguments(schema, method, require, publish, on_infeasible)
     n_threads = available_threads() if n_threads is None else n_threads
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
@@ -105,11 +105,7 @@ def anonymize(
     judged = of_published_rows(encoded)
     counts = _table_counts(judged)
     n_kept = encoded.n_rows - len(encoded.suppressed)
-    notes = [
-        f"column {name!r} is neutral but more than 90 % of its values are distinct: it may identify people; "
-        "make it identifying to drop it"
-        for name in identifying_neutral(encoded.table, _neutral(encoded))
-    ]
+    notes = _notes_on_neutral(encoded)
 
     impossible = infeasible(require, judged.sensitive, counts, n_kept)
     if impossible is not None and on_infeasible == "error":
@@ -121,10 +117,7 @@ def anonymize(
     if impossible is not None:
         notes.append(f"{impossible}; this one-class release can be measured, not written")
         method = Suppress("quasi")
-    if isinstance(method, Growing):
-        classes = _grown(judged, method, task, require, publish)
-    else:
-        classes = (ENFORCING | TRIVIAL)[type(method)](judged, method, task)
+    classes = _classes(judged, method, task, require, publish)
     if method == Suppress("quasi"):
         shown = full_cells(encoded, classes)
     else:
@@ -157,8 +150,12 @@ def anonymize(
 
 
 def _check_arguments(
-    method: Method, require: Sequence[Requirement], publish: str, on_infeasible: str
+    schema: Schema, method: Method, require: Sequence[Requirement], publish: str, on_infeasible: str
 ) -> None:
+    if not isinstance(schema, Schema):
+        raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
+    if isinstance(require, Requirement):
+        raise UsageError(f"require takes a list: write require=[{require!r}]")
     if type(method) not in ENFORCING | GROWING | TRIVIAL:
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
     for requirement in require:
@@ -185,15 +182,18 @@ def _check_arguments(
             raise UsageError(f"{name} must be one of {', '.join(allowed)}")
 
 
-def _grown(
-    encoded: Encoded, method: Growing, task: Task, require: Sequence[Requirement], publish: str
+def _classes(
+    encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
 ) -> Classes:
-    """Classes of at least k rows, merged until every requirement holds."""
-    k = max(r.k for r in require if isinstance(r, KAnonymity | AlphaK))
-    classes = GROWING[type(method)](encoded, method, task, k)
-    if publish == "generalization":
-        classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-    return repair(classes, encoded, task.rules, ties=method.ties)
+    """The method's classes; where it does not enforce every requirement itself, merged until all hold."""
+    if isinstance(method, Growing):
+        k = max(r.k for r in require if isinstance(r, KAnonymity | AlphaK))
+        classes = GROWING[type(method)](encoded, method, task, k)
+        if publish == "generalization":
+            classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
+        return repair(classes, encoded, task.rules, ties=method.ties)
+    classes = (ENFORCING | TRIVIAL)[type(method)](encoded, method, task)
+    return repair(classes, encoded, task.rules) if isinstance(method, Anatomy) else classes
 
 
 def _table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
@@ -206,6 +206,18 @@ def _table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
     return tuple(counts)
 
 
-def _neutral(encoded: Encoded) -> list[str]:
+def _notes_on_neutral(encoded: Encoded) -> list[str]:
+    """Warnings of columns that are published as they are and may identify people."""
     named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)}
-    return [name for name in encoded.table.column_names if name not in named]
+    neutral = [name for name in encoded.table.column_names if name not in named]
+    distinct = identifying_neutral(encoded.table, neutral)
+    notes = [
+        f"column {name!r} is neutral but more than 90 % of its values are distinct: it may identify people; "
+        "make it identifying to drop it"
+        for name in distinct
+    ]
+    return notes + [
+        f"column {name!r} is neutral but by its name it identifies people; make it identifying to drop it"
+        for name in neutral
+        if name not in distinct and role_of_name(name) is Role.IDENTIFYING
+    ]

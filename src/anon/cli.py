@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        import anon
+
+        print(f"anon {anon.__version__}")
+        raise typer.Exit
+
+
 data_app = typer.Typer(help="Make a synthetic table, or read a known one.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
@@ -267,7 +281,8 @@ def anonymize(
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     require, engine = job.requirements(), job.engine()
     source, output = _ends(job)
-    with _progress(quiet or as_json) as progress:
+    with _progress(quiet or as_json) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
         release = anon.anonymize(
             anon.read_source(source, **job.read_options()),
             schema,
@@ -603,9 +618,15 @@ def _plain(value: Any) -> Any:
 def _print(*tables: Table) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
-    for table in tables:
-        console.print(table)
+    if sys.stdout.isatty():
+        for table in tables:
+            Console(highlight=False, markup=False).print(table)
+        return
+    console = Console(highlight=False, markup=False, width=160)
+    with console.capture() as capture:
+        for table in tables:
+            console.print(table)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
 def _facts(title: str, facts: Mapping[str, Any]) -> Table:
@@ -634,7 +655,9 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
     if "t_js" in measures.get("worst_cells", {}):
-        shown["class with the greatest p_loss"] = measures["worst_cells"]["t_js"]
+        shown["greatest p_loss"] = {
+            name: _shortened(cell) for name, cell in measures["worst_cells"]["t_js"].items()
+        }
     facts = _facts(title, shown)
     if not by_sensitive:
         return [facts]
@@ -655,6 +678,11 @@ def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from _lines(f"{above}{name}.", value)
         elif value is not None:
             yield f"{above}{name}", value
+
+
+def _shortened(cell: Any, most: int = 60) -> str:
+    text = _text(cell)
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def _text(value: Any) -> str:

@@ -206,19 +206,22 @@ def lca(tree: Tree, low: npt.ArrayLike, high: npt.ArrayLike) -> npt.NDArray[np.i
 
 
 def prune(tree: Tree, kept: npt.NDArray[np.bool_]) -> Tree:
-    """The tree of the leaves with `kept[code]`, and of the nodes above them."""
+    """The tree of the leaves with `kept[code]`; its root is the lowest node that holds them all."""
     below = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
     first, last = below[tree.first], below[tree.last + 1] - 1
-    nodes = np.flatnonzero(first <= last)
+    whole = (first == 0) & (last == below[-1] - 1)
+    root = int(np.flatnonzero(whole)[-1])
+    nodes = np.flatnonzero((first <= last) & (np.arange(len(first)) >= root))
     renumbered = np.full(len(tree.parent), -1, np.int32)
     renumbered[nodes] = np.arange(len(nodes))
-    parent = tree.parent[nodes]
+    parent = renumbered[tree.parent[nodes]]
+    parent[0] = -1
     return Tree(
         tuple(tree.labels[node] for node in nodes),
-        np.where(parent < 0, -1, renumbered[parent]).astype(np.int32),
+        parent,
         first[nodes],
         last[nodes],
-        tree.depth[nodes],
+        tree.depth[nodes] - tree.depth[root],
         renumbered[tree.leaf[kept]],
     )
 

@@ -132,7 +132,8 @@ def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
     )
 
 
-def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> Role:
+def role_of_name(name: str) -> Role:
+    """The role that a column's name speaks of; neutral where it says nothing."""
     words = set(re.findall(r"[a-z]+[0-9]*", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()))
     for role, known in (
         (Role.IDENTIFYING, IDENTIFYING_WORDS),
@@ -141,6 +142,13 @@ def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_val
     ):
         if words & known:
             return role
+    return Role.NEUTRAL
+
+
+def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> Role:
+    named = role_of_name(name)
+    if named is not Role.NEUTRAL:
+        return named
     types = pa.types
     if (
         distinct_share > IDENTIFYING_SHARE

@@ -154,10 +154,7 @@ class Job(BaseModel):
         """The method with its settings."""
         import anon
 
-        named = {"split": self._split()} | {
-            name: getattr(self, name) for name in OF_METHODS if name != "split"
-        }
-        settings = _given(**named)
+        settings = _given(**{name: getattr(self, name) for name in OF_METHODS} | {"split": self._split()})
         for name in settings:
             if name not in SETTINGS.get(self.method, ()):
                 of = " or ".join(method for method, names in SETTINGS.items() if name in names)

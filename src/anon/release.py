@@ -8,7 +8,6 @@ nothing that fails is ever written.
 from __future__ import annotations
 
 import base64
-import importlib.metadata
 import json
 import os
 import secrets
@@ -28,6 +27,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
 from anon.classes import Cells, Classes, merge, population_counts
 from anon.classes import cells as cells_of
@@ -204,6 +204,7 @@ class Release:
             "suppressed": told["suppressed"],
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
+            "published unchanged": told["roles"]["neutral"],
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
         }
 
@@ -214,7 +215,7 @@ class Release:
         sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
         quasi = [domain.name for domain in encoded.quasi]
         return {
-            "version": _version(),
+            "version": anon.__version__,
             "roles": {
                 "quasi": quasi,
                 "sensitive": sensitive,
@@ -768,10 +769,3 @@ def _rendering(release: Release, cells: Cells) -> str:
     if cells.domain.kind == "ordinal":
         return "interval"
     return "set" if cells.domain.tree is None else "node"
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("anon")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"

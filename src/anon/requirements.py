@@ -465,6 +465,8 @@ def _whole(x: Fraction) -> int | Fraction:
 
 
 def _number(x: Real) -> str:
+    if isinstance(x, Fraction) and x.denominator > 1:
+        return f"{x} (about {float(x):.6g})"
     return str(int(x)) if isinstance(x, float) and x == int(x) and abs(x) < 1e16 else str(x)
 
 

@@ -48,4 +48,4 @@ def suppress(encoded: Encoded, method: Suppress, task: Task) -> Classes:
     kept = np.ones(encoded.n_rows, bool)
     kept[encoded.suppressed] = False
     rows = np.flatnonzero(kept).astype(np.uint32)
-    return Classes(rows, np.array([0, len(rows)], np.int64), encoded.suppressed)
+    return Classes(rows, np.unique([0, len(rows)]), encoded.suppressed)
