@@ -162,3 +162,131 @@ def test_bad_overlaps_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"length|reach|offsets|run"):
             kernel.overlaps(*good[:position], wrong, *good[position + 1 :])
+
+
+@st.composite
+def asked_for(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Rows in buckets, predicates of few and of very many runs, queries of any number of conditions."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, n_columns, n_queries = draw(st.sampled_from([1, 64, 300])), draw(st.integers(1, 3)), 6
+    columns, predicates, chosen = [], [], []
+    for _ in range(n_columns):
+        n_codes = int(rng.choice([1, 5, 256, 700]))
+        width = rng.choice([np.uint8, np.uint16, np.uint32]) if n_codes <= 256 else np.uint16
+        columns.append(rng.integers(0, n_codes, n).astype(width))
+        predicates.append(drawn_runs(rng, n_codes + 2, int(rng.integers(1, 4))))
+        chosen.append(rng.integers(-1, len(predicates[-1][0]) - 1, n_queries))
+    queries = np.array(chosen, np.int32).T
+    queries[(queries < 0).all(axis=1), 0] = 0
+    groups = np.unique(np.sort(rng.integers(0, int(rng.choice([1, 4, 100])), n)), return_inverse=True)[1]
+    n_values = int(rng.choice([1, 4]))
+    held = np.zeros((groups.max() + 1, n_values), int)
+    np.add.at(held, (groups, rng.integers(0, n_values, n)), 1)
+    at, values = np.nonzero(held)
+    offsets = np.searchsorted(at, np.arange(len(held) + 1))
+    asked = rng.random((2, n_values)) < 0.6
+    lists = (offsets, values.astype(np.uint32), held[at, values], asked, rng.integers(0, 2, n_queries))
+    return columns, predicates, queries, groups.astype(np.uint32), *lists
+
+
+@settings(max_examples=80, deadline=None)
+@given(asked_for(), st.sampled_from([1, 3]))
+def test_count(case: tuple[Any, ...], n_threads: int) -> None:
+    assert kernel.count(*case[:3], n_threads).tolist() == twin.count(*case[:3])
+
+
+@settings(max_examples=80, deadline=None)
+@given(asked_for())
+def test_count_buckets(case: tuple[Any, ...]) -> None:
+    estimate, least, most = kernel.count_buckets(*case)
+    theirs = twin.count_buckets(*case)
+    assert estimate.tolist() == pytest.approx([float(one) for one, _, _ in theirs], rel=1e-12, abs=0)
+    assert least.tolist() == [one for _, one, _ in theirs]
+    assert most.tolist() == [one for _, _, one in theirs]
+
+
+def test_many_rows_take_several_blocks_tasks_and_threads() -> None:
+    """600,000 rows: three tasks; buckets of 9 rows straddle every border of blocks."""
+    rng = np.random.default_rng(0)
+    n = 600_000
+    columns = [rng.integers(0, 90, n).astype(np.uint8), rng.integers(0, 3000, n).astype(np.uint16)]
+    listed = [drawn_runs(rng, 90, 4), drawn_runs(rng, 3000, 4)]
+    queries = np.array([[0, -1], [1, 2], [3, 3], [-1, 1]], np.int32)
+
+    def met(query: Any) -> np.ndarray:
+        inside = np.ones(n, bool)
+        for column, (offsets, first, last), p in zip(columns, listed, query, strict=True):
+            if p >= 0:
+                member = np.zeros(3000, bool)
+                for run in range(offsets[p], offsets[p + 1]):
+                    member[first[run] : last[run] + 1] = True
+                inside &= member[column]
+        return inside
+
+    expected = np.array([met(query) for query in queries])
+    assert kernel.count(columns, listed, queries, 2).tolist() == expected.sum(axis=1).tolist()
+    groups = (np.arange(n) // 9).astype(np.uint32)
+    secret = rng.integers(0, 5, n)
+    held = np.zeros((groups[-1] + 1, 5), int)
+    np.add.at(held, (groups, secret), 1)
+    at, values = np.nonzero(held)
+    lists = (np.searchsorted(at, np.arange(len(held) + 1)), values.astype(np.uint32), held[at, values])
+    asks = (np.eye(5, dtype=bool), np.array([0, 1, 2, 4], np.int32))
+    one = kernel.count_buckets(columns, listed, queries, groups, *lists, *asks, 1)
+    two = kernel.count_buckets(columns, listed, queries, groups, *lists, *asks, 2)
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    q = np.stack([np.bincount(groups, inside, len(held)) for inside in expected])
+    c, size = held[:, asks[1]].T, held.sum(axis=1)
+    assert one[0] == pytest.approx((q * c / size).sum(axis=1), rel=1e-12)
+    assert one[1].tolist() == np.maximum(q + c - size, 0).sum(axis=1).tolist()
+    assert one[2].tolist() == np.minimum(q, c).sum(axis=1).tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(boxed(), st.integers(0, 2**32), st.sampled_from([1, 3]))
+def test_estimate(case: tuple[Any, ...], seed: int, n_threads: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells, shares, _, offsets, values, counts, n_values = case
+    n_queries = int(rng.choice([1, 40]))
+    cells = cells[:, rng.integers(0, cells.shape[1], len(offsets) - 1)]
+    kinds = [np.where(share == 0, rng.integers(0, 2, share.shape), 1 + (share == 1)) for share in shares]
+    queries = np.array([rng.integers(-1, len(share), n_queries) for share in shares], np.int32).T
+    asked, asks = rng.random((3, n_values)) < 0.5, rng.integers(0, 3, n_queries)
+    mine = kernel.estimate(cells, shares, kinds, queries, offsets, values, counts, asked, asks, n_threads)
+    theirs = twin.estimate(cells, shares, kinds, queries, offsets, values, counts, asked, asks)
+    assert mine[0].tolist() == pytest.approx([float(one) for one, _, _ in theirs], rel=1e-12, abs=0)
+    assert mine[1].tolist() == [one for _, one, _ in theirs]
+    assert mine[2].tolist() == [one for _, _, one in theirs]
+
+
+def test_bad_queries_are_refused() -> None:
+    column, listed = np.zeros(2, np.uint8), (np.array([0, 1]), np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    one = np.zeros((1, 1), np.int32)
+    assert kernel.count([column], [listed], one).tolist() == [2]
+    for bad in (
+        ([], [], one),
+        ([column], [listed], one + 1),
+        ([column], [listed], one - 1),
+        ([column], [listed], one - 2),
+        ([column.astype(float)], [listed], one),
+        ([column], [(np.array([0, 2]), *listed[1:])], one),
+        ([column], [(listed[0], listed[1] + np.uint32(1), listed[2])], one),
+    ):
+        with pytest.raises(ValueError, match=r"column|query|offsets|run"):
+            kernel.count(*bad)
+    buckets = (np.zeros(2, np.uint32), np.array([0, 1]), np.zeros(1, np.uint32), np.array([2]))
+    asks = (np.ones((1, 1), bool), np.zeros(1, np.int32))
+    assert kernel.count_buckets([column], [listed], one, *buckets, *asks)[2].tolist() == [2]
+    for position, wrong in ((0, np.ones(2, np.uint32)), (0, np.zeros(3, np.uint32)), (3, np.array([0]))):
+        with pytest.raises(ValueError, match=r"group|count"):
+            kernel.count_buckets(
+                [column], [listed], one, *buckets[:position], wrong, *buckets[position + 1 :], *asks
+            )
+    with pytest.raises(ValueError, match="sensitive"):
+        kernel.count_buckets([column], [listed], one, *buckets, asks[0], asks[1] + np.int32(1))
+    boxes = (np.zeros((1, 1), np.uint32), [np.ones((1, 1))], [np.full((1, 1), 2)])
+    assert kernel.estimate(*boxes, one, *buckets[1:], *asks)[0].tolist() == [2.0]
+    with pytest.raises(ValueError, match="query"):
+        kernel.estimate(*boxes, one + 1, *buckets[1:], *asks)
+    with pytest.raises(ValueError, match="kinds"):
+        kernel.estimate(*boxes[:2], [np.ones((2, 1))], one, *buckets[1:], *asks)

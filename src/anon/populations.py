@@ -370,7 +370,7 @@ def u_loss(
 def joined_counts(
     classes: Classes, columns: Sequence[Codes], n_values: Sequence[int], n_threads: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """Counts per class of several sensitive attributes in one CSR, the codes of each after those before it."""
+    """Counts per class of several sensitive attributes in one CSR, each one's codes after the last's."""
     ids, values, counts = [], [], []
     base = 0
     for codes, n in zip(columns, n_values, strict=True):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,3 +36,33 @@ def reconstruct(
     start: int,
     stop: int,
 ) -> Reals: ...
+def count(
+    columns: Sequence[npt.NDArray[Any]],
+    predicates: Sequence[tuple[Offsets, Codes, Codes]],
+    queries: npt.NDArray[np.int32],
+    n_threads: int = 1,
+) -> Counts: ...
+def count_buckets(
+    columns: Sequence[npt.NDArray[Any]],
+    predicates: Sequence[tuple[Offsets, Codes, Codes]],
+    queries: npt.NDArray[np.int32],
+    groups: Codes,
+    offsets: Offsets,
+    values: Codes,
+    counts: Counts,
+    asked: npt.NDArray[np.bool_],
+    asks: npt.NDArray[np.int32],
+    n_threads: int = 1,
+) -> tuple[Reals, Counts, Counts]: ...
+def estimate(
+    cells: Codes,
+    shares: Sequence[Reals],
+    kinds: Sequence[npt.NDArray[np.uint8]],
+    queries: npt.NDArray[np.int32],
+    offsets: Offsets,
+    values: Codes,
+    counts: Counts,
+    asked: npt.NDArray[np.bool_],
+    asks: npt.NDArray[np.int32],
+    n_threads: int = 1,
+) -> tuple[Reals, Counts, Counts]: ...

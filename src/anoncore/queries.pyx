@@ -9,9 +9,12 @@ Every value of a cell is taken as equally likely, attributes as independent (Li 
 
 import numpy as np
 
-from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from anoncore.bits cimport count_bits, lowest_bit
+from anoncore.classes import _run
+from anoncore.types cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.math cimport fmax, fmin
+from libc.string cimport memcpy, memset
 
 
 cdef void on_line(const double[::1] lower, const double[::1] upper, const uint32_t[::1] low,
@@ -238,3 +241,345 @@ def _check_lists(offsets, values, counts, n_values):
         raise ValueError("a group must hold at least one value")
     if len(values) and (int(np.max(values)) >= n_values or int(np.min(counts)) < 1):
         raise ValueError("a value lies beyond n_values, or a count is not positive")
+
+
+# ---------------------------------------------------------------- COUNT queries
+
+cdef enum:
+    WORDS = 128  # of a block of rows, whose bitmaps are in the cache together
+    BLOCK = 8192
+    CHUNK = 1 << 18  # rows of one task
+    FEW_RUNS = 80  # a predicate of more is looked up row by row
+
+
+cdef void widen(const uint8_t* codes, int64_t width, int64_t start, int64_t n, uint32_t* wide) noexcept nogil:
+    # wide[i] = code of row start + i
+    cdef int64_t i
+    cdef const uint16_t* middle = <const uint16_t*> codes
+    if width == 1:
+        for i in range(n):
+            wide[i] = codes[start + i]
+    elif width == 2:
+        for i in range(n):
+            wide[i] = middle[start + i]
+    else:
+        memcpy(wide, codes + start * 4, n * 4)
+
+
+cdef void mark(const uint32_t* code, const uint32_t* interval, int64_t n, int64_t n_bounds,
+               uint64_t* below) noexcept nogil:
+    # below[j] becomes the bitmap of the rows whose code lies below bound j: in the intervals 0..j.
+    cdef int64_t i, j
+    memset(below, 0, (n_bounds + 1) * WORDS * sizeof(uint64_t))
+    for i in range(n):
+        below[<int64_t> interval[code[i]] * WORDS + (i >> 6)] |= <uint64_t> 1 << (i & 63)
+    for j in range(1, n_bounds):
+        for i in range(WORDS):
+            below[j * WORDS + i] |= below[(j - 1) * WORDS + i]
+
+
+cdef void combine(const uint64_t* below, const uint32_t* bounds, int64_t n, uint64_t* bits) noexcept nogil:
+    # The rows below an odd number of the bounds at which a predicate begins and ends.
+    cdef int64_t i, k
+    cdef const uint64_t* one
+    memset(bits, 0, WORDS * sizeof(uint64_t))
+    for k in range(n):
+        one = below + <int64_t> bounds[k] * WORDS
+        for i in range(WORDS):
+            bits[i] ^= one[i]
+
+
+cdef void look_up(const uint32_t* code, int64_t n, const uint64_t* member, uint64_t* bits) noexcept nogil:
+    # The rows whose code is a bit of member.
+    cdef int64_t i
+    memset(bits, 0, WORDS * sizeof(uint64_t))
+    for i in range(n):
+        bits[i >> 6] |= ((member[code[i] >> 6] >> (code[i] & 63)) & 1) << (i & 63)
+
+
+cdef void settle(int64_t group, int64_t held, const uint8_t* member, const int64_t[::1] offsets,
+                 const uint32_t[::1] values, const int64_t[::1] counts, const int64_t[::1] sizes,
+                 double* estimate, int64_t* least, int64_t* most) noexcept nogil:
+    # Add a bucket of which `held` rows meet the conditions on quasi-identifiers.
+    cdef int64_t e, asked = 0
+    for e in range(offsets[group], offsets[group + 1]):
+        asked += counts[e] * member[values[e]]
+    estimate[0] += <double> (held * asked) / <double> sizes[group]
+    least[0] += max(held + asked - sizes[group], 0)
+    most[0] += min(held, asked)
+
+
+def _count_chunk(index, int64_t start, int64_t stop, buckets):
+    """How many of the rows start..stop - 1 meet each query; with buckets their three bounds instead."""
+    cdef const uint64_t[::1] addresses = index.addresses
+    cdef const int64_t[::1] widths = index.widths, interval_starts = index.interval_starts, n_bounds = index.n_bounds
+    cdef const int64_t[::1] item_starts = index.item_starts, bound_offsets = index.bound_offsets
+    cdef const uint32_t[::1] intervals = index.intervals, bounds = index.bounds
+    cdef const int64_t[::1] member_starts = index.member_starts, query_offsets = index.query_offsets
+    cdef const uint64_t[::1] members = index.members
+    cdef const int32_t[::1] query_items = index.query_items
+    cdef int64_t n_columns = addresses.shape[0], n_queries = query_offsets.shape[0] - 1
+    cdef uint32_t[::1] code = np.empty(BLOCK, np.uint32)
+    cdef uint64_t[::1] below = np.empty((int(np.max(n_bounds)) + 1) * WORDS, np.uint64)
+    cdef uint64_t[::1] bits = np.empty(max(int(item_starts[n_columns]), 1) * WORDS, np.uint64)
+    cdef uint64_t[::1] met = np.empty(WORDS, np.uint64)
+    cdef bint bucketized = buckets is not None
+    cdef const uint32_t[::1] group = None
+    cdef const int64_t[::1] offsets = None, counts = None, sizes = None
+    cdef const uint32_t[::1] values = None
+    cdef const uint8_t[:, ::1] asked = None
+    cdef const int32_t[::1] asks = None
+    if bucketized:
+        group, offsets, values, counts, sizes, asked, asks = buckets
+    totals = np.zeros(n_queries, np.int64)
+    estimates, leasts, mosts = np.zeros(n_queries), np.zeros(n_queries, np.int64), np.zeros(n_queries, np.int64)
+    cdef int64_t[::1] total = totals, least = leasts, most = mosts
+    cdef double[::1] estimate = estimates
+    # the bucket that a query is in, and how many of its rows were met so far
+    cdef int64_t[::1] inside = np.full(n_queries, -1, np.int64), held = np.zeros(n_queries, np.int64)
+    cdef int64_t b, low, n, c, t, q, k, i, g
+    cdef uint64_t word
+    with nogil:
+        for b in range((stop - start + BLOCK - 1) // BLOCK):
+            low = start + b * BLOCK
+            n = min(stop - low, <int64_t> BLOCK)
+            for c in range(n_columns):
+                if item_starts[c] == item_starts[c + 1]:
+                    continue
+                widen(<const uint8_t*> <size_t> addresses[c], widths[c], low, n, &code[0])
+                mark(&code[0], &intervals[interval_starts[c]], n, n_bounds[c], &below[0])
+                for t in range(item_starts[c], item_starts[c + 1]):
+                    if member_starts[t] < 0:
+                        combine(&below[0], &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
+                                &bits[t * WORDS])
+                    else:
+                        look_up(&code[0], n, &members[member_starts[t]], &bits[t * WORDS])
+            for q in range(n_queries):
+                memcpy(&met[0], &bits[query_items[query_offsets[q]] * WORDS], WORDS * sizeof(uint64_t))
+                for k in range(query_offsets[q] + 1, query_offsets[q + 1]):
+                    for i in range(WORDS):
+                        met[i] &= bits[query_items[k] * WORDS + i]
+                if not bucketized:
+                    total[q] += count_bits(&met[0], WORDS)
+                    continue
+                for i in range(WORDS):
+                    word = met[i]
+                    while word:
+                        g = group[low + (i << 6) + lowest_bit(word)]
+                        word &= word - 1
+                        if g != inside[q]:
+                            if held[q]:
+                                settle(inside[q], held[q], &asked[asks[q], 0], offsets, values, counts, sizes,
+                                       &estimate[q], &least[q], &most[q])
+                            inside[q] = g
+                            held[q] = 0
+                        held[q] += 1
+        if bucketized:
+            for q in range(n_queries):
+                if held[q]:
+                    settle(inside[q], held[q], &asked[asks[q], 0], offsets, values, counts, sizes,
+                           &estimate[q], &least[q], &most[q])
+    return (estimates, leasts, mosts) if bucketized else (totals,)
+
+
+class _Index:
+    """Columns, predicates and queries as `_count_chunk` reads them."""
+
+    def __init__(self, columns, predicates, queries):
+        columns = [np.ascontiguousarray(column) for column in columns]
+        _check_queries(columns, predicates, queries)
+        self.columns = columns  # kept alive for their addresses
+        self.n_rows = len(columns[0])
+        self.addresses = np.array([column.ctypes.data for column in columns], np.uint64)
+        self.widths = np.array([column.itemsize for column in columns], np.int64)
+        intervals, bounds, n_bounds, members = [], [], [], []
+        member_starts, bound_lengths = [], []
+        self.item_starts = np.concatenate([[0], np.cumsum([len(listed[0]) - 1 for listed in predicates])])
+        n_members = 0
+        for column, (offsets, first, last) in zip(columns, predicates):
+            n_codes = int(column.max()) + 1 if len(column) else 1
+            begin = np.minimum(first.astype(np.int64), n_codes)
+            end = np.minimum(last.astype(np.int64) + 1, n_codes)
+            few = np.diff(offsets) <= FEW_RUNS
+            marked = np.repeat(few, np.diff(offsets))
+            ends = np.unique(np.concatenate([begin[marked], end[marked]]))
+            intervals.append(np.searchsorted(ends, np.arange(n_codes), side="right").astype(np.uint32))
+            n_bounds.append(len(ends))
+            for p in range(len(offsets) - 1):
+                runs = slice(int(offsets[p]), int(offsets[p + 1]))
+                if few[p]:
+                    both = np.concatenate([begin[runs], end[runs]])
+                    bounds.append(np.searchsorted(ends, both).astype(np.uint32))
+                    member_starts.append(-1)
+                    bound_lengths.append(len(both))
+                    continue
+                held = np.zeros((n_codes + 63) // 64 * 64, np.int8)
+                np.add.at(held, begin[runs], 1)
+                np.add.at(held, end[runs][end[runs] < len(held)], -1)
+                member = np.packbits(np.cumsum(held).astype(np.uint8), bitorder="little").view("<u8")
+                member_starts.append(n_members)
+                members.append(member.astype(np.uint64))
+                n_members += len(member)
+                bound_lengths.append(0)
+        none = np.empty(0, np.uint32)
+        self.intervals = np.concatenate([none, *intervals])
+        self.interval_starts = np.cumsum([0, *map(len, intervals)])[: len(columns)]
+        self.n_bounds = np.array(n_bounds, np.int64)
+        self.bounds = np.concatenate([none, *bounds, none])
+        self.bounds = np.append(self.bounds, np.uint32(0))  # an address for predicates without a run
+        self.bound_offsets = np.concatenate([[0], np.cumsum(bound_lengths)]).astype(np.int64)
+        self.members = np.concatenate([np.zeros(1, np.uint64), *members])
+        self.member_starts = np.array(member_starts, np.int64)
+        self.member_starts[self.member_starts >= 0] += 1
+        at, column_of = np.nonzero(queries >= 0)
+        self.query_items = (self.item_starts[column_of] + queries[at, column_of]).astype(np.int32)
+        self.query_offsets = np.searchsorted(at, np.arange(len(queries) + 1)).astype(np.int64)
+
+
+def _check_queries(columns, predicates, queries):
+    if not columns or queries.ndim != 2 or queries.shape[1] != len(columns) or len(predicates) != len(columns):
+        raise ValueError("every column needs its predicates and its column of queries")
+    for column, (offsets, first, last), chosen in zip(columns, predicates, queries.T):
+        if column.dtype not in (np.uint8, np.uint16, np.uint32) or len(column) != len(columns[0]):
+            raise ValueError("columns must be uint8, uint16 or uint32 and of one length")
+        if offsets[0] != 0 or offsets[len(offsets) - 1] != len(first) or len(first) != len(last):
+            raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
+        if np.any(np.diff(offsets) < 0) or np.any(first > last):
+            raise ValueError("offsets must not descend, and a run must have first <= last")
+        inner = np.setdiff1d(np.arange(1, len(first)), offsets)
+        if np.any(first[inner] <= last[inner - 1]):
+            raise ValueError("the runs of a predicate must ascend and not overlap")
+        if len(chosen) and (int(chosen.max()) >= len(offsets) - 1 or int(chosen.min()) < -1):
+            raise ValueError("a query names a predicate that does not exist")
+    if len(queries) and np.any(np.max(queries, axis=1) < 0):
+        raise ValueError("a query needs at least one condition")
+
+
+def count(columns, predicates, queries, n_threads=1):
+    """How many rows meet each query (int64).
+
+    `columns` are code columns (uint8, uint16 or uint32). `predicates[a]` = (offsets int64, first uint32,
+    last uint32) lists those of column a: predicate p holds the codes first[r]..last[r] (inclusive)
+    of the runs r = offsets[p]..offsets[p + 1] - 1. Query q asks for rows that meet predicate
+    `queries[q, a]` (int32, -1: none) of every column a. Rows are taken block by block: bitmaps of
+    all predicates, then their conjunctions.
+    """
+    index = _Index(columns, predicates, np.ascontiguousarray(queries, np.int32))
+    tasks = [(index, low, min(low + CHUNK, index.n_rows), None) for low in range(0, index.n_rows, CHUNK)]
+    total = np.zeros(len(queries), np.int64)
+    for (part,) in _run(_count_chunk, tasks, n_threads):
+        total += part
+    return total
+
+
+def count_buckets(columns, predicates, queries, groups, offsets, values, counts, asked, asks, n_threads=1):
+    """Estimate, least and most of each query's count from buckets (float64, int64, int64).
+
+    Arguments as in `count`, but the rows are those of the buckets `groups` (uint32, ascending) and the
+    columns quasi-identifiers only. Bucket g holds the sensitive values `values[offsets[g]:offsets[g + 1]]`
+    (uint32) `counts` times each (int64); query q asks for the values v with `asked[asks[q], v]` (bool,
+    int32). With q rows of a bucket b that meet the other conditions and c rows of the asked values
+    it adds q*c/|b|, max(0, q + c - |b|) and min(q, c).
+    """
+    index = _Index(columns, predicates, np.ascontiguousarray(queries, np.int32))
+    groups = np.ascontiguousarray(groups, np.uint32)
+    offsets, counts = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(counts, np.int64)
+    values, asks = np.ascontiguousarray(values, np.uint32), np.ascontiguousarray(asks, np.int32)
+    asked = np.ascontiguousarray(asked, np.uint8)
+    n_groups = len(offsets) - 1
+    _check_lists(offsets, values, counts, asked.shape[1])
+    if len(groups) != index.n_rows or np.any(groups[1:] < groups[: max(len(groups) - 1, 0)]):
+        raise ValueError("groups must give every row a group, ascending")
+    if len(groups) and int(groups.max()) >= n_groups:
+        raise ValueError("a row has a group that does not exist")
+    _check_asks(asked, asks, len(queries))
+    sizes = np.add.reduceat(np.append(counts, 0), offsets[:n_groups]) if n_groups else np.empty(0, np.int64)
+    bounds = [0]
+    while bounds[len(bounds) - 1] < index.n_rows:
+        start = bounds[len(bounds) - 1]
+        full = int(np.searchsorted(groups, groups[min(start + CHUNK, index.n_rows) - 1], side="right"))
+        bounds.append(full)
+    buckets = (groups, offsets, values, counts, sizes, asked, asks)
+    tasks = [(index, low, high, buckets) for low, high in zip(bounds, bounds[1:])]
+    results = (np.zeros(len(queries)), np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64))
+    for parts in _run(_count_chunk, tasks, n_threads):
+        for result, part in zip(results, parts):
+            result += part
+    return results
+
+
+def _check_asks(asked, asks, n_queries):
+    if len(asks) != n_queries or (n_queries and not 0 <= int(asks.min()) <= int(asks.max()) < len(asked)):
+        raise ValueError("every query must ask for one of the sets of sensitive values")
+
+
+def _estimate_block(const uint32_t[:, ::1] cells, const double[::1] shares, const uint8_t[::1] kinds,
+                    const int64_t[::1] query_offsets, const int64_t[::1] query_rows, const int32_t[::1] query_columns,
+                    const int64_t[::1] offsets, const uint32_t[::1] values, const int64_t[::1] counts,
+                    const uint8_t[:, ::1] asked, const int32_t[::1] asks, int64_t first, int64_t end,
+                    double[::1] estimate, int64_t[::1] least, int64_t[::1] most):
+    cdef int64_t n_boxes = cells.shape[1], q, b, k, e, at, rows
+    cdef double weight
+    cdef uint8_t kind
+    with nogil:
+        for q in range(first, end):
+            for b in range(n_boxes):
+                weight = 1.0
+                kind = 2
+                for k in range(query_offsets[q], query_offsets[q + 1]):
+                    at = query_rows[k] + cells[query_columns[k], b]
+                    kind = min(kind, kinds[at])
+                    if kind == 0:
+                        break
+                    weight *= shares[at]
+                if kind == 0:
+                    continue
+                rows = 0
+                for e in range(offsets[b], offsets[b + 1]):
+                    rows += counts[e] * asked[asks[q], values[e]]
+                estimate[q] += weight * rows
+                most[q] += rows
+                if kind == 2:
+                    least[q] += rows
+
+
+def estimate(cells, shares, kinds, queries, offsets, values, counts, asked, asks, n_threads=1):
+    """Estimate, least and most of each query's count from a generalized release (float64, int64, int64).
+
+    Class b shows the cells `cells[a, b]` (uint32); predicate p of attribute a has the part
+    `shares[a][p, cell]` (float64) of a cell, of whose rows `kinds[a][p, cell]` (uint8) says whether none
+    (0), some (1) or all (2) can meet it. Query q asks for predicate `queries[q, a]` (int32, -1: none)
+    and for the sensitive values v with `asked[asks[q], v]` (bool, int32); class b holds the values
+    `values[offsets[b]:offsets[b + 1]]` (uint32) `counts` times each (int64).
+    """
+    cells = np.ascontiguousarray(cells, np.uint32)
+    shares = [np.ascontiguousarray(share, np.float64) for share in shares]
+    kinds = [np.ascontiguousarray(kind, np.uint8) for kind in kinds]
+    queries = np.ascontiguousarray(queries, np.int32)
+    offsets, counts = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(counts, np.int64)
+    values, asks = np.ascontiguousarray(values, np.uint32), np.ascontiguousarray(asks, np.int32)
+    asked = np.ascontiguousarray(asked, np.uint8)
+    _check_boxes(cells, shares, None, len(offsets) - 1)
+    _check_lists(offsets, values, counts, asked.shape[1])
+    _check_asks(asked, asks, len(queries))
+    heights = np.array([share.shape[0] for share in shares], np.int64)
+    widths = np.array([share.shape[1] for share in shares], np.int64)
+    if queries.ndim != 2 or queries.shape[1] != len(shares) or np.any(queries >= heights) or np.any(queries < -1):
+        raise ValueError("a query names a predicate that does not exist")
+    if [kind.shape for kind in kinds] != [share.shape for share in shares]:
+        raise ValueError("kinds must have the shapes of shares")
+    at, column_of = np.nonzero(queries >= 0)
+    bases = np.cumsum([0, *(share.size for share in shares)])
+    results = (np.zeros(len(queries)), np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64))
+    fixed = (
+        cells,
+        np.concatenate([np.empty(0), *(share.ravel() for share in shares)]),
+        np.concatenate([np.empty(0, np.uint8), *(kind.ravel() for kind in kinds)]),
+        np.searchsorted(at, np.arange(len(queries) + 1)).astype(np.int64),
+        np.ascontiguousarray(bases[column_of] + queries[at, column_of] * widths[column_of], np.int64),
+        column_of.astype(np.int32),
+        offsets, values, counts, asked, asks,
+    )
+    tasks = [(*fixed, low, min(low + 16, len(queries)), *results) for low in range(0, len(queries), 16)]
+    _run(_estimate_block, tasks, n_threads)
+    return results

@@ -100,3 +100,89 @@ def reconstruct(
                 estimate[int(values[e])] += weight * int(counts[e]) / size
         estimates.append(estimate)
     return estimates
+
+
+def _holds(predicates: Sequence[tuple[Sequence[int], ...]], query: Sequence[int]) -> list[set[int] | None]:
+    """The codes that a query allows per column, None for any."""
+    allowed: list[set[int] | None] = []
+    for (offsets, first, last), p in zip(predicates, query, strict=True):
+        runs = range(int(offsets[p]), int(offsets[p + 1])) if p >= 0 else range(0)
+        codes = {code for run in runs for code in range(int(first[run]), int(last[run]) + 1)}
+        allowed.append(codes if p >= 0 else None)
+    return allowed
+
+
+def _meets(columns: Sequence[Sequence[int]], row: int, allowed: Sequence[set[int] | None]) -> bool:
+    return all(
+        codes is None or int(column[row]) in codes for column, codes in zip(columns, allowed, strict=True)
+    )
+
+
+def count(
+    columns: Sequence[Sequence[int]],
+    predicates: Sequence[tuple[Sequence[int], ...]],
+    queries: Sequence[Sequence[int]],
+) -> list[int]:
+    """Rows that meet each query."""
+    return [
+        sum(_meets(columns, row, _holds(predicates, query)) for row in range(len(columns[0])))
+        for query in queries
+    ]
+
+
+def count_buckets(
+    columns: Sequence[Sequence[int]],
+    predicates: Sequence[tuple[Sequence[int], ...]],
+    queries: Sequence[Sequence[int]],
+    groups: Sequence[int],
+    offsets: Sequence[int],
+    values: Sequence[int],
+    counts: Sequence[int],
+    asked: Sequence[Sequence[bool]],
+    asks: Sequence[int],
+) -> list[tuple[Fraction, int, int]]:
+    """Per query the sums over buckets of q c / |b|, max(0, q + c - |b|) and min(q, c)."""
+    answers = []
+    for query, chosen in zip(queries, asks, strict=True):
+        allowed = _holds(predicates, query)
+        estimate, least, most = Fraction(0), 0, 0
+        for bucket in range(len(offsets) - 1):
+            entries = range(int(offsets[bucket]), int(offsets[bucket + 1]))
+            size = sum(int(counts[e]) for e in entries)
+            c = sum(int(counts[e]) for e in entries if asked[chosen][int(values[e])])
+            rows = [row for row in range(len(groups)) if int(groups[row]) == bucket]
+            q = sum(_meets(columns, row, allowed) for row in rows)
+            estimate += Fraction(q * c, size)
+            least += max(0, q + c - size)
+            most += min(q, c)
+        answers.append((estimate, least, most))
+    return answers
+
+
+def estimate(
+    cells: Sequence[Sequence[int]],
+    shares: Sequence[Sequence[Sequence[float]]],
+    kinds: Sequence[Sequence[Sequence[int]]],
+    queries: Sequence[Sequence[int]],
+    offsets: Sequence[int],
+    values: Sequence[int],
+    counts: Sequence[int],
+    asked: Sequence[Sequence[bool]],
+    asks: Sequence[int],
+) -> list[tuple[Fraction, int, int]]:
+    """Per query the rows of asked values: weighed by their class's shares, surely, and possibly inside."""
+    answers = []
+    for query, chosen in zip(queries, asks, strict=True):
+        total, least, most = Fraction(0), 0, 0
+        for box in range(len(offsets) - 1):
+            entries = range(int(offsets[box]), int(offsets[box + 1]))
+            rows = sum(int(counts[e]) for e in entries if asked[chosen][int(values[e])])
+            cell = [(a, int(p), int(cells[a][box])) for a, p in enumerate(query) if p >= 0]
+            weight = Fraction(1)
+            for a, p, i in cell:
+                weight *= Fraction(float(shares[a][p][i]))
+            total += weight * rows
+            least += rows * all(kinds[a][p][i] == 2 for a, p, i in cell)
+            most += rows * all(kinds[a][p][i] > 0 for a, p, i in cell)
+        answers.append((total, least, most))
+    return answers
