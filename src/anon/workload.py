@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,13 +41,10 @@ TYPES = {
 }
 
 
-class Run(NamedTuple):
-    """Consecutive values: their codes (none if first > last), and where they begin and end on the line."""
-
-    first: int
-    last: int
-    lower: float
-    upper: float
+# Runs of consecutive values (float64, n x 4): first and last code (none if first > last), and where
+# the run begins and ends on the attribute's line.
+Runs = npt.NDArray[np.float64]
+FIRST, LAST, LOWER, UPPER = range(4)
 
 
 @dataclass(frozen=True, repr=False)
@@ -293,7 +290,8 @@ class _Side:
         self.domain = domain
         plain = texts(domain.values)
         self.words = [_quoted(word) if "&" in word else quote(word) for word in plain]
-        self.listed: dict[tuple[Run, ...], int] = {}
+        self.known: dict[bytes, int] = {}
+        self.listed: list[Runs] = []
         self.labels: list[str] = []
         # nominal values in the order of their labels, which a hierarchy does not change
         self.by_label = np.argsort(np.array(plain, dtype=object), kind="stable")
@@ -303,49 +301,54 @@ class _Side:
         """What values compare as, in the order of the codes."""
         return keys(self.domain.values) if self.domain.kind == "numeric" else list(range(len(self.words)))
 
-    def range(self, first: int, last: int) -> tuple[Run, ...]:
-        """The values first..last, and every place between them."""
+    def runs(self, first: npt.ArrayLike, last: npt.ArrayLike) -> Runs:
+        """Runs from one value to another, with every place between them."""
+        ends = np.asarray(first, np.intp), np.asarray(last, np.intp)
         line = self.domain.positions
-        ends = (first, last) if line is None else (line[first], line[last])
-        return (Run(int(first), int(last), float(ends[0]), float(ends[1])),)
+        return np.stack([*ends, *(ends if line is None else (line[end] for end in ends))], axis=-1).astype(
+            np.float64
+        )
 
-    def codes(self, codes: Iterable[int]) -> tuple[Run, ...]:
+    def range(self, first: int, last: int) -> Runs:
+        """The values first..last, and every place between them."""
+        return self.runs([first], [last])
+
+    def codes(self, codes: npt.ArrayLike) -> Runs:
         """Values in runs that follow each other in the domain."""
-        ascending = np.unique(np.fromiter(codes, np.int64))
+        ascending = np.unique(np.asarray(codes, np.intp))
         breaks = np.flatnonzero(np.diff(ascending) != 1)
-        starts = ascending[np.concatenate([[0], breaks + 1])] if len(ascending) else ascending
-        ends = ascending[np.append(breaks, len(ascending) - 1)] if len(ascending) else ascending
-        return tuple(self.range(a, b)[0] for a, b in zip(starts.tolist(), ends.tolist(), strict=True))
+        ends = np.append(breaks, len(ascending) - 1)[: len(ascending)]
+        return self.runs(ascending[np.concatenate([[0], breaks + 1])[: len(ends)]], ascending[ends])
 
-    def condition(self, runs: tuple[Run, ...], label: str | None = None) -> int:
+    def condition(self, runs: Runs, label: str | None = None) -> int:
         """The number of a condition, new or known."""
-        if runs not in self.listed:
-            self.listed[runs] = len(self.listed)
+        key = runs.tobytes()
+        if key not in self.known:
+            self.known[key] = len(self.listed)
+            self.listed.append(runs)
             self.labels.append(self._label(runs) if label is None else label)
-        return self.listed[runs]
+        return self.known[key]
 
-    def _label(self, runs: tuple[Run, ...]) -> str:
+    def _label(self, runs: Runs) -> str:
         name = _quoted_name(self.domain.name)
-        if self.domain.kind != "nominal" and runs[0].first < runs[0].last:
-            return f"{name} in [{self.words[runs[0].first]}, {self.words[runs[0].last]}]"
-        words = [self.words[code] for run in runs for code in range(run.first, run.last + 1)]
+        spans = runs[:, : LAST + 1].astype(int).tolist()
+        if self.domain.kind != "nominal" and spans[0][0] < spans[0][1]:
+            return f"{name} in [{self.words[spans[0][0]]}, {self.words[spans[0][1]]}]"
+        words = [word for first, last in spans for word in self.words[first : last + 1]]
         return f"{name}={words[0]}" if len(words) == 1 else f"{name} in {{{', '.join(words)}}}"
 
     def predicates(self) -> Predicates:
-        runs = [run for listed in self.listed for run in listed]
-        lengths = [len(listed) for listed in self.listed]
-        codes = [(run.first, run.last) if run.first <= run.last else (NOWHERE, NOWHERE) for run in runs]
-        first, last = np.array(codes, np.int64).reshape(-1, 2).astype(np.uint32).T
-        lower, upper = np.array([run[2:] for run in runs], np.float64).reshape(-1, 2).T
+        runs = np.concatenate([np.empty((0, 4)), *self.listed])
+        nowhere = runs[:, FIRST] > runs[:, LAST]
         ordered = self.domain.kind != "nominal"
         return Predicates(
             self.domain,
             tuple(self.labels),
-            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            first,
-            last,
-            lower if ordered else None,
-            upper if ordered else None,
+            np.concatenate([[0], np.cumsum([len(each) for each in self.listed])]).astype(np.int64),
+            np.where(nowhere, NOWHERE, runs[:, FIRST]).astype(np.uint32),
+            np.where(nowhere, NOWHERE, runs[:, LAST]).astype(np.uint32),
+            runs[:, LOWER] if ordered else None,
+            runs[:, UPPER] if ordered else None,
         )
 
 
@@ -359,8 +362,8 @@ class _Draft:
 
     def add(
         self,
-        quasi: Mapping[int, tuple[Run, ...]],
-        sensitive: Mapping[int, tuple[Run, ...]],
+        quasi: Mapping[int, Runs],
+        sensitive: Mapping[int, Runs],
         labels: Mapping[str, str] | None = None,
     ) -> None:
         row: tuple[list[int], list[int]] = ([-1] * len(self.quasi), [-1] * len(self.sensitive))
@@ -383,7 +386,7 @@ class _Draft:
         )
 
 
-def _drawn(side: _Side, share: Fraction, power: int, rng: np.random.Generator) -> tuple[Run, ...]:
+def _drawn(side: _Side, share: Fraction, power: int, rng: np.random.Generator) -> Runs:
     n_values = side.domain.n_values
     b = n_chosen(n_values, share, power)
     if side.domain.kind == "nominal":
@@ -471,7 +474,7 @@ def _unquoted(atom: str) -> str:
 
 
 def _parse(draft: _Draft, query: str) -> None:
-    conditions: dict[tuple[int, int], tuple[Run, ...]] = {}
+    conditions: dict[tuple[int, int], Runs] = {}
     labels: dict[str, str] = {}
     sides = [
         *(((0, a), side) for a, side in enumerate(draft.quasi)),
@@ -501,30 +504,25 @@ def _parse(draft: _Draft, query: str) -> None:
     draft.add(quasi, sensitive, labels)
 
 
-def _both(side: _Side, one: tuple[Run, ...], other: tuple[Run, ...]) -> tuple[Run, ...]:
+def _both(side: _Side, one: Runs, other: Runs) -> Runs:
     """The runs common to two conditions on one attribute."""
-    return _kept(
-        side,
-        [
-            Run(max(a.first, b.first), min(a.last, b.last), max(a.lower, b.lower), min(a.upper, b.upper))
-            for a in one
-            for b in other
-        ],
-    )
+    a, b = np.repeat(one, len(other), axis=0), np.tile(other, (len(one), 1))
+    starts, ends = [FIRST, LOWER], [LAST, UPPER]
+    common = np.empty_like(a)
+    common[:, starts] = np.maximum(a[:, starts], b[:, starts])
+    common[:, ends] = np.minimum(a[:, ends], b[:, ends])
+    return _kept(side, common)
 
 
-def _kept(side: _Side, runs: Iterable[Run]) -> tuple[Run, ...]:
+def _kept(side: _Side, runs: Runs) -> Runs:
     """Without the runs that hold neither a value nor, on an ordered attribute, any place."""
-    ordered, points = side.domain.kind != "nominal", side.domain.unit_lattice
-    return tuple(
-        run
-        for run in runs
-        if run.first <= run.last
-        or (ordered and (run.lower < run.upper or (points and run.lower == run.upper)))
-    )
+    kept = runs[:, FIRST] <= runs[:, LAST]
+    if side.domain.kind != "nominal":
+        kept |= runs[:, LOWER] < runs[:, UPPER] + side.domain.unit_lattice
+    return runs[kept]
 
 
-def _runs(side: _Side, how: str, value: str) -> tuple[Run, ...]:
+def _runs(side: _Side, how: str, value: str) -> Runs:
     domain = side.domain
     if how == "in":
         opened, closed = value[0], value[-1]
@@ -532,7 +530,7 @@ def _runs(side: _Side, how: str, value: str) -> tuple[Run, ...]:
             raise _Unreadable(f"'in' takes a set {{a, b}} or an interval [a, b], not {value}")
         atoms = _atoms(value[1:-1])
         if opened == "{":
-            return _union(side, [_runs(side, "=", atom) for atom in atoms])
+            return _union([_runs(side, "=", atom) for atom in atoms])
         if len(atoms) != 2:
             raise _Unreadable(f"an interval has two ends, not {len(atoms)}")
         return _both(side, _runs(side, ">=", atoms[0]), _runs(side, "<=", atoms[1]))
@@ -542,7 +540,7 @@ def _runs(side: _Side, how: str, value: str) -> tuple[Run, ...]:
         inside = _nominal(side, _unquoted(value))
         if how == "=":
             return side.codes(inside)
-        return side.codes(set(range(domain.n_values)) - set(inside))
+        return side.codes(np.setdiff1d(np.arange(domain.n_values), inside))
     return _compared(side, how, value)
 
 
@@ -569,7 +567,7 @@ def _nominal(side: _Side, label: str) -> list[int]:
     raise _Unreadable(f"{side.domain.name!r} has no value or node {label!r}")
 
 
-def _node(side: _Side, value: str) -> tuple[Run, ...]:
+def _node(side: _Side, value: str) -> Runs:
     """The runs of the set of a numeric attribute's levels that a value names."""
     levels = side.domain.levels
     label = _unquoted(value)
@@ -579,34 +577,34 @@ def _node(side: _Side, value: str) -> tuple[Run, ...]:
         )
     s = levels.labels.index(label)
     of_code = levels.of_code[levels.level[s]]
-    runs = side.codes(np.flatnonzero(of_code == s).tolist())
+    runs = side.codes(np.flatnonzero(of_code == s))
     if len(runs) == 1:
-        return (Run(runs[0].first, runs[0].last, float(levels.lower[s]), float(levels.upper[s])),)
+        runs[0, LOWER:] = levels.lower[s], levels.upper[s]
     return runs
 
 
-def _without(side: _Side, node: tuple[Run, ...], how: str) -> tuple[Run, ...]:
+def _without(side: _Side, node: Runs, how: str) -> Runs:
     if how != "!=":
         raise _Unreadable(f"a node of {side.domain.name!r} takes =, != or in")
-    inside = {code for run in node for code in range(run.first, run.last + 1)}
-    return side.codes(set(range(side.domain.n_values)) - inside)
+    inside = [np.arange(first, last + 1) for first, last in node[:, : LAST + 1]]
+    return side.codes(np.setdiff1d(np.arange(side.domain.n_values), np.concatenate(inside)))
 
 
-def _union(side: _Side, parts: Sequence[tuple[Run, ...]]) -> tuple[Run, ...]:
+def _union(parts: Sequence[Runs]) -> Runs:
     """The runs of any of several conditions, in order and apart; places that do not occur stay."""
-    runs = sorted({run for part in parts for run in part}, key=lambda run: (run.lower, run.upper))
-    joined: list[Run] = []
-    for run in runs:
+    runs = np.unique(np.concatenate([np.empty((0, 4)), *parts]), axis=0)
+    joined: list[npt.NDArray[np.float64]] = []
+    for run in runs[np.lexsort((runs[:, UPPER], runs[:, LOWER]))]:
         last = joined[-1] if joined else None
-        if last is not None and run.lower <= last.upper:
-            first, end = min(last.first, run.first), max(last.last, run.last)
-            joined[-1] = Run(first, end, last.lower, max(last.upper, run.upper))
+        if last is not None and run[LOWER] <= last[UPPER]:
+            last[FIRST] = min(last[FIRST], run[FIRST])
+            last[[LAST, UPPER]] = np.maximum(last, run)[[LAST, UPPER]]
         else:
-            joined.append(run)
-    return tuple(joined)
+            joined.append(run.copy())
+    return np.array(joined, np.float64).reshape(-1, 4)
 
 
-def _compared(side: _Side, how: str, value: str) -> tuple[Run, ...]:
+def _compared(side: _Side, how: str, value: str) -> Runs:
     """The runs of a comparison with one value of an ordered attribute."""
     domain, line = side.domain, side.line
     assert domain.positions is not None
@@ -640,8 +638,8 @@ def _compared(side: _Side, how: str, value: str) -> tuple[Run, ...]:
     for first, last, lower, upper in comparisons[how]:
         lowest, highest = max(lower, 0), min(upper, end)
         if lowest <= highest:
-            runs.append(Run(first, last, float(lowest), float(highest)))
-    return _kept(side, runs)
+            runs.append([first, last, float(lowest), float(highest)])
+    return _kept(side, np.array(runs, np.float64).reshape(-1, 4))
 
 
 def _place(domain: Domain, key: Any, first: Any, last: Any) -> Fraction:

@@ -29,8 +29,9 @@ def _check(columns, predicates, sensitive, n_values):
             raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
         if np.any(np.diff(offsets) < 1) or np.any(first > last):
             raise ValueError("a predicate must hold at least one run of codes, first <= last")
-        inner = np.setdiff1d(np.arange(1, len(first)), offsets)
-        if np.any(first[inner].astype(np.int64) <= last[inner - 1]):
+        inner = np.ones(len(first), np.bool_)
+        inner[offsets[: len(offsets) - 1]] = False
+        if np.any(inner[1:] & (first[1:] <= last[: max(len(last) - 1, 0)])):
             raise ValueError("the runs of a predicate must ascend and not overlap")
     for column, n_codes in zip(sensitive, n_values):
         if len(column) and int(column.max()) >= n_codes:
@@ -75,7 +76,7 @@ cdef int64_t keep_common(const uint64_t* words, const uint32_t* index, const uin
 def _search(const uint64_t[:, ::1] bits, const int64_t[::1] next_attribute, const uint32_t[:, ::1] sensitive,
             const int64_t[::1] base, int64_t min_count, int64_t[::1] state, int64_t[::1] lengths,
             uint64_t[:, ::1] words, uint32_t[:, ::1] index, int32_t[::1] depth, int32_t[::1] item,
-            int64_t[::1] support, int64_t[:, ::1] counts):
+            int64_t[::1] support, uint32_t[:, ::1] counts):
     """Go on with a depth-first search until it ends (state[0] < 0) or the output is full.
 
     state[0] is the depth, state[d] the next item to try at depth d; the population of depth d is
@@ -130,7 +131,7 @@ def _subtree(bits, next_attribute, sensitive, base, n_values, min_count, first, 
     parts = []
     while state[0] >= 0:
         part = (np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.int64),
-                np.zeros((capacity, n_values), np.int64))
+                np.zeros((capacity, n_values), np.uint32))
         n = _search(bits, next_attribute, sensitive, base, min_count, state, lengths, words, index, *part)
         parts.append([column if n == capacity else column[:n].copy() for column in part])
     return parts
@@ -177,16 +178,18 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
             for t in range(n_items)
         ]
         parts = [part for task in _run(_subtree, tasks, n_threads) for part in task]
-    depth, item, support, counts = (
-        np.concatenate(column) for column in zip(*parts)
-    ) if parts else (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64),
-                     np.empty((0, total_values), np.int64))
-    parent = _parents(depth)
+    depth, item, support = (
+        np.concatenate([np.empty(0, dtype), *(part[i] for part in parts)])
+        for i, dtype in enumerate((np.int32, np.int32, np.int64))
+    )
+    counts = [np.empty((len(depth), n), np.int64) for n in n_values]
+    done = 0
+    for *_, part in parts:
+        for s, n in enumerate(n_values):
+            counts[s][done : done + len(part)] = part[:, sum(n_values[:s]) : sum(n_values[:s]) + n]
+        done += len(part)
     column = (np.searchsorted(starts, item, side="right") - 1).astype(np.int32)
-    held = [
-        np.ascontiguousarray(counts[:, sum(n_values[:s]) : sum(n_values[: s + 1])]) for s in range(len(n_values))
-    ]
-    return parent, column, (item - starts[column]).astype(np.int32), support, held
+    return _parents(depth), column, (item - starts[column]).astype(np.int32), support, counts
 
 
 def _parents(const int32_t[::1] depth):

@@ -22,8 +22,8 @@ cdef void on_line(const double[::1] lower, const double[::1] upper, const uint32
                   int64_t run, int64_t stop, const uint32_t[::1] first, const uint32_t[::1] last,
                   const double[::1] run_lower, const double[::1] run_upper,
                   double[::1] share, uint8_t[::1] kind) noexcept nogil:
-    # The predicate of the runs run..stop - 1 against every cell of an ordered attribute or a tree.
-    cdef int64_t i, r, n = low.shape[0]
+    # The predicate of the runs run..stop - 1, ascending, against every cell of an ordered attribute or a tree.
+    cdef int64_t i, r, high_r, n = low.shape[0]
     cdef double inside, size, common
     cdef bint touched, holds
     for i in range(n):
@@ -33,7 +33,17 @@ cdef void on_line(const double[::1] lower, const double[::1] upper, const uint32
             continue
         inside = 0.0
         touched = holds = False
-        for r in range(run, stop):
+        # the first run that does not end before the cell begins
+        r = run
+        high_r = stop
+        while r < high_r:
+            if run_upper[(r + high_r) // 2] < lower[i]:
+                r = (r + high_r) // 2 + 1
+            else:
+                high_r = (r + high_r) // 2
+        for r in range(r, stop):
+            if run_lower[r] > upper[i]:
+                break
             common = fmin(upper[i], run_upper[r]) - fmax(lower[i], run_lower[r]) + unit
             if common > 0.0:
                 inside += common
@@ -72,7 +82,7 @@ def overlaps(low, high, null, reach, sets, offsets, first, last, run_reach, unit
     Cells have codes low..high (uint32, low > high: null only), `null` (bool) and either a `reach`
     (lower, upper: float64, on the attribute's line) or `sets` of codes (offsets int64, codes uint32).
     Predicate p holds the codes first[r]..last[r] (uint32) of the runs r in offsets[p]..offsets[p + 1] - 1
-    (int64); with a reach, run r covers `run_reach` (lower[r], upper[r]). `unit`: a cell consists of
+    (int64); with a reach, run r covers `run_reach` (lower[r], upper[r]), and these ascend. `unit`: a cell consists of
     the points lower, lower + 1, ..., upper; otherwise of the length between, and one without length
     is inside where its codes are. Null is one more equally likely value (by length: half of all).
     Returns the shares (float64, predicates x cells) and what is possible (uint8): 0 no row of the
@@ -248,8 +258,8 @@ def _check_lists(offsets, values, counts, n_values):
 cdef enum:
     WORDS = 128  # of a block of rows, whose bitmaps are in the cache together
     BLOCK = 8192
-    CHUNK = 1 << 18  # rows of one task
-    FEW_RUNS = 80  # a predicate of more is looked up row by row
+    CHUNK = 1 << 16  # rows of one task
+    FEW_RUNS = 20  # a predicate of more is looked up row by row
 
 
 cdef void widen(const uint8_t* codes, int64_t width, int64_t start, int64_t n, uint32_t* wide) noexcept nogil:
@@ -289,12 +299,34 @@ cdef void combine(const uint64_t* below, const uint32_t* bounds, int64_t n, uint
             bits[i] ^= one[i]
 
 
-cdef void look_up(const uint32_t* code, int64_t n, const uint64_t* member, uint64_t* bits) noexcept nogil:
-    # The rows whose code is a bit of member.
-    cdef int64_t i
-    memset(bits, 0, WORDS * sizeof(uint64_t))
-    for i in range(n):
-        bits[i >> 6] |= ((member[code[i] >> 6] >> (code[i] & 63)) & 1) << (i & 63)
+cdef void transpose(uint64_t* x) noexcept nogil:
+    # Bit j of x[i] becomes bit i of x[j], for 64 words (Warren, Hacker's Delight, 7-3).
+    cdef int j = 32, k
+    cdef uint64_t mask = 0xFFFFFFFF, swapped
+    while j:
+        k = 0
+        while k < 64:
+            swapped = ((x[k] >> j) ^ x[k + j]) & mask
+            x[k] ^= swapped << j
+            x[k + j] ^= swapped
+            k = (k + j + 1) & ~j
+        j >>= 1
+        mask ^= mask << j
+
+
+cdef void look_up(const uint32_t* code, int64_t n, const uint64_t* members, int64_t stride, const int64_t* items,
+                  int64_t n_items, uint64_t* bits) noexcept nogil:
+    # The rows inside up to 64 predicates: bit t of members[code * stride] says whether item t holds the code.
+    cdef int64_t i, k, t
+    cdef uint64_t[64] words
+    for t in range(n_items):
+        memset(bits + items[t] * WORDS, 0, WORDS * sizeof(uint64_t))
+    for i in range((n + 63) >> 6):
+        for k in range(64):
+            words[k] = members[code[i * 64 + k] * stride] if i * 64 + k < n else 0
+        transpose(words)
+        for t in range(n_items):
+            bits[items[t] * WORDS + i] = words[t]
 
 
 cdef void settle(int64_t group, int64_t held, const uint8_t* member, const int64_t[::1] offsets,
@@ -315,6 +347,7 @@ def _count_chunk(index, int64_t start, int64_t stop, buckets):
     cdef const int64_t[::1] widths = index.widths, interval_starts = index.interval_starts, n_bounds = index.n_bounds
     cdef const int64_t[::1] item_starts = index.item_starts, bound_offsets = index.bound_offsets
     cdef const uint32_t[::1] intervals = index.intervals, bounds = index.bounds
+    cdef const int64_t[::1] many = index.many, many_starts = index.many_starts, strides = index.strides
     cdef const int64_t[::1] member_starts = index.member_starts, query_offsets = index.query_offsets
     cdef const uint64_t[::1] members = index.members
     cdef const int32_t[::1] query_items = index.query_items
@@ -349,11 +382,11 @@ def _count_chunk(index, int64_t start, int64_t stop, buckets):
                 widen(<const uint8_t*> <size_t> addresses[c], widths[c], low, n, &code[0])
                 mark(&code[0], &intervals[interval_starts[c]], n, n_bounds[c], &below[0])
                 for t in range(item_starts[c], item_starts[c + 1]):
-                    if member_starts[t] < 0:
-                        combine(&below[0], &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
-                                &bits[t * WORDS])
-                    else:
-                        look_up(&code[0], n, &members[member_starts[t]], &bits[t * WORDS])
+                    combine(&below[0], &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
+                            &bits[t * WORDS])
+                for t in range(many_starts[c], many_starts[c + 1], 64):
+                    look_up(&code[0], n, &members[member_starts[c] + (t - many_starts[c]) // 64], strides[c],
+                            &many[t], min(many_starts[c + 1] - t, <int64_t> 64), &bits[0])
             for q in range(n_queries):
                 memcpy(&met[0], &bits[query_items[query_offsets[q]] * WORDS], WORDS * sizeof(uint64_t))
                 for k in range(query_offsets[q] + 1, query_offsets[q + 1]):
@@ -392,11 +425,10 @@ class _Index:
         self.n_rows = len(columns[0])
         self.addresses = np.array([column.ctypes.data for column in columns], np.uint64)
         self.widths = np.array([column.itemsize for column in columns], np.int64)
-        intervals, bounds, n_bounds, members = [], [], [], []
-        member_starts, bound_lengths = [], []
         self.item_starts = np.concatenate([[0], np.cumsum([len(listed[0]) - 1 for listed in predicates])])
-        n_members = 0
-        for column, (offsets, first, last) in zip(columns, predicates):
+        intervals, bounds, n_bounds, bound_lengths = [], [], [], []
+        members, strides, many = [], [], []
+        for column, (offsets, first, last), start in zip(columns, predicates, self.item_starts):
             n_codes = int(column.max()) + 1 if len(column) else 1
             begin = np.minimum(first.astype(np.int64), n_codes)
             end = np.minimum(last.astype(np.int64) + 1, n_codes)
@@ -405,32 +437,33 @@ class _Index:
             ends = np.unique(np.concatenate([begin[marked], end[marked]]))
             intervals.append(np.searchsorted(ends, np.arange(n_codes), side="right").astype(np.uint32))
             n_bounds.append(len(ends))
-            for p in range(len(offsets) - 1):
-                runs = slice(int(offsets[p]), int(offsets[p + 1]))
-                if few[p]:
-                    both = np.concatenate([begin[runs], end[runs]])
-                    bounds.append(np.searchsorted(ends, both).astype(np.uint32))
-                    member_starts.append(-1)
-                    bound_lengths.append(len(both))
-                    continue
-                held = np.zeros((n_codes + 63) // 64 * 64, np.int8)
-                np.add.at(held, begin[runs], 1)
-                np.add.at(held, end[runs][end[runs] < len(held)], -1)
-                member = np.packbits(np.cumsum(held).astype(np.uint8), bitorder="little").view("<u8")
-                member_starts.append(n_members)
-                members.append(member.astype(np.uint64))
-                n_members += len(member)
-                bound_lengths.append(0)
-        none = np.empty(0, np.uint32)
-        self.intervals = np.concatenate([none, *intervals])
+            of_few = np.repeat(np.arange(len(few)), np.diff(offsets))[marked]
+            both = np.concatenate([begin[marked], end[marked]])
+            order = np.argsort(np.concatenate([of_few, of_few]), kind="stable")
+            bounds.append(np.searchsorted(ends, both[order]).astype(np.uint32))
+            bound_lengths.append(2 * np.diff(offsets) * few)
+            looked_up = np.flatnonzero(~few)
+            stride = (len(looked_up) + 63) // 64
+            # +1 where a run begins, -1 behind its end; no two runs of a predicate share either
+            change = np.zeros((n_codes + 1, stride * 64), np.int8)
+            of_run = np.repeat(np.cumsum(~few) - 1, np.diff(offsets))[~marked]
+            change[begin[~marked], of_run] += 1
+            change[end[~marked], of_run] -= 1
+            member = np.cumsum(change[:n_codes], axis=0, dtype=np.int8).view(np.uint8)
+            members.append(np.packbits(member, axis=1, bitorder="little").view("<u8").astype(np.uint64).ravel())
+            strides.append(stride)
+            many.append(start + looked_up)
+        none = np.zeros(1, np.uint32)  # has an address where there is nothing else
+        self.intervals = np.concatenate(intervals)
         self.interval_starts = np.cumsum([0, *map(len, intervals)])[: len(columns)]
         self.n_bounds = np.array(n_bounds, np.int64)
-        self.bounds = np.concatenate([none, *bounds, none])
-        self.bounds = np.append(self.bounds, np.uint32(0))  # an address for predicates without a run
-        self.bound_offsets = np.concatenate([[0], np.cumsum(bound_lengths)]).astype(np.int64)
-        self.members = np.concatenate([np.zeros(1, np.uint64), *members])
-        self.member_starts = np.array(member_starts, np.int64)
-        self.member_starts[self.member_starts >= 0] += 1
+        self.bounds = np.concatenate([*bounds, none])
+        self.bound_offsets = np.concatenate([[0], np.cumsum(np.concatenate(bound_lengths))]).astype(np.int64)
+        self.members = np.concatenate([*members, none.astype(np.uint64)])
+        self.member_starts = np.cumsum([0, *map(len, members)])[: len(columns)]
+        self.strides = np.array(strides, np.int64)
+        self.many = np.concatenate([*many, none]).astype(np.int64)
+        self.many_starts = np.cumsum([0, *map(len, many)])
         at, column_of = np.nonzero(queries >= 0)
         self.query_items = (self.item_starts[column_of] + queries[at, column_of]).astype(np.int32)
         self.query_offsets = np.searchsorted(at, np.arange(len(queries) + 1)).astype(np.int64)
@@ -446,8 +479,9 @@ def _check_queries(columns, predicates, queries):
             raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
         if np.any(np.diff(offsets) < 0) or np.any(first > last):
             raise ValueError("offsets must not descend, and a run must have first <= last")
-        inner = np.setdiff1d(np.arange(1, len(first)), offsets)
-        if np.any(first[inner] <= last[inner - 1]):
+        inner = np.ones(len(first), np.bool_)
+        inner[offsets[: len(offsets) - 1][np.diff(offsets) > 0]] = False
+        if np.any(inner[1:] & (first[1:] <= last[: max(len(last) - 1, 0)])):
             raise ValueError("the runs of a predicate must ascend and not overlap")
         if len(chosen) and (int(chosen.max()) >= len(offsets) - 1 or int(chosen.min()) < -1):
             raise ValueError("a query names a predicate that does not exist")
