@@ -13,6 +13,9 @@ from anoncore.classes import _run, group
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
 
+TASKS = 16  # the first predicates are shared out among so many at most
+
+
 def _check(columns, predicates, sensitive, n_values):
     if not columns:
         raise ValueError("there must be at least one column")
@@ -173,10 +176,9 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
         for s, column in enumerate(sensitive):
             held[s] = column[rows]
         base = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int64)
-        tasks = [
-            (bits, next_attribute, held, base, total_values, max(int(min_count), 1), t, t + 1, len(columns))
-            for t in range(n_items)
-        ]
+        step = (n_items + TASKS - 1) // TASKS
+        fixed = (bits, next_attribute, held, base, total_values, max(int(min_count), 1))
+        tasks = [(*fixed, t, min(t + step, n_items), len(columns)) for t in range(0, n_items, step)]
         parts = [part for task in _run(_subtree, tasks, n_threads) for part in task]
     depth, item, support = (
         np.concatenate([np.empty(0, dtype), *(part[i] for part in parts)])
