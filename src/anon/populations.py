@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large populations, and how well a release lets their sensitive values be estimated (Li & Li 2009, 4.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+import anoncore.populations as populations_kernel
+import anoncore.queries as queries_kernel
+from anon.cells import texts
+from anon.classes import Cells, Classes, sensitive_counts
+from anon.encode import Codes, Domain, Encoded, available_threads
+from anon.errors import UsageError
+from anon.hierarchy import Levels
+
+if TYPE_CHECKING:
+    from anon.release import Release
+
+Reach = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # from and to, on the domain's line
+
+BLOCK = 64  # populations estimated at a time
+
+
+@dataclass(frozen=True, repr=False)
+class Predicates:
+    """Predicates on one attribute: sets of its values.
+
+    Predicate p is called `labels[p]` and holds the codes `first[r]..last[r]` (uint32, inclusive, ascending)
+    of the runs r in `offsets[p]..offsets[p + 1] - 1` (int64). On an ordered attribute run r reaches from
+    `lower[r]` to `upper[r]` (float64, on the domain's line), whether or not those places occur.
+    """
+
+    domain: Domain
+    labels: tuple[str, ...]
+    offsets: npt.NDArray[np.int64]
+    first: npt.NDArray[np.uint32]
+    last: npt.NDArray[np.uint32]
+    lower: npt.NDArray[np.float64] | None = None
+    upper: npt.NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"Predicates({self.domain.name!r}, {len(self)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Populations:
+    """The large populations of a table: conjunctions of at most one predicate per quasi-identifier.
+
+    Population i is the conjunction of population `parent[i]` (int64, -1: nothing) and of predicate
+    `predicate[i]` of quasi-identifier `attribute[i]` (int32); `support[i]` rows (int64) meet it, of which
+    `counts[s][i, v]` (int64) have code v of sensitive attribute s. Its parent comes before it.
+    """
+
+    predicates: tuple[Predicates, ...]
+    parent: npt.NDArray[np.int64]
+    attribute: npt.NDArray[np.int32]
+    predicate: npt.NDArray[np.int32]
+    support: npt.NDArray[np.int64]
+    counts: tuple[npt.NDArray[np.int64], ...]
+    min_support: Fraction
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def conjunction(self, i: int) -> dict[str, str]:
+        """The predicates of population i: attribute -> value or node, in the order of the schema."""
+        chosen: dict[int, str] = {}
+        while i >= 0:
+            chosen[int(self.attribute[i])] = self.predicates[self.attribute[i]].labels[self.predicate[i]]
+            i = int(self.parent[i])
+        return {self.predicates[a].domain.name: chosen[a] for a in sorted(chosen)}
+
+    def __repr__(self) -> str:
+        return f"Populations({len(self)}, min_support={float(self.min_support)})"
+
+
+@dataclass(frozen=True)
+class PopulationLoss:
+    """U_loss (Li & Li 2009, 4.2): the mean over large populations of JS(true, estimated), in nats.
+
+    `by_sensitive` gives it for each sensitive attribute, `u_loss` is their mean.
+    """
+
+    u_loss: float
+    by_sensitive: Mapping[str, float]
+    n_populations: int
+    min_support: float
+
+
+def as_share(min_support: float | Fraction) -> Fraction:
+    """The minimum support as the fraction that was written."""
+    share = min_support if isinstance(min_support, Fraction) else Fraction(str(min_support))
+    if not 0 < share <= 1:
+        raise UsageError("min_support must be above 0 and at most 1")
+    return share
+
+
+def frequent_predicates(domain: Domain, counts: npt.NDArray[np.int64], min_count: int) -> Predicates:
+    """The values and hierarchy nodes of a domain that at least `min_count` rows meet.
+
+    `counts[c]` is the number of rows of code c. Nodes that hold all values are left out; of those that
+    hold the same values the narrowest is kept.
+    """
+    n = domain.n_values
+    labels: list[str] = []
+    runs: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Reach | None]] = []
+    known: set[bytes] = set()
+
+    def add(
+        label: str, first: npt.NDArray[np.int64], last: npt.NDArray[np.int64], reach: Reach | None
+    ) -> None:
+        key = np.concatenate([first, last]).tobytes()
+        if key not in known and last.sum() - first.sum() + len(first) < n:
+            known.add(key)
+            labels.append(label)
+            runs.append((first, last, reach))
+
+    frequent = np.flatnonzero(counts[:n] >= min_count)
+    for code, label in zip(frequent, texts(domain.values.take(frequent)), strict=True):
+        at = None if domain.positions is None else domain.positions[[code]]
+        add(label, np.array([code]), np.array([code]), None if at is None else (at, at))
+    sums = np.concatenate([[0], np.cumsum(counts[:n])])
+    if domain.tree is not None:
+        tree = domain.tree
+        support = sums[tree.last + 1] - sums[tree.first]
+        nodes = np.flatnonzero((support >= min_count) & (tree.first < tree.last))
+        for node in nodes[np.argsort(-tree.depth[nodes], kind="stable")]:
+            first, last = tree.first[[node]].astype(np.int64), tree.last[[node]].astype(np.int64)
+            add(tree.labels[node], first, last, None)
+    if domain.levels is not None:
+        for label, first, last, reach in _sets(domain.levels, counts[:n], min_count, domain):
+            add(label, first, last, reach)
+    lengths = [len(first) for first, _, _ in runs]
+
+    def joined(parts: Sequence[Any], dtype: type) -> npt.NDArray[Any]:
+        return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
+
+    reaches = [reach for _, _, reach in runs if reach is not None]
+    return Predicates(
+        domain,
+        tuple(labels),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        joined([first for first, _, _ in runs], np.uint32),
+        joined([last for _, last, _ in runs], np.uint32),
+        None if domain.positions is None else joined([lower for lower, _ in reaches], np.float64),
+        None if domain.positions is None else joined([upper for _, upper in reaches], np.float64),
+    )
+
+
+def _sets(
+    levels: Levels, counts: npt.NDArray[np.int64], min_count: int, domain: Domain
+) -> list[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.int64], Reach]]:
+    """The frequent sets of levels, narrowest first, with their runs of codes and where these reach."""
+    positions = domain.positions
+    assert positions is not None
+    found = []
+    for of_code in levels.of_code:
+        support = np.bincount(of_code[of_code >= 0], counts[of_code >= 0], len(levels.labels))
+        starts = np.flatnonzero(np.append(True, of_code[1:] != of_code[:-1]))
+        ends = np.append(starts[1:], len(of_code)) - 1
+        for s in np.flatnonzero(support >= max(min_count, 1)):
+            first, last = starts[of_code[starts] == s], ends[of_code[starts] == s]
+            reach = (positions[first], positions[last])
+            if len(first) == 1:
+                reach = (levels.lower[[s]], levels.upper[[s]])
+            found.append((float((reach[1] - reach[0]).sum()), int(s), levels.labels[s], first, last, reach))
+    found.sort(key=lambda each: each[:2])
+    return [each[2:] for each in found]
+
+
+def large_populations(
+    encoded: Encoded, min_support: float | Fraction = 0.05, *, n_threads: int | None = None
+) -> Populations:
+    """All large populations of a table, with the counts of their sensitive values.
+
+    A population is a conjunction of at most one predicate per quasi-identifier, each a value or a node
+    of its hierarchy other than the root, that at least `min_support` of all rows meet (decided exactly).
+    Of predicates that hold the same values of an attribute the narrowest is used, one that holds all
+    of them not at all.
+    """
+    share = as_share(min_support)
+    threads = available_threads() if n_threads is None else n_threads
+    min_count = math.ceil(share * encoded.n_rows)
+    predicates = tuple(
+        frequent_predicates(domain, np.bincount(codes, minlength=domain.n_codes), min_count)
+        for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True)
+    )
+    # many predicates first: each is then tried below few populations
+    order = sorted(range(len(predicates)), key=lambda a: -len(predicates[a]))
+    parent, attribute, predicate, support, counts = populations_kernel.mine(
+        [encoded.quasi_codes[a] for a in order],
+        [(predicates[a].offsets, predicates[a].first, predicates[a].last) for a in order],
+        min_count,
+        encoded.sensitive_codes,
+        [domain.n_codes for domain in encoded.sensitive],
+        threads,
+    )
+    of_schema = np.array(order, np.int32)[attribute]
+    return Populations(predicates, parent, of_schema, predicate, support, tuple(counts), share)
+
+
+# What a release says
+
+
+@dataclass(frozen=True, repr=False)
+class Boxes:
+    """A release as estimates see it.
+
+    Box b shows cell `cells[a, b]` (uint32) of quasi-identifier a. A box of a generalized release is a
+    class (`groups` None), of a bucketization a row, whose class is `groups[b]` (uint32, ascending).
+    `shown[a]` describes the cells of a; in a bucketization they are the codes.
+    """
+
+    cells: npt.NDArray[np.uint32]
+    groups: npt.NDArray[np.uint32] | None
+    shown: tuple[Cells, ...]
+    reaches: tuple[Reach | None, ...]
+
+    def __repr__(self) -> str:
+        return f"Boxes({self.cells.shape[1]}, {'classes' if self.groups is None else 'rows'})"
+
+
+def boxes(release: Release) -> Boxes:
+    """The boxes of a release: its classes with their cells, or the rows of its buckets."""
+    encoded, classes = release.encoded, release.classes
+    if release.publish == "generalization":
+        of_class = [one.of_class for one in release.cells]
+        reaches = tuple(_reach(one, release.numeric == "level") for one in release.cells)
+        return Boxes(_stacked(of_class, classes.n_classes), None, tuple(release.cells), reaches)
+    groups = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
+    shown = tuple(map(_single, encoded.quasi))
+    rows = _stacked([codes[classes.rows] for codes in encoded.quasi_codes], len(classes.rows))
+    return Boxes(rows, groups, shown, tuple(_reach(one, False) for one in shown))
+
+
+def _stacked(columns: Sequence[npt.NDArray[Any]], n: int) -> npt.NDArray[np.uint32]:
+    stacked = np.empty((len(columns), n), np.uint32)
+    for row, column in zip(stacked, columns, strict=True):
+        row[:] = column
+    return stacked
+
+
+def _single(domain: Domain) -> Cells:
+    """One cell per code: the value itself, or null."""
+    codes = np.arange(domain.n_codes, dtype=np.uint32)
+    null = codes >= domain.n_values
+    low, high = codes + null, codes.copy()
+    if domain.kind != "nominal" or domain.tree is not None:
+        return Cells(domain, codes, low, high, null)
+    offsets = np.append(np.arange(domain.n_values + 1), [domain.n_values] * domain.has_null)
+    return Cells(domain, codes, low, high, null, offsets, codes[: domain.n_values])
+
+
+def _reach(cells: Cells, by_level: bool) -> Reach | None:
+    """Where each cell begins and ends on the attribute's line; in a tree that is the line of leaves."""
+    if cells.set_codes is not None:
+        return None
+    domain = cells.domain
+    empty = cells.low > cells.high
+    low, high = np.where(empty, 0, cells.low), np.where(empty, 0, cells.high)
+    if domain.positions is None or not domain.n_values:
+        return low.astype(np.float64), high.astype(np.float64)
+    lower, upper = domain.positions[low], domain.positions[high]
+    if by_level and domain.levels is not None:
+        chosen = domain.levels.interval_of(low, high)
+        lower = np.where(chosen < 0, domain.positions[0], domain.levels.lower[chosen])
+        upper = np.where(chosen < 0, domain.positions[-1], domain.levels.upper[chosen])
+    return lower, upper
+
+
+def overlaps(
+    cells: Cells, reach: Reach | None, predicates: Predicates
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+    """The share of each cell inside each predicate, and whether it can and must be (predicates x cells)."""
+    domain = cells.domain
+    sets, run_reach = None, None
+    if cells.set_offsets is not None and cells.set_codes is not None:
+        sets = (cells.set_offsets, cells.set_codes)
+    elif predicates.lower is None or predicates.upper is None:
+        run_reach = (predicates.first.astype(np.float64), predicates.last.astype(np.float64))
+    else:
+        run_reach = (predicates.lower, predicates.upper)
+    return queries_kernel.overlaps(
+        cells.low,
+        cells.high,
+        cells.null,
+        reach,
+        sets,
+        predicates.offsets,
+        predicates.first,
+        predicates.last,
+        run_reach,
+        domain.positions is None or domain.unit_lattice,
+    )
+
+
+def u_loss(
+    release: Release,
+    min_support: float | Fraction = 0.05,
+    *,
+    populations: Populations | None = None,
+    n_threads: int | None = None,
+) -> PopulationLoss:
+    """U_loss of a release: how far the sensitive values of large populations are from their estimates.
+
+    For every large population the distribution of each sensitive attribute in the original is
+    compared by JS divergence with the one estimated from the release under the uniform assumption;
+    an empty estimate counts as ln 2. `populations` of the same table can be given to save their search.
+    """
+    encoded = release.encoded
+    if not encoded.sensitive or release.dropped:
+        named = f"; {release.dropped[0]!r} is not published" if release.dropped else ""
+        raise UsageError(f"U_loss compares sensitive attributes, and the release has none{named}")
+    threads = available_threads() if n_threads is None else n_threads
+    if populations is None:
+        populations = large_populations(encoded, min_support, n_threads=threads)
+    n_values = [domain.n_codes for domain in encoded.sensitive]
+    lists = joined_counts(release.classes, encoded.sensitive_codes, n_values, threads)
+    base = np.concatenate([[0], np.cumsum(n_values)])
+    shown = boxes(release)
+    shares = [
+        overlaps(cells, reach, predicates)[0]
+        for cells, reach, predicates in zip(shown.shown, shown.reaches, populations.predicates, strict=True)
+    ]
+
+    def losses(start: int) -> npt.NDArray[np.float64]:
+        stop = min(start + BLOCK, len(populations))
+        estimates = queries_kernel.reconstruct(
+            shown.cells,
+            shares,
+            shown.groups,
+            *lists,
+            int(base[-1]),
+            populations.parent,
+            populations.attribute,
+            populations.predicate,
+            start,
+            stop,
+        )
+        return np.stack(
+            [
+                js_divergence(true[start:stop], estimates[:, base[s] : base[s + 1]])
+                for s, true in enumerate(populations.counts)
+            ]
+        )
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(losses, range(0, len(populations), BLOCK)))
+    each = np.concatenate([np.empty((len(n_values), 0)), *parts], axis=1)
+    means = [float(one.mean()) if len(one) else 0.0 for one in each]
+    return PopulationLoss(
+        math.fsum(means) / len(means),
+        {domain.name: mean for domain, mean in zip(encoded.sensitive, means, strict=True)},
+        len(populations),
+        float(populations.min_support),
+    )
+
+
+def joined_counts(
+    classes: Classes, columns: Sequence[Codes], n_values: Sequence[int], n_threads: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """Counts per class of several sensitive attributes in one CSR, each one's codes after the last's."""
+    ids, values, counts = [], [], []
+    base = 0
+    for codes, n in zip(columns, n_values, strict=True):
+        held = sensitive_counts(classes, codes, n, n_threads)
+        ids.append(np.repeat(np.arange(classes.n_classes), np.diff(held.offsets)))
+        values.append(held.values + np.uint32(base))
+        counts.append(held.counts)
+        base += n
+    order = np.argsort(np.concatenate(ids), kind="stable")
+    lengths = np.bincount(np.concatenate(ids), minlength=classes.n_classes)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return offsets, np.concatenate(values)[order], np.concatenate(counts)[order]
+
+
+def js_divergence(true: npt.NDArray[Any], estimated: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """JS divergence of each row of counts from the same row of estimates, in nats; ln 2 for an empty one."""
+    totals, guessed = true.sum(axis=1, keepdims=True), estimated.sum(axis=1, keepdims=True)
+    p = true / totals
+    q = np.divide(estimated, guessed, out=np.zeros_like(estimated, np.float64), where=guessed > 0)
+    middle = 0.5 * (p + q)
+    summed = np.zeros(len(true))
+    for part in (p, q):
+        ratio = np.divide(part, middle, out=np.ones_like(middle), where=part > 0)
+        summed += (part * np.log(ratio)).sum(axis=1)
+    return np.where(guessed[:, 0] > 0, np.clip(0.5 * summed, 0.0, math.log(2)), math.log(2))

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Large populations: frequent conjunctions of predicates, at most one per attribute (Li & Li 2009, 4.2).
+
+Predicates are vertical bitmaps over rows sorted by their codes, searched depth first. A population
+keeps only its words that are not 0, so that a small one costs its rows and not the table's.
+"""
+
+import numpy as np
+
+from anoncore.bits cimport count_common, lowest_bit
+from anoncore.classes import _run, group
+from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
+
+
+TASKS = 16  # the first predicates are shared out among so many at most
+
+
+def _check(columns, predicates, sensitive, n_values):
+    if not columns:
+        raise ValueError("there must be at least one column")
+    n = len(columns[0])
+    for column in (*columns, *sensitive):
+        if column.dtype not in (np.uint8, np.uint16, np.uint32) or column.ndim != 1 or len(column) != n:
+            raise ValueError("columns must be uint8, uint16 or uint32 and of one length")
+    if n >= 2**32:
+        raise ValueError("at most 2**32 - 1 rows")
+    if len(predicates) != len(columns) or len(n_values) != len(sensitive):
+        raise ValueError("every column needs its predicates, every sensitive column its number of values")
+    for offsets, first, last in predicates:
+        if offsets[0] != 0 or offsets[len(offsets) - 1] != len(first) or len(first) != len(last):
+            raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
+        if np.any(np.diff(offsets) < 1) or np.any(first > last):
+            raise ValueError("a predicate must hold at least one run of codes, first <= last")
+        inner = np.ones(len(first), np.bool_)
+        inner[offsets[: len(offsets) - 1]] = False
+        if np.any(inner[1:] & (first[1:] <= last[: max(len(last) - 1, 0)])):
+            raise ValueError("the runs of a predicate must ascend and not overlap")
+    for column, n_codes in zip(sensitive, n_values):
+        if len(column) and int(column.max()) >= n_codes:
+            raise ValueError("a sensitive code lies beyond its number of values")
+
+
+def _holders(offsets, first, last, n_codes):
+    """The predicates that hold each code, in CSR form."""
+    stop = np.minimum(last.astype(np.int64) + 1, n_codes)
+    start = np.minimum(first.astype(np.int64), stop)
+    length = stop - start
+    total = np.concatenate([[0], np.cumsum(length)])
+    codes = np.arange(total[len(length)]) + np.repeat(start - total[:len(length)], length)
+    holder = np.repeat(np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets)), length)
+    order = np.argsort(codes, kind="stable")
+    return np.searchsorted(codes[order], np.arange(n_codes + 1)).astype(np.int64), holder[order]
+
+
+def _mark(const uint32_t[::1] codes, const int64_t[::1] offsets, const int32_t[::1] holders,
+          uint64_t[:, ::1] bits):
+    """Set bit i of every predicate that holds the code of row i."""
+    cdef int64_t i, k, n = codes.shape[0]
+    with nogil:
+        for i in range(n):
+            for k in range(offsets[codes[i]], offsets[codes[i] + 1]):
+                bits[holders[k], i >> 6] |= <uint64_t> 1 << (i & 63)
+
+
+cdef int64_t keep_common(const uint64_t* words, const uint32_t* index, const uint64_t* bits, int64_t n,
+                         uint64_t* kept, uint32_t* kept_index) noexcept nogil:
+    # The words words[i] & bits[index[i]] that are not 0, and where they stand; returns how many.
+    cdef int64_t i, n_kept = 0
+    cdef uint64_t word
+    for i in range(n):
+        word = words[i] & bits[index[i]]
+        kept[n_kept] = word
+        kept_index[n_kept] = index[i]
+        n_kept += word != 0
+    return n_kept
+
+
+def _search(const uint64_t[:, ::1] bits, const int64_t[::1] next_attribute, const uint32_t[:, ::1] sensitive,
+            const int64_t[::1] base, int64_t min_count, int64_t[::1] state, int64_t[::1] lengths,
+            uint64_t[:, ::1] words, uint32_t[:, ::1] index, int32_t[::1] depth, int32_t[::1] item,
+            int64_t[::1] support, uint32_t[:, ::1] counts):
+    """Go on with a depth-first search until it ends (state[0] < 0) or the output is full.
+
+    state[0] is the depth, state[d] the next item to try at depth d; the population of depth d is
+    words[d, :lengths[d]] at index[d]. Returns how many populations were put out.
+    """
+    cdef int64_t n_items = bits.shape[0], capacity = item.shape[0], n_out = 0
+    cdef int64_t d = state[0], t, found, i, row, n_sensitive = sensitive.shape[0]
+    cdef int s
+    cdef uint64_t word
+    with nogil:
+        while d >= 0 and n_out < capacity:
+            t = state[d + 1]
+            if t >= (state[state.shape[0] - 1] if d == 0 else n_items):
+                d -= 1
+                continue
+            state[d + 1] = t + 1
+            found = count_common(&words[d, 0], &index[d, 0], &bits[t, 0], lengths[d])
+            if found < min_count:
+                continue
+            depth[n_out] = <int32_t> d
+            item[n_out] = <int32_t> t
+            support[n_out] = found
+            lengths[d + 1] = keep_common(&words[d, 0], &index[d, 0], &bits[t, 0], lengths[d],
+                                         &words[d + 1, 0], &index[d + 1, 0])
+            if n_sensitive:
+                for i in range(lengths[d + 1]):
+                    word = words[d + 1, i]
+                    row = (<int64_t> index[d + 1, i]) << 6
+                    while word:
+                        for s in range(n_sensitive):
+                            counts[n_out, base[s] + sensitive[s, row + lowest_bit(word)]] += 1
+                        word &= word - 1
+            n_out += 1
+            d += 1
+            state[d + 1] = next_attribute[t]
+        state[0] = d
+    return n_out
+
+
+def _subtree(bits, next_attribute, sensitive, base, n_values, min_count, first, end, n_levels):
+    """All populations whose first predicate is one of the items first..end - 1."""
+    n_words = bits.shape[1]
+    state = np.zeros(n_levels + 3, np.int64)
+    state[1], state[n_levels + 2] = first, end
+    lengths = np.zeros(n_levels + 1, np.int64)
+    lengths[0] = n_words
+    words = np.empty((n_levels + 1, n_words), np.uint64)
+    index = np.empty((n_levels + 1, n_words), np.uint32)
+    words[0] = np.uint64(2**64 - 1)
+    index[0] = np.arange(n_words)
+    capacity = max(16, min(4096, (1 << 20) // max(n_values, 1)))
+    parts = []
+    while state[0] >= 0:
+        part = (np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.int64),
+                np.zeros((capacity, n_values), np.uint32))
+        n = _search(bits, next_attribute, sensitive, base, min_count, state, lengths, words, index, *part)
+        parts.append([column if n == capacity else column[:n].copy() for column in part])
+    return parts
+
+
+def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1):
+    """Every conjunction of at most one predicate per column that at least `min_count` rows meet.
+
+    `columns` are code columns (uint8, uint16 or uint32). `predicates[a]` = (offsets int64, first uint32,
+    last uint32) lists those of column a: predicate p holds the codes first[r]..last[r] (inclusive)
+    of the runs r = offsets[p]..offsets[p + 1] - 1. `sensitive` are code columns below `n_values[s]`.
+    Populations are ordered by their sequence of (column, predicate), a prefix before what extends
+    it; the empty one is not listed. Returns parent (int64: the population without the last
+    predicate, -1 if that is empty), the last predicate's column and number (int32), support (int64)
+    and, per sensitive column, the counts of its values (int64, populations x n_values[s]).
+    """
+    predicates = [
+        (np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(first, np.uint32),
+         np.ascontiguousarray(last, np.uint32))
+        for offsets, first, last in predicates
+    ]
+    _check(columns, predicates, sensitive, n_values)
+    n = len(columns[0])
+    sizes = [len(offsets) - 1 for offsets, _, _ in predicates]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    n_items = int(starts[len(sizes)])
+    total_values = sum(n_values)
+    if n == 0 or n_items == 0:
+        parts = []
+    else:
+        rows, _ = group(columns, None, n_threads)
+        bits = np.zeros((n_items, (n + 63) // 64), np.uint64)
+        for a, (column, (offsets, first, last)) in enumerate(zip(columns, predicates)):
+            codes = column[rows].astype(np.uint32)
+            holders = _holders(offsets, first, last, int(codes.max()) + 1)
+            _mark(codes, *holders, bits[starts[a] : starts[a + 1]])
+        next_attribute = np.repeat(starts[1:], sizes)
+        held = np.empty((len(sensitive), n), np.uint32)
+        for s, column in enumerate(sensitive):
+            held[s] = column[rows]
+        base = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int64)
+        step = (n_items + TASKS - 1) // TASKS
+        fixed = (bits, next_attribute, held, base, total_values, max(int(min_count), 1))
+        tasks = [(*fixed, t, min(t + step, n_items), len(columns)) for t in range(0, n_items, step)]
+        parts = [part for task in _run(_subtree, tasks, n_threads) for part in task]
+    depth, item, support = (
+        np.concatenate([np.empty(0, dtype), *(part[i] for part in parts)])
+        for i, dtype in enumerate((np.int32, np.int32, np.int64))
+    )
+    counts = [np.empty((len(depth), n), np.int64) for n in n_values]
+    done = 0
+    for *_, part in parts:
+        for s, n in enumerate(n_values):
+            counts[s][done : done + len(part)] = part[:, sum(n_values[:s]) : sum(n_values[:s]) + n]
+        done += len(part)
+    column = (np.searchsorted(starts, item, side="right") - 1).astype(np.int32)
+    return _parents(depth), column, (item - starts[column]).astype(np.int32), support, counts
+
+
+def _parents(const int32_t[::1] depth):
+    """The nearest population before each that lies one level higher."""
+    cdef int64_t i, n = depth.shape[0]
+    parents = np.full(n, -1, np.int64)
+    cdef int64_t[::1] parent = parents
+    cdef int64_t[::1] latest = np.zeros(int(np.max(depth)) + 1 if n else 1, np.int64)
+    with nogil:
+        for i in range(n):
+            latest[depth[i]] = i
+            if depth[i] > 0:
+                parent[i] = latest[depth[i] - 1]
+    return parents
