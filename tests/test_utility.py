@@ -341,13 +341,27 @@ def test_protection_of_several_attributes_is_added() -> None:
     assert found.avg_wtd == pytest.approx(0.75 * 1.5 / 2)
 
 
-def test_wtd_of_spec_6_10() -> None:
-    # LS table 2, rows 1 and 3; the definition on numbers with the same shares: two QIs of which the
-    # class covers 1/6 and 0... the mean of both qd is 1/12 and sd ½: ½·1/12 + ½·½ = 7/24
-    table = {"a": [0, 1, 6, 6], "b": [0, 0, 1, 1], "s": [0, 1, 0, 1]}
-    found = lost(table, ["a", "b"], [[0, 1], [2, 3]], ["s"])
-    # classes: a 1/6, b 0, sd ½ → 7/24; a 0, b 0, sd ½ → ¼
-    assert found.avg_wtd == pytest.approx((7 / 24 + 1 / 4) / 2)
+@pytest.mark.parametrize(
+    ("classes", "um", "pm"),
+    [
+        # LS table 3: ages 5 of 20 apart, both heights, both postcodes: ¼ + 1 + 1; equal salaries
+        ([[0, 1], [2, 3], [4, 5], [6, 7]], 9 / 4, 1),
+        # LS table 4: ¼ + 0 + 0; salaries 20 and 65
+        ([[0, 2], [1, 3], [4, 6], [5, 7]], 1 / 4, 1 / 2),
+    ],
+)
+def test_tables_of_spec_6_10(classes: list[list[int]], um: float, pm: float) -> None:
+    table = {
+        "age": [10, 15, 15, 20, 20, 25, 25, 30],
+        "height": [170, 175] * 4,
+        "postcode": [30, 32] * 4,
+        "salary": [20, 20, 65, 65, 20, 20, 65, 65],
+    }
+    found = lost(table, ["age", "height", "postcode"], classes, ["salary"])
+    assert (found.um, found.um_rows, found.pm, found.pm_rows) == (um, um, pm, pm)
+    # rows 1 and 3: ½·(¼/3) + ½·½ = 7/24
+    assert found.avg_wtd == pytest.approx(um / 6 + pm / 2)
+    assert um > 1 or found.avg_wtd == pytest.approx(7 / 24)
 
 
 def test_a_null_sensitive_value_has_no_s_diversity() -> None:
