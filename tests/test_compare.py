@@ -57,7 +57,7 @@ def test_our_own_release_reads_back_bit_for_bit(made: Any, numeric: Any) -> None
     expected = release.utility(r=0.7)
     found = anon.compare(table, told(release), roles, r=0.7)
     assert found == expected
-    assert found.kl == expected.kl
+    assert found.to_dict() == expected.to_dict()  # KL and U_loss too
     # by its looks alone: rows of * are then suppressed rows
     blind = anon.compare(table, untold(release), roles, r=0.7)
     if not blind.n_starred:
@@ -93,6 +93,7 @@ def test_a_written_file_equals_the_release(tmp_path: Path, suffix: str, numeric:
     assert found == expected
     assert (found.k, found.k_source) == (4, "asked")
     assert found.kl == expected.kl
+    assert found.u_loss == expected.u_loss > 0
 
 
 def test_a_csv_file_is_read_by_its_looks(tmp_path: Path) -> None:
@@ -200,6 +201,7 @@ def test_a_bucketized_pair_equals_the_release(tmp_path: Path, suffix: str) -> No
         assert found == expected
         assert anon.compare(table, path) == expected
     assert found.kl == expected.kl > 0
+    assert found.u_loss == expected.u_loss > 0
 
 
 def test_a_pair_in_memory_and_one_that_does_not_match() -> None:
@@ -412,6 +414,7 @@ def test_adult_reads_back(adult_dir: Path, tmp_path: Path) -> None:
     found, expected = anon.compare(table, tmp_path / "release.parquet"), release.utility()
     assert found == expected
     assert found.kl == expected.kl
+    assert found.u_loss == expected.u_loss
     pq.write_table(
         pq.read_table(tmp_path / "release.parquet").replace_schema_metadata(None), tmp_path / "b.parquet"
     )

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon
+from anon import populations
 from anon.classes import Classes, cells, full_cells, merge
 from anon.encode import encode
 from anon.release import Release, recode
@@ -227,13 +228,25 @@ def test_dates_and_decimals_are_measured_on_their_line() -> None:
 
 
 def test_a_level_is_measured_as_published() -> None:
-    # 1, 2 fall in [0, 5), whose values are 0, 1, 2: 2/20; 20 is alone in [20, 25), 0 in [0, 5)
+    # 0 and {1, 2} show [0, 5), which ends at 4: 4/20; 20 shows [20, 25), of which the domain has 20: 0
     table, quasi = {"q": [0, 1, 2, 20]}, [anon.numeric("q", anon.intervals(5, 10))]
     encoded = encode(pa.table(table), anon.Schema(quasi))
     made = Classes(np.arange(4, dtype=np.uint32), np.array([0, 1, 3, 4]), np.empty(0, np.uint32))
     found = recode(encoded, made, cells(encoded, made), numeric="level").utility()
-    assert found.gcp == pytest.approx(3 * 0.1 / 4)
     assert found.n_classes == 2  # [0, 5) holds both
+    assert found.gcp == pytest.approx(3 * 0.2 / 4)
+    # three rows on five lattice points, 20 on its own: ¾ ln 5/3
+    assert found.kl == pytest.approx(0.75 * math.log(5 / 3))
+    # no interval holds {2, 20}: *
+    made = Classes(np.arange(4, dtype=np.uint32), np.array([0, 2, 4]), np.empty(0, np.uint32))
+    found = recode(encoded, made, cells(encoded, made), numeric="level").utility()
+    assert found.gcp == pytest.approx((2 * 0.2 + 2 * 1) / 4)
+    # floats have length: [0, 5) of 0..20 is 5/20
+    table = {"q": pa.array([0.0, 1.0, 2.5, 20.0])}
+    encoded = encode(pa.table(table), anon.Schema(quasi))
+    made = Classes(np.arange(4, dtype=np.uint32), np.array([0, 3, 4]), np.empty(0, np.uint32))
+    found = recode(encoded, made, cells(encoded, made), numeric="level").utility()
+    assert found.gcp == pytest.approx(3 * 0.25 / 4)
 
 
 @pytest.mark.parametrize(
@@ -446,6 +459,43 @@ def test_kl_of_a_bucketization_by_hand() -> None:
     table = {"q": [1, 2, 1], "s": list("abb")}
     release = release_of(table, ["q"], [[0, 1], [2]], ["s"], publish="bucketization")
     assert release.utility().kl == pytest.approx((2 * math.log(2) + math.log(1 / 1.5)) / 3)
+
+
+# --- U_loss
+
+
+@pytest.mark.parametrize("options", [{}, {"numeric": "level"}, {"publish": "bucketization"}], ids=str)
+def test_u_loss_is_that_of_the_populations(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+    table = {
+        "n": pa.array(rng.integers(0, 40, 400), mask=rng.random(400) < 0.1),
+        "t": pa.array(rng.choice(["Cancer", "HIV", "Flu", "Bronchitis"], 400)),
+        "f": pa.array(rng.choice(list("abcd"), 400)),
+        "s": pa.array(rng.integers(0, 4, 400)),
+        "u": pa.array(rng.choice(["x", "y"], 400)),
+    }
+    quasi = [anon.numeric("n", anon.intervals(5, 10)), anon.nominal("t", LUNG), "f"]
+    schema = anon.Schema(quasi, ["s", "u"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(5)], **options)
+    found = release.utility(min_support=0.02)
+    assert found.u_loss == populations.u_loss(release, 0.02).u_loss > 0
+    assert found.to_dict()["u_loss"] == found.u_loss
+    # another support, other populations
+    assert release.utility(min_support=0.3).u_loss == populations.u_loss(release, 0.3).u_loss != found.u_loss
+
+
+def test_u_loss_of_the_original_and_by_hand() -> None:
+    table = {"q": ["a", "a", "b", "b"], "s": list("xxyy")}
+    schema = anon.Schema(["q"], ["s"])
+    assert anon.anonymize(table, schema, method=anon.Identity()).utility().u_loss == 0
+    # everything at *: populations a and b are estimated half x, half y; JS((1,0), (½,½)) = ¾ ln 4/3
+    trivial = anon.anonymize(table, schema, method=anon.Suppress("quasi")).utility()
+    assert trivial.u_loss == pytest.approx(0.75 * math.log(4 / 3))
+    # without a sensitive attribute there is nothing to estimate
+    bare = lost({"q": [1, 2]}, ["q"], [[0, 1]])
+    with pytest.raises(anon.UsageError, match="sensitive"):
+        _ = bare.u_loss
+    assert bare.to_dict()["u_loss"] is None
 
 
 # --- buckets

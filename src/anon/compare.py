@@ -152,6 +152,7 @@ def _generalized(
         classes,
         tuple(_counts(domain, table, classes, n_threads) for domain in encoded.sensitive),
         cells=cells,
+        by_level=told is not None and told["numeric"] == "level",
         k_asked=_asked_k(told),
         n_starred=int(np.count_nonzero(starred)),
         refusal=refusal,

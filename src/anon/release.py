@@ -217,6 +217,7 @@ class Release:
             ),
             cells=self.cells if generalized else None,
             intact=None if generalized else encoded.quasi_codes,
+            by_level=self.numeric == "level",
             k_asked=max(
                 (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
             ),

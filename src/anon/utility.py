@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, Counts, group
+from anon.classes import Cells, Classes, Counts, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import UsageError
 from anon.hierarchy import lca
@@ -38,7 +39,8 @@ class Published:
     `counts[i]` is what each class holds of the i-th sensitive attribute of `original`, None where the
     release leaves it out. `cells[i]` is what each class shows of the i-th quasi-identifier; a
     bucketization has None there and the intact codes of its rows (numbered as in `classes`) in
-    `intact`. With neither, `refusal` says why there are no cells. `k_asked` is the k that was demanded.
+    `intact`. With neither, `refusal` says why there are no cells. With `by_level` numeric cells are the
+    intervals of the attribute's levels. `k_asked` is the k that was demanded.
     """
 
     original: Encoded
@@ -46,6 +48,7 @@ class Published:
     counts: tuple[Counts | None, ...]
     cells: tuple[Cells, ...] | None = None
     intact: tuple[Codes, ...] | None = None
+    by_level: bool = False
     k_asked: int | None = None
     n_starred: int = 0
     refusal: str = ""
@@ -194,10 +197,7 @@ class Utility:
     @cached_property
     def u_loss(self) -> float:
         """Utility loss of Li & Li (4.2) at `min_support`: mean JS divergence over large populations."""
-        published = self._estimable()
-        from anon.populations import u_loss
-
-        return float(u_loss(published, min_support=self.min_support))
+        return population_loss(self._estimable(), self.min_support)
 
     def _estimable(self) -> Published:
         if self.loss is None:
@@ -216,7 +216,7 @@ class Utility:
         """
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
-        for name in (*_CELL_MEASURES, "kl"):
+        for name in (*_CELL_MEASURES, "kl", "u_loss"):
             try:
                 plain[name] = getattr(self, name)
             except UsageError:
@@ -344,9 +344,10 @@ class _Shown:
 
 
 def _shown(published: Published) -> Iterator[_Shown]:
-    original, classes = published.original, published.classes
-    for i, (domain, codes) in enumerate(zip(original.quasi, original.quasi_codes, strict=True)):
-        frequency = np.bincount(codes, minlength=domain.n_codes)
+    classes = published.classes
+    for i, (domain, frequency) in enumerate(
+        zip(published.original.quasi, _frequencies(published), strict=True)
+    ):
         if published.cells is not None:
             cells = published.cells[i]
             rows = np.bincount(cells.of_class, classes.sizes, len(cells.low)).astype(np.int64)
@@ -354,6 +355,22 @@ def _shown(published: Published) -> Iterator[_Shown]:
         elif published.intact is not None:
             rows = np.bincount(published.intact[i][classes.rows], minlength=domain.n_codes)
             yield _Shown(_single_values(domain), rows, rows, frequency)
+
+
+def _frequencies(published: Published) -> list[Ints]:
+    """Rows of the original with each code, per quasi-identifier."""
+    original = published.original
+    whole = Classes(
+        np.arange(original.n_rows, dtype=np.uint32),
+        np.array([0, original.n_rows], np.int64),
+        np.empty(0, np.uint32),
+    )
+
+    def count(domain: Domain, codes: Codes) -> Ints:
+        return sensitive_counts(whole, codes, domain.n_codes).table
+
+    with ThreadPoolExecutor(published.n_threads) as pool:
+        return list(pool.map(count, original.quasi, original.quasi_codes))
 
 
 def _single_values(domain: Domain) -> Cells:
@@ -375,9 +392,9 @@ def _cell_loss(published: Published) -> CellLoss:
     lost, whole = [], []
     for one in _shown(published):
         domain, n_shown = one.cells.domain, max(int(one.classes.sum()), 1)
-        width = _q_diversity(one.cells)
+        width = _q_diversity(one.cells, published.by_level)
         total = {
-            "ncp": _dot(_ncp(one.cells), one.rows) + n_suppressed,
+            "ncp": _dot(_ncp(one.cells, published.by_level), one.rows) + n_suppressed,
             "ordered": _dot(_ordered_loss(one.cells), one.rows) + n_suppressed,
             "qd": _dot(width, one.classes) / n_shown,
             "qd_rows": (_dot(width, one.rows) + n_suppressed) / n_rows,
@@ -409,24 +426,44 @@ def _cell_loss(published: Published) -> CellLoss:
     )
 
 
-def _ncp(cells: Cells) -> Floats:
+def _ncp(cells: Cells, by_level: bool) -> Floats:
     """NCP of each distinct cell: range share, leaves under the LCA, or values of the set."""
+    if cells.domain.positions is not None:
+        return _range_share(cells, by_level)
+    return _with_null(cells, (_n_values(cells) - 1) / max(cells.domain.n_values - 1, 1))
+
+
+def _q_diversity(cells: Cells, by_level: bool) -> Floats:
+    """Q-diversity of each distinct cell (Loukides & Shao, definition 2.1)."""
+    if cells.domain.positions is not None:
+        return _range_share(cells, by_level)
+    return _with_null(cells, _n_values(cells) / max(cells.domain.n_values, 1))
+
+
+def _range_share(cells: Cells, by_level: bool) -> Floats:
+    positions = cells.domain.positions
+    assert positions is not None
+    lower, upper = _reach(cells, by_level)
+    span = positions[-1] - positions[0]
+    return _with_null(cells, (upper - lower) / (span or 1.0))
+
+
+def _reach(cells: Cells, by_level: bool) -> tuple[Floats, Floats]:
+    """Where each cell of an ordered attribute begins and ends on its line."""
     domain = cells.domain
-    if domain.positions is not None:
-        return _range_share(cells, domain.positions)
-    return _with_null(cells, (_n_values(cells) - 1) / max(domain.n_values - 1, 1))
+    assert domain.positions is not None
+    low, high = _ends(cells)
+    lower, upper = domain.positions[low], domain.positions[high]
+    if by_level and domain.levels is not None:
+        chosen = domain.levels.interval_of(low, high)
+        lower = np.where(chosen < 0, domain.positions[0], domain.levels.lower[chosen])
+        upper = np.where(chosen < 0, domain.positions[-1], domain.levels.upper[chosen])
+    return lower, upper
 
 
 def _ordered_loss(cells: Cells) -> Floats:
-    return _range_share(cells, np.arange(cells.domain.n_values, dtype=np.float64))
-
-
-def _q_diversity(cells: Cells) -> Floats:
-    """Q-diversity of each distinct cell (Loukides & Shao, definition 2.1)."""
-    domain = cells.domain
-    if domain.positions is not None:
-        return _range_share(cells, domain.positions)
-    return _with_null(cells, _n_values(cells) / max(domain.n_values, 1))
+    low, high = _ends(cells)
+    return _with_null(cells, (high - low) / max(cells.domain.n_values - 1, 1))
 
 
 def _level(cells: Cells) -> Floats:
@@ -449,12 +486,6 @@ def _n_values(cells: Cells) -> Ints:
     if cells.set_offsets is not None:
         return np.diff(cells.set_offsets)
     return np.where(cells.low > cells.high, 0, cells.high.astype(np.int64) - cells.low + 1)
-
-
-def _range_share(cells: Cells, positions: Floats) -> Floats:
-    low, high = _ends(cells)
-    span = positions[-1] - positions[0] if len(positions) else 0.0
-    return _with_null(cells, (positions[high] - positions[low]) / (span or 1.0))
 
 
 def _with_null(cells: Cells, width: Floats) -> Floats:
@@ -489,7 +520,35 @@ def _frequency(cells: Cells, original: Ints) -> Ints:
     return np.asarray(inside + cells.null * original[n_values:].sum())
 
 
-# --- KL divergence
+# --- estimates
+
+
+def population_loss(published: Published, min_support: float) -> float:
+    """U_loss of the release; see `Utility.u_loss`."""
+    from anon.populations import large_populations, u_loss
+    from anon.release import Release
+
+    original, classes = published.original, published.classes
+    threads = published.n_threads
+    rows = np.arange(len(classes.rows), dtype=np.uint32)
+    shown = replace(
+        original,
+        quasi_codes=tuple(codes[classes.rows] for codes in published.intact or ()),
+        sensitive_codes=tuple(
+            np.repeat(counts.values, counts.counts) for counts in published.counts if counts is not None
+        ),
+        suppressed=np.empty(0, np.uint32),
+    )
+    release = Release(
+        shown,
+        Classes(rows, classes.offsets, shown.suppressed),
+        published.cells or (),
+        (),
+        publish="bucketization" if published.cells is None else "generalization",
+        numeric="level" if published.by_level else "interval",
+    )
+    populations = large_populations(original, min_support, n_threads=threads)
+    return u_loss(release, min_support, populations=populations, n_threads=threads).u_loss
 
 
 def kl_divergence(published: Published) -> float:
@@ -602,7 +661,8 @@ def _in_cells(codes: Sequence[Ints], published: Published) -> Iterator[tuple[Int
             cell = cells.of_class[class_id].astype(np.int64)
             pair, node = _children(keys, cells, node, cell)
             class_id, weight = class_id[pair], weight[pair]
-            weight = weight * _share(cells, cell[pair], keys[node] % cells.domain.n_codes)
+            code = keys[node] % cells.domain.n_codes
+            weight = weight * _share(cells, published.by_level, cell[pair], code)
             kept = weight > 0
             class_id, weight, node = class_id[kept], weight[kept], node[kept]
         yield node, class_id, weight
@@ -622,13 +682,13 @@ def _children(keys: Ints, cells: Cells, node: Ints, cell: Ints) -> tuple[Ints, I
     return np.concatenate([pair, with_null]), np.concatenate([longer, at[with_null]])
 
 
-def _share(cells: Cells, cell: Ints, code: Ints) -> Floats:
+def _share(cells: Cells, by_level: bool, cell: Ints, code: Ints) -> Floats:
     """The share of cell `cell[i]` that lies on code `code[i]`."""
     domain = cells.domain
-    low, high = _ends(cells)
     n_places = _n_values(cells).astype(np.float64)
     if domain.positions is not None and domain.unit_lattice:
-        n_places = np.where(n_places > 0, domain.positions[high] - domain.positions[low] + 1, 0.0)
+        lower, upper = _reach(cells, by_level)
+        n_places = np.where(n_places > 0, upper - lower + 1, 0.0)
     on_null = np.where(cells.null, 1.0, 0.0)
     valued = n_places > 0
     if domain.positions is not None and not domain.unit_lattice:
