@@ -22,8 +22,6 @@ from test_utility import LUNG, arrow, release_of, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 
-LEVELS = {"*": {"young": {"teen": ["13", "17"]}, "old": {"grey": ["25", "70"]}}}
-
 
 def told(release: Release) -> pa.Table:
     """The release as a file would hold it: with what it says about itself."""
@@ -305,6 +303,15 @@ def test_names_of_levels(cell: str, width: float, tmp_path: Path) -> None:
     assert gcp_of([13, 17, 25, 70, 13], ["13", "17", "25", "70", cell], attribute) == pytest.approx(width / 5)
 
 
+def test_a_label_above_all_that_occurs(tmp_path: Path) -> None:
+    # the tree is pruned to "lung", and the label above it still means everything
+    attribute = anon.nominal("q", LUNG)
+    assert gcp_of(["Flu", "Bronchitis"], ["Flu", "other"], attribute) == 0.5
+    path = tmp_path / "age.csv"
+    path.write_text("13;young;anyone\n17;young;anyone\n25;grey;anyone\n", encoding="utf-8")
+    assert gcp_of([13, 17], ["13", "anyone"], anon.numeric("q", str(path))) == 0.5
+
+
 def test_numbers_are_single_values() -> None:
     assert gcp_of([1, 5, 9], [1, 5, 9]) == 0
     assert gcp_of([1.5, 5.0, 9.0], [5, 5, 5]) == 0  # another value, as narrow
@@ -334,6 +341,12 @@ def test_a_missing_cell() -> None:
     # it has: the cell is null
     assert gcp_of(["a", None, "c"], ["a", None, "c"]) == 0
     assert gcp_of(["a", None, "c"], ["a or missing", "a or missing", "c"]) == pytest.approx(2 / 3)
+
+
+def test_a_column_of_missing_cells_only() -> None:
+    table = {"a": [1, 2], "b": ["x", "y"]}
+    shown = {"a": pa.array([None, None], pa.int64()), "b": ["x", "y"]}
+    assert anon.compare(table, shown, anon.Schema(["a", "b"])).gcp == 0.5
 
 
 def test_trap_26_rows_of_stars_are_suppressed() -> None:

@@ -7,6 +7,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from anon.check import _metadata, _second_table
 from anon.classes import Cells, Classes, Counts, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_like
 from anon.errors import DataError, UsageError
-from anon.hierarchy import lca
+from anon.hierarchy import CsvFile, Hierarchy, Nested, _rows, lca
 from anon.read import Source, read_source, read_table
 from anon.release import CLASS_ID, sensitive_path
 from anon.schema import Attribute, Schema, check_names
@@ -123,26 +124,22 @@ def _generalized(
     encoded: Encoded, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int
 ) -> Published:
     columns = [_columns_of(domain.name, table, told) for domain in encoded.quasi]
-    names = [name for each in columns for name in each]
-    labels = encode(
-        pa.table([_as_text(table[name]) for name in names], names),
-        Schema([Attribute(name, "nominal") for name in names]),
-        n_threads=n_threads,
-    )
-    shown = dict(zip(names, zip(labels.quasi, labels.quasi_codes, strict=True), strict=True))
+    with ThreadPoolExecutor(n_threads) as pool:
+        shown = [list(pool.map(lambda name: _texts_of(table[name], name), each)) for each in columns]
     starred = np.zeros(table.num_rows, np.bool_)
     refusal = _refusal(told)
     cells: tuple[Cells, ...] | None = None
     if refusal:
-        classes = group(labels.quasi_codes, n_threads=n_threads)
+        classes = group([of_row for each in shown for of_row, _ in each], n_threads=n_threads)
     else:
         read = []
         starred[:] = told is None
-        for domain, each in zip(encoded.quasi, columns, strict=True):
-            of_row, words = _words([shown[name] for name in each], n_threads)
+        for domain, attribute, each in zip(encoded.quasi, encoded.schema.quasi, shown, strict=True):
+            of_row, words = _joined(each, n_threads)
             stars = [word == ROOT or (word is None and not domain.has_null) for word in words]
             starred &= np.array(stars)[of_row]
-            read.append((domain, *_read(domain, of_row, words, foreign=told is None)))
+            reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+            read.append((domain, *_read(domain, of_row, words, reading)))
         left_out = np.flatnonzero(starred).astype(np.uint32)
         classes = group([of_row for _, _, of_row in read], left_out, n_threads)
         first = classes.rows[classes.offsets[:-1]]
@@ -173,14 +170,6 @@ def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> l
     return columns
 
 
-def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column, durations (which Arrow does not cast) as numbers with their unit."""
-    if not pa.types.is_duration(column.type):
-        return column
-    ticks = column.cast(pa.int64()).cast(pa.string())
-    return pc.binary_join_element_wise(ticks, column.type.unit, "")
-
-
 def _refusal(told: Mapping[str, Any] | None) -> str:
     """Why the cells cannot be read: numbers stand for them."""
     for name, cell in (told or {"cells": {}})["cells"].items():
@@ -193,19 +182,28 @@ def _refusal(told: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def _words(columns: Sequence[tuple[Domain, Codes]], n_threads: int) -> tuple[Codes, list[str | None]]:
+def _texts_of(column: pa.ChunkedArray, name: str) -> tuple[Codes, list[str | None]]:
     """What each row shows as one number, and the text behind each number; None is a missing cell."""
+    if column.null_count == len(column):
+        return np.zeros(len(column), np.uint8), [None]
+    if pa.types.is_duration(column.type):  # which Arrow does not cast to text
+        ticks = column.cast(pa.int64()).cast(pa.string())
+        column = pc.binary_join_element_wise(ticks, column.type.unit, "")
+    encoded = encode(pa.table({name: column}), Schema([Attribute(name, "nominal")]), n_threads=1)
+    return encoded.quasi_codes[0], [*encoded.quasi[0].values.to_pylist(), None]
+
+
+def _joined(
+    columns: Sequence[tuple[Codes, list[str | None]]], n_threads: int
+) -> tuple[Codes, list[str | None]]:
+    """The same for the bounds of an attribute: the text of its cell."""
     if len(columns) == 1:
-        domain, codes = columns[0]
-        return codes, [*domain.values.to_pylist(), None]
-    combined = group([codes for _, codes in columns], n_threads=n_threads)
-    first = combined.rows[combined.offsets[:-1]]
-    of_row = np.empty(len(combined.rows), np.uint32)
-    of_row[combined.rows] = np.repeat(np.arange(combined.n_classes, dtype=np.uint32), combined.sizes)
-    parts = [
-        [[*domain.values.to_pylist(), None][code] for code in codes[first].tolist()]
-        for domain, codes in columns
-    ]
+        return columns[0]
+    pairs = group([of_row for of_row, _ in columns], n_threads=n_threads)
+    first = pairs.rows[pairs.offsets[:-1]]
+    of_row = np.empty(len(pairs.rows), np.uint32)
+    of_row[pairs.rows] = np.repeat(np.arange(pairs.n_classes, dtype=np.uint32), pairs.sizes)
+    parts = [[words[code] for code in codes[first].tolist()] for codes, words in columns]
     return of_row, [_bounds(*part) for part in zip(*parts, strict=True)]
 
 
@@ -217,10 +215,9 @@ def _bounds(low: str | None, high: str | None, missing: str | None = "false") ->
 
 
 def _read(
-    domain: Domain, of_row: Codes, words: Sequence[str | None], foreign: bool
+    domain: Domain, of_row: Codes, words: Sequence[str | None], read: Callable[[str], Cell]
 ) -> tuple[list[Cell], npt.NDArray[np.uint32]]:
     """The distinct cells in the order of `Cells`, and the number of the one that each row shows."""
-    read = _foreign_reader(domain) if foreign else reader(domain)
     missing = Cell(1, 0, null=True) if domain.has_null else Cell(0, domain.n_values - 1)
     found: dict[int, Cell] = {}
     wrong = np.zeros(len(words), np.bool_)
@@ -308,21 +305,23 @@ def _refuse_unknown(domain: Domain, codes: Codes) -> None:
 # --- cells as other tools write them
 
 
-def _foreign_reader(domain: Domain) -> Callable[[str], Cell]:
+def _foreign_reader(domain: Domain, hierarchy: Hierarchy | None) -> Callable[[str], Cell]:
     """A function from a cell of another tool to its codes; raises DataError where it is none."""
     own = reader(domain)
-    in_order = domain.kind != "nominal"
-    interval = _interval_reader(domain) if in_order else None
+    everything = _names_of_everything(domain, hierarchy)
 
     def atom(text: str) -> Cell:
         """A value, or a label of the hierarchy, whatever marks it holds."""
         return own(text if domain.kind == "numeric" and domain.levels is None else quote(text))
 
+    attempts = [atom, own, _set_of(atom)]
+    if domain.kind != "nominal":
+        attempts.insert(2, _interval_reader(domain))
+
     def read(text: str) -> Cell:
         text = text.strip()
-        attempts: list[Callable[[str], Cell]] = [atom, own, _set_of(atom)]
-        if interval is not None:
-            attempts.insert(2, interval)
+        if text in everything:
+            return Cell(0, domain.n_values - 1)
         for attempt in attempts:
             try:
                 cell = attempt(text)
@@ -333,6 +332,16 @@ def _foreign_reader(domain: Domain) -> Callable[[str], Cell]:
         raise DataError("no cell of this attribute", column=domain.name, value=text)
 
     return read
+
+
+def _names_of_everything(domain: Domain, hierarchy: Hierarchy | None) -> set[str]:
+    """Labels of the whole hierarchy that stand above every value; the domain's own tree has been pruned."""
+    if not isinstance(hierarchy, CsvFile | Nested):
+        return set()
+    values = set(texts(domain.values))
+    rows = _rows(hierarchy, domain.name, values)
+    kept = [set(row[1:]) for row in rows if domain.tree is None or row[0] in values]
+    return set.intersection(*kept)
 
 
 def _set_of(atom: Callable[[str], Cell]) -> Callable[[str], Cell]:
