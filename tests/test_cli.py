@@ -60,6 +60,21 @@ PRIVACY = {
 }
 
 
+UTILITY = {
+    "n_rows": 1234,
+    "gcp": 0.125,
+    "precision": None,
+    "kl": "inf",
+    "by_attribute": {"age": {"ncp": 0.25, "precision": None}, "zip": {"ncp": 0.0, "precision": None}},
+    "by_sensitive": {"ill": {"sd": 0.75}},
+}
+
+
+class FakeUtility:
+    def to_dict(self) -> dict[str, Any]:
+        return UTILITY
+
+
 @dataclass
 class FakeRelease:
     warnings: tuple[str, ...] = ("column 'key' identifies people",)
@@ -95,8 +110,12 @@ class Engine:
         self.calls |= {"source": source, "schema": schema and schema.to_dict(), **options}
         return FakePrivacy(pa.table({"size": [3, 4]}) if options.get("per_class") else None)
 
+    def compare(self, original: Any, released: Any, schema: Any = None, **options: Any) -> FakeUtility:
+        self.calls |= {"schema": schema and schema.to_dict(), **options}
+        return FakeUtility()
+
     def read_source(self, source: Any, **options: Any) -> Any:
-        self.calls |= {"read": source, "reading": options}
+        self.calls |= {"read": source, "reading": options, Path(source).name: options}
         if self.failure is not None:
             raise self.failure
         return pa.table({"age": [1, 2], "name": [SECRET, SECRET]})
@@ -105,7 +124,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
-    for name in ("anonymize", "check", "read_source"):
+    for name in ("anonymize", "check", "compare", "read_source"):
         monkeypatch.setattr(anon, name, getattr(engine, name), raising=False)
     for name in ("KAnonymity", "LDiversity", "TCloseness", "AlphaK", "Mondrian"):
         record = _recorder(name)
@@ -205,7 +224,9 @@ def test_what_is_not_asked_is_left_to_the_engine(
     engine: Engine, asked: list[str], people: str, out: str
 ) -> None:
     assert main(asked) == 0
-    assert set(engine.calls) == {"read", "reading", "source", "schema", "require", "method", "progress"}
+    assert set(engine.calls) == {
+        *("read", "reading", "people.csv", "source", "schema", "require", "method", "progress")
+    }
     assert (engine.calls["read"], engine.calls["reading"]) == (people, {})
     assert engine.calls["method"] == ("Mondrian", {})
     assert Path(out).read_text() == "release"
@@ -447,6 +468,48 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     assert engine.calls["schema"]["quasi"] == ["age"]
 
 
+def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", people, "release.parquet"]) == 0
+    calls = engine.calls
+    assert (calls["schema"], calls["r"], calls["min_support"]) == (None, 1.0, 0.05)
+    assert calls["sensitive_table"] is None
+    shown = capsys.readouterr().out
+    assert re.search(r"Utility of\s+release.parquet", shown)
+    assert re.search(r"gcp +0.125", shown)
+    assert re.search(r"column +ncp *\n", shown)
+    assert re.search(r"age +0.25", shown)
+    assert re.search(r"ill +0.75", shown)
+    assert "precision" not in shown
+    flags = ["--quasi", "age", "--sensitive", "ill", "--hierarchy", "age=intervals:5", "--r", "0.5"]
+    more = ["--sensitive-table", "second.csv", "--min-support", "0.01", "--null", "?", "--json"]
+    assert main(["compare", people, "release.parquet", *flags, *more]) == 0
+    assert json.loads(capsys.readouterr().out) == UTILITY
+    assert calls["schema"]["quasi"] == [{"name": "age", "hierarchy": {"intervals": [5]}}]
+    assert (calls["r"], calls["min_support"]) == (0.5, 0.01)
+    assert calls["sensitive_table"] is not None
+    # how CSV is read is said of the CSV files alone
+    reading = [calls[name] for name in ("people.csv", "release.parquet", "second.csv")]
+    assert reading == [{"null": ["?"]}, {}, {"null": ["?"]}]
+
+
+def test_compare_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original, released = str(tmp_path / "people.csv"), str(tmp_path / "release.csv")
+    Path(original).write_text("age,ill\n1,flu\n2,flu\n3,cold\n5,cold\n", encoding="utf-8")
+    Path(released).write_text("age,ill\n1-2,flu\n1-2,flu\n*,cold\n", encoding="utf-8")
+    words = ["compare", original, released, "--quasi", "age", "--sensitive", "ill", "--json"]
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_suppressed"], told["n_starred"], told["n_classes"], told["dm"]) == (2, 1, 1, 4 + 8)
+    assert told["gcp"] == pytest.approx((2 / 4 + 2) / 4)
+    Path(released).write_text(f"age,ill\n1-2,flu\n{SECRET},flu\n", encoding="utf-8")
+    assert main(words) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["column"], told["row"], told["count"]) == ("age", 1, 1)
+    assert SECRET not in json.dumps(told)
+    assert main([*words[:-1], "--show-values"]) == 2
+    assert SECRET in capsys.readouterr().err
+
+
 def test_inspect(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "people.csv"
     path.write_text(f"age;name\n41;{SECRET}\n43;{SECRET}\n", encoding="utf-8")
@@ -518,7 +581,7 @@ def test_help_is_quick_and_lists_the_commands() -> None:
         [sys.executable, "-m", "anon", "--help"], capture_output=True, text=True, check=True, env=os.environ
     )
     assert time.perf_counter() - start < 5  # promised: 0.5 s on an idle machine
-    for command in ("anonymize", "check", "inspect", "demo", "data"):
+    for command in ("anonymize", "check", "compare", "inspect", "demo", "data"):
         assert command in shown.stdout
     modules = (
         "import sys, anon.cli; print(*(m for m in ('pyarrow', 'pydantic', 'numpy') if m in sys.modules))"

@@ -6,6 +6,7 @@ __version__ = "0.1.0"
 from anon import datasets
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import check
+from anon.compare import compare
 from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
@@ -25,6 +26,7 @@ from anon.requirements import (
     TCloseness,
 )
 from anon.schema import Attribute, Schema, nominal, numeric, ordinal
+from anon.utility import Utility
 
 __all__ = [
     "AlphaK",
@@ -52,8 +54,10 @@ __all__ = [
     "Suppress",
     "TCloseness",
     "UsageError",
+    "Utility",
     "anonymize",
     "check",
+    "compare",
     "datasets",
     "dates",
     "inspect",

@@ -13,13 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anon.cells import MISSING
 from anon.classes import Classes, group
 from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
 from anon.privacy import Privacy, measure, measure_columns, population_risk
 from anon.read import Source, read_source
-from anon.release import CLASS_ID, METADATA_KEY, read_metadata, sensitive_path
-from anon.schema import Attribute, Schema, check_names
+from anon.release import CLASS_ID, METADATA_KEY, sensitive_path
+from anon.schema import Attribute, Schema, check_names, is_text
 
 
 def check(
@@ -45,7 +46,8 @@ def check(
         The roles; of the quasi-identifiers only the names are used. Without it the table must be a
         Parquet or Feather release of this package, which says its roles itself.
     sensitive_table : as `source`, optional
-        The second table of a bucketization; found beside the first where that is a file.
+        The second table of a bucketization. Needed for tables in memory and for CSV; beside a Parquet
+        or Feather file it is found.
     at_risk : sequence of float
         Report the share of rows whose risk is above x, or 1/x where x >= 1.
     sampling_fraction : float in (0, 1], optional
@@ -58,15 +60,17 @@ def check(
     n_threads = available_threads() if n_threads is None else n_threads
     table_source = read_source(source)
     table = table_source.table
-    told = _metadata(table_source)
+    told = metadata_of(table_source)
     if schema is None and told is None:
         raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
     schema = _schema(told, schema)
-    if told is not None and told["publish"] == "bucketization":
-        second = _second_table(table_source, sensitive_table)
+    if sensitive_table is not None or (told is not None and told["publish"] == "bucketization"):
+        second = second_table(table_source, sensitive_table)
         privacy, classes = _measure_buckets(table, second, schema, at_risk, per_class, n_threads)
         encoded = None
     else:
+        if told is not None:
+            table = _with_missing(table, schema)
         encoded = encode(table, schema, n_threads=n_threads)
         privacy, classes = measure_columns(
             encoded.quasi,
@@ -87,7 +91,7 @@ def check(
     return replace(privacy, worst_cells=_worst_cells(table.select(shown), classes, privacy.worst))
 
 
-def _metadata(source: Source) -> dict[str, Any] | None:
+def metadata_of(source: Source) -> dict[str, Any] | None:
     """What a release says about itself; None for a table that this package did not make."""
     if len(source.paths) == 1:
         return read_metadata(source.paths[0])
@@ -106,6 +110,20 @@ def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         quasi,
         [Attribute(name, "numeric" if name in numeric else None) for name in told["roles"]["sensitive"]],
     )
+
+
+def _with_missing(table: pa.Table, schema: Schema) -> pa.Table:
+    """Cells that read `missing` are missing cells, in a release of ours."""
+    for attribute in schema.quasi:
+        column = table.column(attribute.name)
+        texts = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        if is_text(texts.type):
+            missing = pc.equal(texts, pa.scalar(MISSING, texts.type))
+            if pc.any(missing).as_py():
+                nothing = pa.scalar(None, texts.type)
+                at = table.column_names.index(attribute.name)
+                table = table.set_column(at, attribute.name, pc.if_else(missing, nothing, texts))
+    return table
 
 
 def _starred(encoded: Encoded) -> npt.NDArray[np.bool_] | None:
@@ -135,7 +153,7 @@ def _worst_cells(shown: pa.Table, classes: Classes, worst: Mapping[str, int]) ->
 # --- bucketization: two tables linked by class id
 
 
-def _second_table(source: Source, given: Any) -> pa.Table:
+def second_table(source: Source, given: Any) -> pa.Table:
     if given is not None:
         return read_source(given).table
     if len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 
 app = typer.Typer(
-    help="Anonymize tabular microdata, and measure what a release protects.",
+    help="Anonymize tabular microdata, and measure what a release protects and what it costs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -355,6 +355,66 @@ def check(
 
 
 @app.command()
+def compare(
+    original: Annotated[
+        str, typer.Argument(metavar="ORIGINAL", help="Parquet, Feather/IPC or CSV file, directory or glob.")
+    ],
+    released: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.")
+    ],
+    sensitive_table: Annotated[
+        str | None,
+        typer.Option("--sensitive-table", metavar="FILE", help="The second table of a bucketization."),
+    ] = None,
+    config: Config = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    identifying: Identifying = None,
+    hierarchy: Hierarchy = None,
+    ordinal: Ordinal = None,
+    kind: Kind = None,
+    r: Annotated[float, typer.Option("--r", help="Range r of S-diversity.")] = 1.0,
+    min_support: Annotated[
+        float, typer.Option("--min-support", help="Support of the populations of u_loss.")
+    ] = 0.05,
+    null: Null = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+) -> None:
+    """Measure what RELEASE lost of ORIGINAL. Rows need not be in the same order.
+
+    A Parquet release of anon knows its own columns; for other files, and where there are hierarchies or
+    orders, name them as for `anon anonymize`.
+    """
+    import anon
+
+    job = _job(
+        config,
+        quasi=_names(quasi),
+        sensitive=_names(sensitive),
+        identifying=_names(identifying),
+        hierarchy=_pairs("--hierarchy", hierarchy),
+        ordinal=_pairs("--ordinal", ordinal),
+        kind=_pairs("--kind", kind),
+        null=null,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
+    first, second, third = (
+        None if path is None else anon.read_source(path, **_reading(path, job.read_options()))
+        for path in (original, released, sensitive_table)
+    )
+    compared = anon.compare(first, second, job.roles(), sensitive_table=third, r=r, min_support=min_support)
+    utility = compared.to_dict()
+    if as_json:
+        _print_json(utility)
+    else:
+        _print(*_utility(f"Utility of {Path(released).name}", utility))
+
+
+@app.command()
 def inspect(
     source: Source,
     null: Null = None,
@@ -527,6 +587,13 @@ def _files(source: str) -> list[str]:
     return [source] if os.path.exists(source) else glob.glob(source)
 
 
+def _reading(path: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of reading CSV, for a file that is not known to be another."""
+    from anon.read import FORMAT_OF_SUFFIX
+
+    return options if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv" else {}
+
+
 def _names(texts: list[str] | None) -> list[str] | None:
     if texts is None:
         return None
@@ -670,6 +737,30 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
         if any(value is not None for value in values):
             table.add_row(name, *("" if value is None else _text(value) for value in values))
     return [facts, table]
+
+
+def _utility(title: str, measures: Mapping[str, Any]) -> list[Table]:
+    """The measures of the whole, then of every quasi-identifier and sensitive attribute."""
+    parts = {"Quasi-identifiers": "by_attribute", "Sensitive attributes": "by_sensitive"}
+    shown = {name: value for name, value in measures.items() if name not in parts.values()}
+    tables = [_breakdown(heading, measures[part]) for heading, part in parts.items() if measures[part]]
+    return [_facts(title, shown), *tables]
+
+
+def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
+    """One line per column of the table, one column per measure that any of them has."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    table.add_column("column", overflow="fold")
+    names = list(next(iter(by_column.values())))
+    names = [name for name in names if any(each[name] is not None for each in by_column.values())]
+    for name in names:
+        table.add_column(name, justify="right")
+    for column, each in by_column.items():
+        table.add_row(column, *("" if each[name] is None else _text(each[name]) for name in names))
+    return table
 
 
 def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

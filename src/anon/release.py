@@ -29,14 +29,17 @@ import pyarrow.parquet as pq
 
 import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
-from anon.classes import Cells, Classes, merge, population_counts
+from anon.classes import Cells, Classes, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
+from anon.requirements import AlphaK, KAnonymity
 from anon.schema import Schema, check_names
+from anon.utility import Published, Utility
+from anon.utility import measure as measure_utility
 from anoncore.classes import shuffle
 
 Publish = Literal["generalization", "bucketization"]
@@ -185,6 +188,42 @@ class Release:
             measured,
             worst_cells={name: self._cells_of(number) for name, number in measured.worst.items()},
         )
+
+    def utility(
+        self,
+        *,
+        r: float = 1.0,
+        w_u: float = 0.5,
+        w_p: float = 0.5,
+        min_support: float = 0.05,
+        n_threads: int | None = None,
+    ) -> Utility:
+        """Every measure of what the release lost (spec 3), from its classes and cells.
+
+        `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
+        `min_support` is the support of the populations of `u_loss`.
+        """
+        threads = available_threads() if n_threads is None else n_threads
+        encoded, classes = self.encoded, self.classes
+        generalized = self.publish == "generalization"
+        published = Published(
+            encoded,
+            classes,
+            tuple(
+                None
+                if domain.name in self.dropped
+                else sensitive_counts(classes, codes, domain.n_codes, threads)
+                for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+            ),
+            cells=self.cells if generalized else None,
+            intact=None if generalized else encoded.quasi_codes,
+            by_level=self.numeric == "level",
+            k_asked=max(
+                (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
+            ),
+            n_threads=threads,
+        )
+        return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
         """What the release shows of one class."""
@@ -343,7 +382,12 @@ def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArr
     names = [attribute.name for attribute in quasi]
     check_names(names, population.column_names)
     ours = release.encoded.table.select(names)
-    both = pa.concat_tables([ours, population.select(names)], promote_options="permissive")
+    try:
+        both = pa.concat_tables([ours, population.select(names).cast(ours.schema)])
+    except pa.ArrowException:
+        raise DataError(
+            "the population's quasi-identifiers have other types than the table's; convert them first"
+        ) from None
     union = encode(both, Schema(quasi), n_threads=n_threads)
     shown = cells_of(union, release.classes, n_threads)
     if release.numeric == "level":
