@@ -327,6 +327,82 @@ def test_anatomy_gives_buckets_of_distinct_values() -> None:
     assert int(release.classes.sizes.sum()) == 1001
 
 
+def test_anatomy_meets_other_requirements_by_joining_buckets() -> None:
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"])
+    require = [anon.KAnonymity(5), anon.TCloseness(0.4, "equal")]
+    release = anon.anonymize(
+        CENSUS.slice(0, 600), schema, require=require, method=anon.Anatomy(3), publish="bucketization"
+    )
+    measured = release.privacy()
+    assert (measured.k >= 5, measured.l_probabilistic >= 3, measured.t_equal <= 0.4) == (True, True, True)
+    assert measured.n_classes > 10
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_bucketization_is_checked_from_its_two_files(tmp_path: Path, suffix: str) -> None:
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"])
+    release = anon.anonymize(
+        CENSUS.slice(0, 600), schema, require=[anon.KAnonymity(10)], publish="bucketization"
+    )
+    release.write(tmp_path / f"b.{suffix}")
+    second = tmp_path / f"b.sensitive.{suffix}" if suffix == "csv" else None
+    measured = anon.check(tmp_path / f"b.{suffix}", schema, sensitive_table=second)
+    ours = release.privacy()
+    for name in ("k", "l_distinct", "l_probabilistic", "t_js", "a_know", "a_acc"):
+        assert getattr(measured, name) == pytest.approx(getattr(ours, name), abs=1e-12), name
+
+
+def test_missing_cells_match_anything_in_the_release_and_in_its_file(tmp_path: Path) -> None:
+    table = {"age": [30, 30, 31, 31, None, None], "sex": list("MMFFMF")}
+    release = k_anonymous({"age": pa.array(table["age"]), "sex": table["sex"]}, 1, ["age", "sex"])
+    release.write(tmp_path / "out.parquet")
+    ours, theirs = release.privacy().null_matching, anon.check(tmp_path / "out.parquet").null_matching
+    assert ours is not None
+    assert ours == theirs
+    assert ours.k == 3  # each row of 30 M meets its twin and the missing M
+
+
+def test_a_population_gives_journalist_and_marketer_risk() -> None:
+    # Classes [1, 2] and [3, 4]; the population has 1, 2, 2, 3, 4, 9: F = 3 and 2, and 9 is in neither.
+    release = k_anonymous({"age": [1, 2, 3, 4]}, 2, ["age"])
+    risk = release.privacy(population={"age": [1, 2, 2, 3, 4, 9]}).population
+    assert risk is not None
+    assert risk.journalist.max == pytest.approx(1 / 2)
+    assert risk.marketer == pytest.approx((2 / 3 + 2 / 2) / 4)
+    # a value between two values of the sample lies inside the cell
+    assert k_anonymous({"age": [1, 3]}, 2, ["age"]).privacy(population={"age": [2, 2]}).population is not None
+    whole = k_anonymous({"age": [1, 3]}, 2, ["age"]).privacy(population={"age": [1, 2, 3, 50]}).population
+    assert whole is not None
+    assert whole.marketer == pytest.approx(1 / 4)  # the one cell is `*`: everybody is inside
+
+
+def test_values_only_suppressed_rows_have_are_no_part_of_the_table() -> None:
+    # Of the tree {a1, a2}, {b1, b2} only a1 and a2 are published: two leaves under one root, so that
+    # classes a1 a1 | a2 a2 are at distance 1/2 from their table.
+    tree = {"*": {"A": ["a1", "a2"], "B": ["b1", "b2"]}}
+    table = {"q": pa.array([1, 1, 2, 2, None, None]), "s": ["a1", "a1", "a2", "a2", "b1", "b2"]}
+    schema = anon.Schema(quasi=["q"], sensitive=[anon.nominal("s", hierarchy=tree)])
+    intact = anon.anonymize(table, schema, method=anon.Identity(), missing="suppress")
+    assert intact.privacy().t_hierarchical == 0.5
+    require = [anon.TCloseness(0.3, "hierarchical")]
+    release = anon.anonymize(table, schema, require=require, missing="suppress")
+    assert release.classes.n_classes == 1
+
+
+def test_every_row_may_be_suppressed() -> None:
+    table = {"a": pa.array([1, None]), "b": pa.array([None, 2])}
+    schema = anon.Schema(quasi=["a", "b"])
+    for method, require in ((anon.Suppress("quasi"), []), (anon.Mondrian(), [anon.KAnonymity(2)])):
+        release = anon.anonymize(table, schema, require=require, method=method, missing="suppress")
+        assert (release.n_rows, release.privacy().n_suppressed) == (0, 2)
+
+
+def test_wrong_arguments_are_explained() -> None:
+    for schema, require in ((["age"], [anon.KAnonymity(2)]), (anon.Schema(["age"]), anon.KAnonymity(2))):
+        with pytest.raises(anon.UsageError, match=r"anon\.Schema|require=\["):
+            anon.anonymize({"age": [1, 2]}, schema, require=require)
+
+
 def test_trivial_releases_can_be_measured() -> None:
     table = anon.datasets.census(300, seed=4)
     schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"])

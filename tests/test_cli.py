@@ -83,7 +83,7 @@ class FakeRelease:
     def summary(self) -> dict[str, Any]:
         return {"rows": 1234, "classes": 99, "suppressed": 0}
 
-    def privacy(self) -> FakePrivacy:
+    def privacy(self, **options: Any) -> FakePrivacy:
         return FakePrivacy()
 
     def write(self, path: str) -> None:

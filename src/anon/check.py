@@ -19,7 +19,7 @@ from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
 from anon.privacy import Privacy, measure, measure_columns, population_risk
 from anon.read import Source, read_source
-from anon.release import CLASS_ID, METADATA_KEY, sensitive_path
+from anon.release import CLASS_ID, METADATA_KEY, read_metadata, sensitive_path
 from anon.schema import Attribute, Schema, check_names, is_text
 
 

@@ -125,6 +125,18 @@ Null = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="CSV delimiter.", rich_help_panel=READ)]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV encoding.", rich_help_panel=READ)]
+SensitiveTable = Annotated[
+    str | None,
+    typer.Option("--sensitive-table", metavar="FILE", help="The second table of a bucketization."),
+]
+SamplingFraction = Annotated[
+    float | None,
+    typer.Option(
+        "--sampling-fraction",
+        metavar="SHARE",
+        help="Share of a population that the table holds, for journalist and marketer risk.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on stdout, errors too.", rich_help_panel=OUTPUT)
 ]
@@ -220,6 +232,13 @@ def anonymize(
     on_infeasible: Annotated[
         str | None, _option("--on-infeasible", "What no release can meet: error or trivial.", PUBLISH)
     ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            "--population", metavar="FILE", help="Table of the population, for journalist and marketer risk."
+        ),
+    ] = None,
+    sampling_fraction: SamplingFraction = None,
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -294,7 +313,9 @@ def anonymize(
         if release.meets_requirements:
             release.write(output)
     files = {"input": source, "output": output if release.meets_requirements else None}
-    privacy = None if quiet and not as_json else release.privacy()
+    privacy = None
+    if as_json or not quiet:
+        privacy = release.privacy(population=population, sampling_fraction=sampling_fraction)
     _report_release(files, release, privacy, as_json)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
@@ -313,6 +334,8 @@ def check(
     risk_k: Annotated[
         str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
     ] = "2,5,10,20",
+    sensitive_table: SensitiveTable = None,
+    sampling_fraction: SamplingFraction = None,
     per_class: Annotated[
         str | None, typer.Option("--per-class", metavar="OUT", help="Write the measures of every class.")
     ] = None,
@@ -344,7 +367,12 @@ def check(
     schema = job.roles()
     table = anon.read_source(source, **job.read_options())
     privacy = anon.check(
-        table, schema, at_risk=_whole_numbers("--risk-k", risk_k), per_class=per_class is not None
+        table,
+        schema,
+        sensitive_table=sensitive_table,
+        at_risk=_whole_numbers("--risk-k", risk_k),
+        sampling_fraction=sampling_fraction,
+        per_class=per_class is not None,
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
@@ -362,10 +390,7 @@ def compare(
     released: Annotated[
         str, typer.Argument(metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.")
     ],
-    sensitive_table: Annotated[
-        str | None,
-        typer.Option("--sensitive-table", metavar="FILE", help="The second table of a bucketization."),
-    ] = None,
+    sensitive_table: SensitiveTable = None,
     config: Config = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
