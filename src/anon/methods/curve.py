@@ -42,9 +42,9 @@ class Curve:
     """Rows in the order of a Hilbert curve, cut into classes of k..2k-1 rows with the least loss.
 
     `refine` improves the classes by moves and swaps of rows between neighbors, and by dealing the
-    rows of neighbors anew (for k up to 256). `loss="ncp"` minimizes NCP (spans of values, trees, sets), `"ordered"` the
-    same with every attribute taken as ordered codes. Ties follow the ranks of the rows, or their
-    order in the input.
+    rows of neighbors anew (for k up to 256). `loss="ncp"` minimizes NCP (spans of values, trees,
+    sets), `"ordered"` the same with every attribute taken as ordered codes. Ties follow the ranks of
+    the rows, or their order in the input.
     """
 
     refine: bool = True
