@@ -403,6 +403,18 @@ cdef inline bint tally_passes(Tally* tally) noexcept nogil:
 # --- Cuts ----------------------------------------------------------------------------------------
 
 
+cdef void find_previous(const Space* space, const int32_t* records, int64_t n, int32_t* latest,
+                        int32_t* previous) noexcept nogil:
+    # Per row and set: the last row before with the same value, -1 if there is none.
+    cdef int64_t i, at
+    cdef int f, first_flat = space.n_ordered + space.n_trees
+    for i in range(n):
+        for f in range(space.n_flat):
+            at = space.set_starts[f] + records[i * space.stride + first_flat + f]
+            previous[i * space.n_flat + f] = latest[at]
+            latest[at] = <int32_t>i
+
+
 cdef inline void relax(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
                        int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length,
                        int stride, int n_ordered) noexcept nogil:
@@ -484,11 +496,12 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
     best_array[0] = 0
     length_array = np.zeros(n + 1, np.int32)
     cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, max_size)
-    cdef const int32_t[:, ::1] previous = _previous(
-        np.asarray(records), widths.c.n_ordered + widths.c.n_trees, widths.c.n_flat)
+    cdef int32_t[:, ::1] previous = np.empty((n, max(widths.c.n_flat, 1)), np.int32)
+    cdef int32_t[::1] latest = np.full(widths.c.set_starts[widths.c.n_flat] + 1, -1, np.int32)
     cdef int64_t[::1] best = best_array
     cdef int32_t[::1] length = length_array
     with nogil:
+        find_previous(&widths.c, &records[0, 0], n, &latest[0], &previous[0, 0])
         cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, step, &tally.c, &best[0], &length[0])
     if best[n] == NEVER:
         return cut(widths, records, k, max_size, 1, rules, sensitive)
@@ -498,19 +511,6 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
         ends.append(i)
         i -= length[i]
     return np.array([0, *ends[::-1]], np.int64)
-
-
-def _previous(records, first, n_flat):
-    # Per row and flat attribute: the last row before with the same code, -1 if there is none.
-    n = len(records)
-    previous = np.full((n, max(n_flat, 1)), -1, np.int32)
-    for f in range(n_flat):
-        codes = records[:, first + f]
-        order = np.argsort(codes, kind="stable").astype(np.int32)
-        before, row = order[: n - 1], order[1:]
-        same = codes[before] == codes[row]
-        previous[row[same], f] = before[same]
-    return previous
 
 
 # --- Order of the classes ------------------------------------------------------------------------
