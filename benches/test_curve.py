@@ -146,7 +146,8 @@ def test_growth(benchmark: Any, n_rows: int, capsys: pytest.CaptureFixture[str])
     large = benchmark.pedantic(seconds, args=(n_rows,), rounds=1)
     with capsys.disabled():
         print(
-            f"\nCurve, {n_rows // 10:,} rows {small:.2f} s, {n_rows:,} rows {large:.2f} s: {large / small:.1f} x"
+            f"\nCurve, {n_rows // 10:,} rows {small:.2f} s, {n_rows:,} rows {large:.2f} s: "
+            f"{large / small:.1f} times"
         )
 
 

@@ -71,6 +71,7 @@ class Task(Protocol):
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     """Classes of at least k rows that satisfy `task.rules`."""
+    widths = widths_of(encoded.quasi, method.loss)
     axes = Axes.of(encoded, method.loss)
     with ThreadPoolExecutor(task.n_threads) as pool:
         rows = curve_order(encoded, axes, method.ties, pool)
@@ -83,7 +84,7 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
         table = Table(
             pack([column[rows] for column in encoded.quasi_codes]),
             sensitive_of(encoded, rows),
-            widths_of(encoded.quasi, method.loss),
+            widths,
             max(k, task.rules.min_size),
             task.rules if task.rules.n_sensitive else None,
         )
