@@ -368,6 +368,23 @@ def test_equal_rows_cost_nothing() -> None:
         assert len({tuple(row) for row in table[classes.rows[start:end]].tolist()}) == 1
 
 
+def test_ties_follow_ranks_or_the_input() -> None:
+    table, sensitive = np.zeros((8, 1), int), np.array([0, 1, 0, 1, 0, 1, 0, 1])
+
+    def in_order_of_classes(ties: Any) -> list[int]:
+        classes = method.partition(encoded(table, sensitive, "s"), Curve(ties=ties), task(sensitive, 2), 2)
+        return sensitive[classes.rows].tolist()
+
+    assert in_order_of_classes("rank") == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert in_order_of_classes("input") == sensitive.tolist()
+
+
+def test_more_than_64_attributes_are_refused() -> None:
+    table, sensitive = a_table(4, 65)
+    with pytest.raises(UsageError, match="at most 64"):
+        method.partition(encoded(table, sensitive, "n" * 65), Curve(), task(sensitive, 2), 2)
+
+
 def test_no_rows_are_left() -> None:
     table, sensitive = a_table(3, 2)
     classes = method.partition(encoded(table, sensitive, "ns", [0, 1, 2]), Curve(), task(sensitive[:0], 2), 2)

@@ -245,12 +245,14 @@ def _starts(lengths):
 def _coordinates(positions, whole):
     # Null lies so far off that its distance from every value is at least the whole domain.
     reach = positions[len(positions) - 1] if len(positions) else 0.0
-    return np.append(np.rint(positions * (whole / reach)) if reach > 0 else np.zeros(len(positions)), 2 * whole)
+    places = np.rint(positions * (whole / reach)) if reach > 0 else np.zeros(len(positions))
+    return np.append(places, 2 * whole)
 
 
 def _set_widths(n_values, whole):
     # Widths of 0, 1, ..., n_values values, then of null together with values.
-    return np.append(np.rint(np.maximum(np.arange(n_values + 1) - 1, 0) * (whole / max(n_values - 1, 1))), whole)
+    steps = np.maximum(np.arange(n_values + 1) - 1, 0)
+    return np.append(np.rint(steps * (whole / max(n_values - 1, 1))), whole)
 
 
 def _nodes(trees):
@@ -258,11 +260,11 @@ def _nodes(trees):
     starts, leaves, lasts, parents, node_widths = [0], [], [], [], []
     n_nodes = 0
     for n_values, whole, (parent, first, last, leaf) in trees:
-        first, last = np.asarray(first, np.int64), np.asarray(last, np.int64)
+        parent, first, last = (np.asarray(part, np.int64) for part in (parent, first, last))
         top, null = n_nodes + len(first), n_nodes + len(first) + 1
         leaves.append(np.append(np.asarray(leaf, np.int64)[:n_values] + n_nodes, null))
         lasts.append(np.append(last, [n_values, n_values]))
-        parents.append(np.append(np.where(np.asarray(parent) < 0, top, np.asarray(parent, np.int64) + n_nodes), [-1, top]))
+        parents.append(np.append(np.where(parent < 0, top, parent + n_nodes), [-1, top]))
         node_widths.append(np.append(np.rint((last - first) * (whole / max(n_values - 1, 1))), [whole, 0]))
         starts.append(starts[len(starts) - 1] + n_values + 1)
         n_nodes += len(first) + 2
@@ -403,6 +405,18 @@ cdef inline bint tally_passes(Tally* tally) noexcept nogil:
 # --- Cuts ----------------------------------------------------------------------------------------
 
 
+cdef void find_previous(const Space* space, const int32_t* records, int64_t n, int32_t* latest,
+                        int32_t* previous) noexcept nogil:
+    # Per row and set: the last row before with the same value, -1 if there is none.
+    cdef int64_t i, at
+    cdef int f, first_flat = space.n_ordered + space.n_trees
+    for i in range(n):
+        for f in range(space.n_flat):
+            at = space.set_starts[f] + records[i * space.stride + first_flat + f]
+            previous[i * space.n_flat + f] = latest[at]
+            latest[at] = <int32_t>i
+
+
 cdef inline void relax(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
                        int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length,
                        int stride, int n_ordered) noexcept nogil:
@@ -467,9 +481,9 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
     Rows are cut before every `step`-th only (1..k), unless no such cuts exist.
     `records` are those of `place`; the loss of a class is its rows times the sum of its widths. With
     `rules`, `sensitive` (int32, n x s) has the sensitive codes, and each row of a class that fails costs
-    2**30 more. `max_size` is at least 2k-1. Returns `offsets` (int64, n_classes + 1);
-    fewer than 2k rows are one class. Dynamic programming over the first row of a class, O(n max_size m / step). Of equal
-    cuts the last class of the longest is kept.
+    2**30 more. `max_size` is at least 2k-1. Returns `offsets` (int64, n_classes + 1); fewer than 2k rows
+    are one class. Of equally good classes that end at the same row the longest is taken. Dynamic
+    programming, O(n m max_size / step).
     """
     cdef int64_t n = records.shape[0], i
     if k < 1 or max_size < 2 * k - 1 or max_size > 2**30:
@@ -484,11 +498,12 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
     best_array[0] = 0
     length_array = np.zeros(n + 1, np.int32)
     cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, max_size)
-    cdef const int32_t[:, ::1] previous = _previous(
-        np.asarray(records), widths.c.n_ordered + widths.c.n_trees, widths.c.n_flat)
+    cdef int32_t[:, ::1] previous = np.empty((n, max(widths.c.n_flat, 1)), np.int32)
+    cdef int32_t[::1] latest = np.full(widths.c.set_starts[widths.c.n_flat] + 1, -1, np.int32)
     cdef int64_t[::1] best = best_array
     cdef int32_t[::1] length = length_array
     with nogil:
+        find_previous(&widths.c, &records[0, 0], n, &latest[0], &previous[0, 0])
         cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, step, &tally.c, &best[0], &length[0])
     if best[n] == NEVER:
         return cut(widths, records, k, max_size, 1, rules, sensitive)
@@ -498,19 +513,6 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
         ends.append(i)
         i -= length[i]
     return np.array([0, *ends[::-1]], np.int64)
-
-
-def _previous(records, first, n_flat):
-    # Per row and flat attribute: the last row before with the same code, -1 if there is none.
-    n = len(records)
-    previous = np.full((n, max(n_flat, 1)), -1, np.int32)
-    for f in range(n_flat):
-        codes = records[:, first + f]
-        order = np.argsort(codes, kind="stable").astype(np.int32)
-        before, row = order[: n - 1], order[1:]
-        same = codes[before] == codes[row]
-        previous[row[same], f] = before[same]
-    return previous
 
 
 # --- Order of the classes ------------------------------------------------------------------------
@@ -706,7 +708,7 @@ cdef void compare_sets(Pool* pool, int64_t a, int64_t b) noexcept nogil:
 
 
 cdef inline int32_t changed_sets(const Pool* pool, int64_t c, int64_t out, int64_t b, int64_t into) noexcept nogil:
-    # Width of the sets of slot c without its member `out` (-1: none is taken) and with member `into` of slot b.
+    # Width of the sets of slot c without its member `out` (-1: with all) and with member `into` of slot b.
     cdef const Space* space = pool.space
     cdef const int32_t* gained = sets_of(pool, pool.member[b * pool.cap + into])
     cdef const int32_t* lost = gained if out < 0 else sets_of(pool, pool.member[c * pool.cap + out])
@@ -808,7 +810,8 @@ cdef bint improve(Pool* pool, int64_t a, int64_t b) noexcept nogil:
                                        pool.rest_high + (b * cap + j) * stride, record, record)
                 if pool.space.n_flat:
                     width_b += changed_sets(pool, b, j, a, i)
-                gain = <int64_t>pool.size[a] * (pool.width[a] - width_a) + <int64_t>pool.size[b] * (pool.width[b] - width_b)
+                gain = <int64_t>pool.size[a] * (pool.width[a] - width_a)
+                gain += <int64_t>pool.size[b] * (pool.width[b] - width_b)
                 if gain > best and satisfied(pool, a, i, pool.member[b * cap + j]) and satisfied(
                         pool, b, j, pool.member[a * cap + i]):
                     best = gain
@@ -1075,18 +1078,20 @@ cdef void refine_block(Pool* pool, int64_t n_classes, int64_t reach) noexcept no
                 spare += 1
 
 
-def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k, int64_t max_size, int64_t reach,
-           Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k,
+           int64_t max_size, int64_t reach, Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
     """Lower the loss of these classes by moves, swaps and dealing neighbors anew; it never rises.
 
     Class c holds the rows offsets[c]..offsets[c+1]-1 of `records` (those of `place`), k to `max_size` of
-    them; classes next to each other should be neighbors in space. Each class is paired with the
-    PARTNERS of the WINDOW classes behind it that lie nearest, if their boxes overlap. With `rules`, which every class
-    passes at first and at last, `sensitive` (int32, n x n_sensitive) has the sensitive codes.
-    Returns (rows uint32, offsets int64, loss before, loss after): the same rows, class by class.
+    them; classes next to each other should be neighbors in space. Each class is worked on with at most
+    2 of the 16 behind it: those whose union with it is at most `reach` percent as wide as the two
+    together and adds least loss. With `rules`, which every class passes at first and at last,
+    `sensitive` (int32, n x s) has the sensitive codes. Returns (rows uint32, offsets int64, loss before,
+    loss after): the same rows, class by class.
     """
     cdef int64_t before = 0, after = 0
-    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, n_slots = n_classes + n_classes // 8 + 1
+    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1
+    cdef int64_t n_slots = n_classes + n_classes // 8 + 1
     cdef int64_t c, i, cap = max_size
     cdef Pool pool
     cdef int n_flat = widths.c.n_flat, stride = widths.c.stride

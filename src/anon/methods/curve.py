@@ -42,9 +42,9 @@ class Curve:
     """Rows in the order of a Hilbert curve, cut into classes of k..2k-1 rows with the least loss.
 
     `refine` improves the classes by moves and swaps of rows between neighbors, and by dealing the
-    rows of neighbors anew (for k up to 256). `loss="ncp"` minimizes NCP (spans of values, trees, sets), `"ordered"` the
-    same with every attribute taken as ordered codes. Ties follow the ranks of the rows, or their
-    order in the input.
+    rows of neighbors anew (for k up to 256). `loss="ncp"` minimizes NCP (spans of values, trees,
+    sets), `"ordered"` the same with every attribute taken as ordered codes. Ties follow the ranks of
+    the rows, or their order in the input.
     """
 
     refine: bool = True
@@ -71,6 +71,7 @@ class Task(Protocol):
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     """Classes of at least k rows that satisfy `task.rules`."""
+    widths = widths_of(encoded.quasi, method.loss)
     axes = Axes.of(encoded, method.loss)
     with ThreadPoolExecutor(task.n_threads) as pool:
         rows = curve_order(encoded, axes, method.ties, pool)
@@ -83,7 +84,7 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
         table = Table(
             pack([column[rows] for column in encoded.quasi_codes]),
             sensitive_of(encoded, rows),
-            widths_of(encoded.quasi, method.loss),
+            widths,
             max(k, task.rules.min_size),
             task.rules if task.rules.n_sensitive else None,
         )
