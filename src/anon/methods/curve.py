@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,9 @@ from anon.classes import Classes
 from anon.encode import Codes, Encoded
 from anon.errors import InfeasibleError, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
+from anon.methods.task import Task
 from anoncore import curve
-
-if TYPE_CHECKING:
-    from anoncore.requirement import Conjunction
+from anoncore.requirement import Conjunction
 
 BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
 BLOCK_CLASSES = 512  # classes refined by one call
@@ -56,17 +55,6 @@ class Curve:
             raise UsageError(f"loss={self.loss!r} is unknown: use 'ncp' or 'ordered'")
         if self.ties not in ("rank", "input"):
             raise UsageError(f"ties={self.ties!r} is unknown: use 'rank' or 'input'")
-
-
-class Task(Protocol):
-    """What a method is given beside the table."""
-
-    @property
-    def rules(self) -> Conjunction: ...
-    @property
-    def n_threads(self) -> int: ...
-    @property
-    def progress(self) -> Callable[[str, int, int], None] | None: ...
 
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:

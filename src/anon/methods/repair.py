@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes
+from anon.classes import Classes, ranked_rows
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import UsageError
 from anoncore import curve
@@ -65,16 +65,10 @@ def _row_numbers(encoded: Encoded, ties: Ties) -> RowNumbers:
     rows = np.arange(encoded.n_rows, dtype=np.uint32)
     if ties == "input":
         return rows
-    ranks = np.empty_like(rows)
-    ranks[rank(encoded, rows)] = rows
+    ranked = ranked_rows(encoded)
+    ranks = np.zeros_like(rows)
+    ranks[ranked] = np.arange(len(ranked), dtype=np.uint32)
     return ranks
-
-
-def rank(encoded: Encoded, rows: RowNumbers) -> RowNumbers:
-    """`rows` (ascending) by (codes in schema order, sensitive codes, input position)."""
-    for codes in reversed((*encoded.quasi_codes, *encoded.sensitive_codes)):
-        rows = curve.sort_rows(codes.astype(np.uint64), rows)
-    return rows
 
 
 def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.uint8]:
