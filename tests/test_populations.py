@@ -27,6 +27,7 @@ from anon.populations import (
     js_divergence,
     large_populations,
     overlaps,
+    population_loss,
     u_loss,
 )
 
@@ -270,6 +271,13 @@ def test_js_divergence() -> None:
     assert js_divergence(true, estimated).tolist() == pytest.approx(expected, abs=1e-15)
 
 
+def test_values_that_the_original_does_not_have_are_false() -> None:
+    estimated = np.array([[1.0, 1.0, 2.0]])
+    assert js_divergence(np.array([[2, 2]]), estimated)[0] == pytest.approx(
+        js([0.5, 0.5, 0], [0.25, 0.25, 0.5])
+    )
+
+
 def released(table: dict[str, Any], schema: anon.Schema, **how: Any) -> anon.Release:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)
@@ -406,6 +414,18 @@ def test_without_a_published_sensitive_attribute_it_refuses_by_name() -> None:
         u_loss(released(table, schema, method=anon.Suppress("sensitive")))
     with pytest.raises(anon.UsageError, match="sensitive"):
         u_loss(released(table, anon.Schema(["q"]), method=anon.Identity()))
+
+
+def test_populations_of_one_table_and_a_release_of_its_shuffled_rows() -> None:
+    """What a release shows is enough: its rows need not be aligned with the original's."""
+    rng = np.random.default_rng(0)
+    table = pa.table({"age": rng.integers(0, 9, 50), "s": rng.choice(list("xyz"), 50).tolist()})
+    schema = anon.Schema([anon.numeric("age", hierarchy=anon.intervals(2))], ["s"])
+    release = released(table.take(pa.array(rng.permutation(50))), schema, require=[anon.KAnonymity(5)])
+    populations = large_populations(encode(table, schema), 0.05)
+    loss = population_loss(populations, boxes(release), ["s"])
+    assert loss == u_loss(release)
+    assert loss.u_loss > 0
 
 
 @settings(max_examples=25, deadline=None)
