@@ -92,6 +92,15 @@ def test_more_populations_than_one_buffer_holds() -> None:
     assert (counts[0] == 5).all()
 
 
+def test_no_rows_and_no_predicates() -> None:
+    listed = (np.array([0, 1]), np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    for column, predicates in (([], listed), ([0, 0], (np.array([0]), listed[1][:0], listed[2][:0]))):
+        codes = np.array(column, np.uint8)
+        parent, _, _, support, counts = kernel.mine([codes], [predicates], 1, [codes], [4])
+        assert len(parent) == len(support) == 0
+        assert counts[0].shape == (0, 4)
+
+
 @pytest.mark.parametrize(
     ("columns", "listed"),
     [
@@ -147,6 +156,13 @@ def test_nodes_of_a_tree_are_predicates_and_the_root_is_none() -> None:
     schema = anon.Schema([anon.nominal("q", hierarchy=tree), "r"], ["s"])
     names = [one["q"] for one in found(table, schema, 0.1)]
     assert names == ["a1", "a2", "b1", "c1", "c2", "cc", "A"]
+
+
+def test_more_counts_than_memory_should_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anon.populations, "MOST_COUNTS", 7)
+    table = {"q": [1, 2, 3], "s": ["a", "b", "c"]}
+    with pytest.raises(anon.UsageError, match="3 large populations .* raise min_support"):
+        found(table, anon.Schema(["q"], ["s"]), 0.1)
 
 
 def test_null_meets_no_predicate_and_a_constant_has_none() -> None:

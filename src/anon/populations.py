@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Reach = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # from and to, on the domain's line
 
 BLOCK = 64  # populations estimated at a time
+MOST_COUNTS = 1 << 29  # 4 GiB of true counts
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,13 +199,17 @@ def large_populations(
     )
     # many predicates first: each is then tried below few populations
     order = sorted(range(len(predicates)), key=lambda a: -len(predicates[a]))
+    columns = [encoded.quasi_codes[a] for a in order]
+    listed = [(predicates[a].offsets, predicates[a].first, predicates[a].last) for a in order]
+    n_values = [domain.n_codes for domain in encoded.sensitive]
+    n_found = len(populations_kernel.mine(columns, listed, min_count, (), (), threads)[0])
+    if n_found * sum(n_values) > MOST_COUNTS:
+        raise UsageError(
+            f"{n_found} large populations with counts of {sum(n_values)} sensitive values take too much "
+            "memory; raise min_support, or make an attribute of many values neutral"
+        )
     parent, attribute, predicate, support, counts = populations_kernel.mine(
-        [encoded.quasi_codes[a] for a in order],
-        [(predicates[a].offsets, predicates[a].first, predicates[a].last) for a in order],
-        min_count,
-        encoded.sensitive_codes,
-        [domain.n_codes for domain in encoded.sensitive],
-        threads,
+        columns, listed, min_count, encoded.sensitive_codes, n_values, threads
     )
     of_schema = np.array(order, np.int32)[attribute]
     return Populations(predicates, parent, of_schema, predicate, support, tuple(counts), share)
