@@ -161,7 +161,7 @@ def test_nodes_of_a_tree_are_predicates_and_the_root_is_none() -> None:
 def test_more_counts_than_memory_should_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anon.populations, "MOST_COUNTS", 7)
     table = {"q": [1, 2, 3], "s": ["a", "b", "c"]}
-    with pytest.raises(anon.UsageError, match="3 large populations .* raise min_support"):
+    with pytest.raises(anon.UsageError, match=r"3 large populations .* raise min_support"):
         found(table, anon.Schema(["q"], ["s"]), 0.1)
 
 
