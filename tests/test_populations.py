@@ -27,6 +27,7 @@ from anon.populations import (
     js_divergence,
     large_populations,
     overlaps,
+    population_loss,
     u_loss,
 )
 
@@ -91,6 +92,15 @@ def test_more_populations_than_one_buffer_holds() -> None:
     assert (counts[0] == 5).all()
 
 
+def test_no_rows_and_no_predicates() -> None:
+    listed = (np.array([0, 1]), np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    for column, predicates in (([], listed), ([0, 0], (np.array([0]), listed[1][:0], listed[2][:0]))):
+        codes = np.array(column, np.uint8)
+        parent, _, _, support, counts = kernel.mine([codes], [predicates], 1, [codes], [4])
+        assert len(parent) == len(support) == 0
+        assert counts[0].shape == (0, 4)
+
+
 @pytest.mark.parametrize(
     ("columns", "listed"),
     [
@@ -146,6 +156,13 @@ def test_nodes_of_a_tree_are_predicates_and_the_root_is_none() -> None:
     schema = anon.Schema([anon.nominal("q", hierarchy=tree), "r"], ["s"])
     names = [one["q"] for one in found(table, schema, 0.1)]
     assert names == ["a1", "a2", "b1", "c1", "c2", "cc", "A"]
+
+
+def test_more_counts_than_memory_should_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anon.populations, "MOST_COUNTS", 7)
+    table = {"q": [1, 2, 3], "s": ["a", "b", "c"]}
+    with pytest.raises(anon.UsageError, match=r"3 large populations .* raise min_support"):
+        found(table, anon.Schema(["q"], ["s"]), 0.1)
 
 
 def test_null_meets_no_predicate_and_a_constant_has_none() -> None:
@@ -268,6 +285,13 @@ def test_js_divergence() -> None:
     estimated = np.array([[1.5, 0.5, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 0.0, 7.0]])
     expected = [0.0, js([0.25, 0.25, 0.5], [0, 0, 1]), math.log(2), math.log(2)]
     assert js_divergence(true, estimated).tolist() == pytest.approx(expected, abs=1e-15)
+
+
+def test_values_that_the_original_does_not_have_are_false() -> None:
+    estimated = np.array([[1.0, 1.0, 2.0]])
+    assert js_divergence(np.array([[2, 2]]), estimated)[0] == pytest.approx(
+        js([0.5, 0.5, 0], [0.25, 0.25, 0.5])
+    )
 
 
 def released(table: dict[str, Any], schema: anon.Schema, **how: Any) -> anon.Release:
@@ -406,6 +430,18 @@ def test_without_a_published_sensitive_attribute_it_refuses_by_name() -> None:
         u_loss(released(table, schema, method=anon.Suppress("sensitive")))
     with pytest.raises(anon.UsageError, match="sensitive"):
         u_loss(released(table, anon.Schema(["q"]), method=anon.Identity()))
+
+
+def test_populations_of_one_table_and_a_release_of_its_shuffled_rows() -> None:
+    """What a release shows is enough: its rows need not be aligned with the original's."""
+    rng = np.random.default_rng(0)
+    table = pa.table({"age": rng.integers(0, 9, 50), "s": rng.choice(list("xyz"), 50).tolist()})
+    schema = anon.Schema([anon.numeric("age", hierarchy=anon.intervals(2))], ["s"])
+    release = released(table.take(pa.array(rng.permutation(50))), schema, require=[anon.KAnonymity(5)])
+    populations = large_populations(encode(table, schema), 0.05)
+    loss = population_loss(populations, boxes(release), ["s"])
+    assert loss == u_loss(release)
+    assert loss.u_loss > 0
 
 
 @settings(max_examples=25, deadline=None)

@@ -274,6 +274,8 @@ def test_bad_queries_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"column|query|offsets|run"):
             kernel.count(*bad)
+    assert kernel.count([column[:0]], [listed], one).tolist() == [0]
+    assert kernel.count([column], [listed], one[:0]).tolist() == []
     buckets = (np.zeros(2, np.uint32), np.array([0, 1]), np.zeros(1, np.uint32), np.array([2]))
     asks = (np.ones((1, 1), bool), np.zeros(1, np.int32))
     assert kernel.count_buckets([column], [listed], one, *buckets, *asks)[2].tolist() == [2]

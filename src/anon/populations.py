@@ -16,8 +16,8 @@ import numpy.typing as npt
 import anoncore.populations as populations_kernel
 import anoncore.queries as queries_kernel
 from anon.cells import texts
-from anon.classes import Cells, Classes, sensitive_counts
-from anon.encode import Codes, Domain, Encoded, available_threads
+from anon.classes import Cells, Counts, sensitive_counts
+from anon.encode import Domain, Encoded, available_threads
 from anon.errors import UsageError
 from anon.hierarchy import Levels
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Reach = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]  # from and to, on the domain's line
 
 BLOCK = 64  # populations estimated at a time
+MOST_COUNTS = 1 << 29  # 4 GiB of true counts
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,13 +199,17 @@ def large_populations(
     )
     # many predicates first: each is then tried below few populations
     order = sorted(range(len(predicates)), key=lambda a: -len(predicates[a]))
+    columns = [encoded.quasi_codes[a] for a in order]
+    listed = [(predicates[a].offsets, predicates[a].first, predicates[a].last) for a in order]
+    n_values = [domain.n_codes for domain in encoded.sensitive]
+    n_found = len(populations_kernel.mine(columns, listed, min_count, (), (), threads)[0])
+    if n_found * sum(n_values) > MOST_COUNTS:
+        raise UsageError(
+            f"{n_found} large populations with counts of {sum(n_values)} sensitive values take too much "
+            "memory; raise min_support, or make an attribute of many values neutral"
+        )
     parent, attribute, predicate, support, counts = populations_kernel.mine(
-        [encoded.quasi_codes[a] for a in order],
-        [(predicates[a].offsets, predicates[a].first, predicates[a].last) for a in order],
-        min_count,
-        encoded.sensitive_codes,
-        [domain.n_codes for domain in encoded.sensitive],
-        threads,
+        columns, listed, min_count, encoded.sensitive_codes, n_values, threads
     )
     of_schema = np.array(order, np.int32)[attribute]
     return Populations(predicates, parent, of_schema, predicate, support, tuple(counts), share)
@@ -219,29 +224,40 @@ class Boxes:
 
     Box b shows cell `cells[a, b]` (uint32) of quasi-identifier a. A box of a generalized release is a
     class (`groups` None), of a bucketization a row, whose class is `groups[b]` (uint32, ascending).
-    `shown[a]` describes the cells of a; in a bucketization they are the codes.
+    `shown[a]` describes the cells of a (in a bucketization one per code, `single_cells`), `reaches[a]`
+    where they begin and end (`reach`). `held[s]` counts the values of sensitive attribute s per class,
+    in the codes of the original's domain (others follow them); None where it is not published.
     """
 
     cells: npt.NDArray[np.uint32]
     groups: npt.NDArray[np.uint32] | None
     shown: tuple[Cells, ...]
     reaches: tuple[Reach | None, ...]
+    sizes: npt.NDArray[np.int64]
+    held: tuple[Counts | None, ...]
 
     def __repr__(self) -> str:
         return f"Boxes({self.cells.shape[1]}, {'classes' if self.groups is None else 'rows'})"
 
 
-def boxes(release: Release) -> Boxes:
+def boxes(release: Release, *, n_threads: int = 1) -> Boxes:
     """The boxes of a release: its classes with their cells, or the rows of its buckets."""
     encoded, classes = release.encoded, release.classes
+    held = tuple(
+        None
+        if domain.name in release.dropped
+        else sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    )
     if release.publish == "generalization":
         of_class = [one.of_class for one in release.cells]
-        reaches = tuple(_reach(one, release.numeric == "level") for one in release.cells)
-        return Boxes(_stacked(of_class, classes.n_classes), None, tuple(release.cells), reaches)
+        reaches = tuple(reach(one, by_level=release.numeric == "level") for one in release.cells)
+        cells = _stacked(of_class, classes.n_classes)
+        return Boxes(cells, None, tuple(release.cells), reaches, classes.sizes, held)
     groups = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
-    shown = tuple(map(_single, encoded.quasi))
+    shown = tuple(map(single_cells, encoded.quasi))
     rows = _stacked([codes[classes.rows] for codes in encoded.quasi_codes], len(classes.rows))
-    return Boxes(rows, groups, shown, tuple(_reach(one, False) for one in shown))
+    return Boxes(rows, groups, shown, tuple(map(reach, shown)), classes.sizes, held)
 
 
 def _stacked(columns: Sequence[npt.NDArray[Any]], n: int) -> npt.NDArray[np.uint32]:
@@ -251,7 +267,7 @@ def _stacked(columns: Sequence[npt.NDArray[Any]], n: int) -> npt.NDArray[np.uint
     return stacked
 
 
-def _single(domain: Domain) -> Cells:
+def single_cells(domain: Domain) -> Cells:
     """One cell per code: the value itself, or null."""
     codes = np.arange(domain.n_codes, dtype=np.uint32)
     null = codes >= domain.n_values
@@ -262,8 +278,11 @@ def _single(domain: Domain) -> Cells:
     return Cells(domain, codes, low, high, null, offsets, codes[: domain.n_values])
 
 
-def _reach(cells: Cells, by_level: bool) -> Reach | None:
-    """Where each cell begins and ends on the attribute's line; in a tree that is the line of leaves."""
+def reach(cells: Cells, by_level: bool = False) -> Reach | None:
+    """Where each cell begins and ends on the attribute's line; in a tree that is the line of leaves.
+
+    None for sets. `by_level`: cells of numeric attributes are the intervals of their levels.
+    """
     if cells.set_codes is not None:
         return None
     domain = cells.domain
@@ -318,17 +337,24 @@ def u_loss(
     compared by JS divergence with the one estimated from the release under the uniform assumption;
     an empty estimate counts as ln 2. `populations` of the same table can be given to save their search.
     """
-    encoded = release.encoded
-    if not encoded.sensitive or release.dropped:
+    if not release.encoded.sensitive or release.dropped:
         named = f"; {release.dropped[0]!r} is not published" if release.dropped else ""
         raise UsageError(f"U_loss compares sensitive attributes, and the release has none{named}")
     threads = available_threads() if n_threads is None else n_threads
     if populations is None:
-        populations = large_populations(encoded, min_support, n_threads=threads)
-    n_values = [domain.n_codes for domain in encoded.sensitive]
-    lists = joined_counts(release.classes, encoded.sensitive_codes, n_values, threads)
+        populations = large_populations(release.encoded, min_support, n_threads=threads)
+    names = [domain.name for domain in release.encoded.sensitive]
+    return population_loss(populations, boxes(release, n_threads=threads), names, threads)
+
+
+def population_loss(
+    populations: Populations, shown: Boxes, sensitive: Sequence[str], n_threads: int = 1
+) -> PopulationLoss:
+    """U_loss of what a release shows, against the populations of the original with attributes `sensitive`."""
+    published = [one for one in shown.held if one is not None]
+    n_values = [len(one.table) for one in published]
     base = np.concatenate([[0], np.cumsum(n_values)])
-    shown = boxes(release)
+    lists = _joined(published, base)
     shares = [
         overlaps(cells, reach, predicates)[0]
         for cells, reach, predicates in zip(shown.shown, shown.reaches, populations.predicates, strict=True)
@@ -355,38 +381,36 @@ def u_loss(
             ]
         )
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         parts = list(pool.map(losses, range(0, len(populations), BLOCK)))
     each = np.concatenate([np.empty((len(n_values), 0)), *parts], axis=1)
     means = [float(one.mean()) if len(one) else 0.0 for one in each]
     return PopulationLoss(
         math.fsum(means) / len(means),
-        {domain.name: mean for domain, mean in zip(encoded.sensitive, means, strict=True)},
+        dict(zip(sensitive, means, strict=True)),
         len(populations),
         float(populations.min_support),
     )
 
 
-def joined_counts(
-    classes: Classes, columns: Sequence[Codes], n_values: Sequence[int], n_threads: int
+def _joined(
+    held: Sequence[Counts], base: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """Counts per class of several sensitive attributes in one CSR, each one's codes after the last's."""
-    ids, values, counts = [], [], []
-    base = 0
-    for codes, n in zip(columns, n_values, strict=True):
-        held = sensitive_counts(classes, codes, n, n_threads)
-        ids.append(np.repeat(np.arange(classes.n_classes), np.diff(held.offsets)))
-        values.append(held.values + np.uint32(base))
-        counts.append(held.counts)
-        base += n
-    order = np.argsort(np.concatenate(ids), kind="stable")
-    lengths = np.bincount(np.concatenate(ids), minlength=classes.n_classes)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return offsets, np.concatenate(values)[order], np.concatenate(counts)[order]
+    """Counts of several sensitive attributes in one CSR; the codes of attribute s start at base[s]."""
+    n_classes = len(held[0].offsets) - 1
+    ids = np.concatenate([np.repeat(np.arange(n_classes), np.diff(one.offsets)) for one in held])
+    values = np.concatenate([one.values + np.uint32(start) for one, start in zip(held, base, strict=False)])
+    order = np.argsort(ids, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=n_classes))]).astype(np.int64)
+    return offsets, values[order], np.concatenate([one.counts for one in held])[order]
 
 
 def js_divergence(true: npt.NDArray[Any], estimated: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """JS divergence of each row of counts from the same row of estimates, in nats; ln 2 for an empty one."""
+    """JS divergence of each row of counts from the same row of estimates, in nats; ln 2 for an empty one.
+
+    Estimates may have more columns than counts: values that do not occur in the original.
+    """
+    true = np.pad(true, ((0, 0), (0, estimated.shape[1] - true.shape[1])))
     totals, guessed = true.sum(axis=1, keepdims=True), estimated.sum(axis=1, keepdims=True)
     p = true / totals
     q = np.divide(estimated, guessed, out=np.zeros_like(estimated, np.float64), where=guessed > 0)

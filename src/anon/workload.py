@@ -20,10 +20,9 @@ import pyarrow as pa
 
 import anoncore.queries as kernel
 from anon.cells import keys, number, quote, texts
-from anon.classes import sensitive_counts
 from anon.encode import Domain, Encoded, available_threads
 from anon.errors import UsageError
-from anon.populations import Predicates, boxes, overlaps
+from anon.populations import Boxes, Predicates, boxes, overlaps
 
 if TYPE_CHECKING:
     from anon.release import Release
@@ -662,20 +661,24 @@ def answer(workload: Workload, release: Release, *, n_threads: int | None = None
     Estimates assume that every value of a cell is equally likely and attributes independent; in a
     bucket every row may have every sensitive value of it.
     """
-    encoded = release.encoded
     threads = available_threads() if n_threads is None else n_threads
-    if len(workload.quasi) != len(encoded.quasi) or len(workload.sensitive) != len(encoded.sensitive):
+    return answer_from(workload, release.encoded, boxes(release, n_threads=threads), threads)
+
+
+def answer_from(workload: Workload, original: Encoded, shown: Boxes, n_threads: int = 1) -> Answers:
+    """The true counts of a workload in an original, and those that what a release shows lets expect."""
+    if len(workload.quasi) != len(original.quasi) or len(workload.sensitive) != len(original.sensitive):
         raise UsageError("the workload was made for a table with other attributes")
-    for predicates, asked in zip(workload.sensitive, workload.asked.T, strict=True):
-        if predicates.domain.name in release.dropped and (asked >= 0).any():
+    for predicates, held, asked in zip(workload.sensitive, shown.held, workload.asked.T, strict=True):
+        if held is None and (asked >= 0).any():
             raise UsageError(f"the queries ask for {predicates.domain.name!r}, which is not published")
     true = kernel.count(
-        (*encoded.quasi_codes, *encoded.sensitive_codes),
+        (*original.quasi_codes, *original.sensitive_codes),
         [_listed(predicates) for predicates in (*workload.quasi, *workload.sensitive)],
         np.concatenate([workload.chosen, workload.asked], axis=1),
-        threads,
+        n_threads,
     )
-    estimate = _estimator(workload, release, threads)
+    estimate = _estimator(workload, shown, n_threads)
     estimated = np.zeros(len(workload))
     least, most = np.zeros(len(workload), np.int64), np.zeros(len(workload), np.int64)
     secret = np.full(len(workload), -1)
@@ -683,16 +686,15 @@ def answer(workload: Workload, release: Release, *, n_threads: int | None = None
     secret[at] = secret_of
     for s in np.unique(secret).tolist():
         alike = np.flatnonzero(secret == s)
-        if s < 0:  # every row of a class counts
-            n_classes = release.classes.n_classes
-            held = (np.arange(n_classes + 1), np.zeros(n_classes, np.uint32), release.classes.sizes)
+        held = shown.held[s] if s >= 0 else None
+        if held is None:  # every row of a class counts
+            n_classes = len(shown.sizes)
+            lists = (np.arange(n_classes + 1), np.zeros(n_classes, np.uint32), shown.sizes)
             asked, asks = np.ones((1, 1), np.bool_), np.zeros(len(alike), np.int32)
         else:
-            codes, n_codes = encoded.sensitive_codes[s], encoded.sensitive[s].n_codes
-            counts = sensitive_counts(release.classes, codes, n_codes, threads)
-            held = (counts.offsets, counts.values, counts.counts)
-            asked, asks = _members(workload.sensitive[s]), workload.asked[alike, s]
-        estimated[alike], least[alike], most[alike] = estimate(workload.chosen[alike], held, asked, asks)
+            lists = (held.offsets, held.values, held.counts)
+            asked, asks = _members(workload.sensitive[s], len(held.table)), workload.asked[alike, s]
+        estimated[alike], least[alike], most[alike] = estimate(workload.chosen[alike], lists, asked, asks)
     return Answers(workload, true, estimated, least, most)
 
 
@@ -705,22 +707,21 @@ def _listed(
     return offsets, predicates.first[somewhere], predicates.last[somewhere]
 
 
-def _members(predicates: Predicates) -> npt.NDArray[np.bool_]:
+def _members(predicates: Predicates, n_codes: int) -> npt.NDArray[np.bool_]:
     """Which codes each predicate holds (predicates x codes)."""
-    member = np.zeros((len(predicates), predicates.domain.n_codes), np.bool_)
+    member = np.zeros((len(predicates), n_codes), np.bool_)
     for p, (start, stop) in enumerate(zip(predicates.offsets, predicates.offsets[1:], strict=False)):
         for run in range(start, stop):
             member[p, predicates.first[run] : int(predicates.last[run]) + 1] = True
     return member
 
 
-def _estimator(workload: Workload, release: Release, n_threads: int) -> Callable[..., Bounds]:
+def _estimator(workload: Workload, shown: Boxes, n_threads: int) -> Callable[..., Bounds]:
     """Estimate, least and most of queries (as `chosen`) for given counts of sensitive values.
 
     Those are the counts per class in CSR form, the sets of values asked for (sets x codes) and the set
     that each query asks for.
     """
-    shown = boxes(release)
     groups = shown.groups
     if groups is None:
         parts = [
