@@ -26,9 +26,10 @@ cdef struct Rules:
 cdef class Conjunction:
     cdef Rules c
     cdef object keep  # owns every buffer that `c` points to
+    cdef readonly tuple table_diversities
 
 
-# Does a class of `size` rows pass every rule? Per sensitive attribute a: values[a] ascending,
+# Does a class of `size` rows (at most n_rows) pass every rule? Per sensitive attribute a: values[a] ascending,
 # counts[a] > 0, n_present[a] of them. With n_sensitive = 0 the three pointers are not read.
 cdef bint passes(const Rules* rules, int64_t size,
                  const int64_t* const* values, const int64_t* const* counts,
