@@ -393,8 +393,15 @@ def test_every_row_may_be_suppressed() -> None:
     table = {"a": pa.array([1, None]), "b": pa.array([None, 2])}
     schema = anon.Schema(quasi=["a", "b"])
     for method, require in ((anon.Suppress("quasi"), []), (anon.Mondrian(), [anon.KAnonymity(2)])):
-        release = anon.anonymize(table, schema, require=require, method=method, missing="suppress")
+        with pytest.warns(anon.PrivacyWarning, match="every row"):
+            release = anon.anonymize(table, schema, require=require, method=method, missing="suppress")
         assert (release.n_rows, release.privacy().n_suppressed) == (0, 2)
+
+
+@pytest.mark.parametrize("options", [{"seed": -1}, {"seed": 1.5}, {"progress": 5}, {"publish": "x"}])
+def test_wrong_options_are_explained(options: dict[str, Any]) -> None:
+    with pytest.raises(anon.UsageError, match=next(iter(options))):
+        k_anonymous({"age": [1, 2]}, 2, ["age"], **options)
 
 
 def test_wrong_arguments_are_explained() -> None:

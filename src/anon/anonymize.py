@@ -92,7 +92,7 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    _check_arguments(schema, method, require, publish, on_infeasible)
+    _check_arguments(schema, method, require, publish, on_infeasible, seed, progress)
     n_threads = available_threads() if n_threads is None else n_threads
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
@@ -107,6 +107,8 @@ def anonymize(
     n_kept = encoded.n_rows - len(encoded.suppressed)
     notes = _notes_on_neutral(encoded)
 
+    if n_kept == 0:
+        notes.append("every row misses a value and is suppressed: the release is empty")
     impossible = infeasible(require, judged.sensitive, counts, n_kept)
     if impossible is not None and on_infeasible == "error":
         raise impossible
@@ -150,10 +152,20 @@ def anonymize(
 
 
 def _check_arguments(
-    schema: Schema, method: Method, require: Sequence[Requirement], publish: str, on_infeasible: str
+    schema: Schema,
+    method: Method,
+    require: Sequence[Requirement],
+    publish: str,
+    on_infeasible: str,
+    seed: int,
+    progress: Progress | None,
 ) -> None:
     if not isinstance(schema, Schema):
         raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise UsageError("seed must be a whole number of at least 0")
+    if progress is not None and not callable(progress):
+        raise UsageError("progress must be a function of (stage, done, total)")
     if isinstance(require, Requirement):
         raise UsageError(f"require takes a list: write require=[{require!r}]")
     if type(method) not in ENFORCING | GROWING | TRIVIAL:
