@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""K-Members: greedy clustering (Byun et al. 2007), and its turn to protection (Loukides & Shao 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.classes import Classes, group
+from anon.encode import Codes, Domain, Encoded
+from anon.errors import DataError, InfeasibleError, UsageError
+from anon.methods.task import Task
+from anoncore import kmembers
+from anoncore.diversity import Attribute, Closeness
+
+Objective = Literal["utility", "protection"]
+Loss = Literal["ncp", "byun"]
+Ties = Literal["rank", "input"]
+RowNumbers = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class KMembers:
+    """Clusters of k rows, grown one by one from the row furthest from the seed before.
+
+    `objective="utility"` adds the row with which the cluster's loss is least; `"protection"`
+    (K-Members-p) the one with which the sum of S-diversities (r = 1) is, seeds still being chosen by the
+    distance of quasi-identifiers. `loss="ncp"` measures a nominal cell by its leaves or labels, `"byun"`
+    by the level of the common ancestor, two different labels without a tree being 1 wide. `ties="rank"`
+    makes the classes independent of the order of the rows, `"input"` follows it.
+    """
+
+    objective: Objective = "utility"
+    loss: Loss = "ncp"
+    ties: Ties = "rank"
+
+    def __post_init__(self) -> None:
+        for name, choices in (("objective", Objective), ("loss", Loss), ("ties", Ties)):
+            if getattr(self, name) not in get_args(choices):
+                raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
+
+
+def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes:
+    """Classes of at least k rows; fewer than 2k unless leftovers crowd into one."""
+    kept = np.setdiff1d(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed, assume_unique=True)
+    n, threads, tell = len(kept), task.n_threads, task.progress
+    if k > n:
+        raise InfeasibleError(
+            f"k = {k} cannot be met by {n} rows: ask for at most {n}", requirement=k, tightest=n or None
+        )
+    if method.ties == "rank":
+        kept = group((*encoded.quasi_codes, *encoded.sensitive_codes), encoded.suppressed, threads).rows
+    sensitive = None
+    if method.objective == "protection":
+        codes, offsets, rows = records(_without_null(encoded, kept), threads)
+        sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)
+    members, left, home = kmembers.grow(
+        *records([codes[kept] for codes in encoded.quasi_codes], threads),
+        attributes(encoded.quasi, method.loss),
+        k,
+        int(task.rng.integers(n)),
+        sensitive=sensitive,
+        progress=None if tell is None else lambda done, total: tell("clustering", done, total),
+    )
+    class_of_row = np.empty(n, np.int64)
+    class_of_row[members] = np.arange(len(members))[:, None]
+    class_of_row[left] = home
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(class_of_row))])
+    return Classes(kept[np.argsort(class_of_row, kind="stable")], offsets, encoded.suppressed)
+
+
+def attributes(domains: Sequence[Domain], loss: str) -> list[Attribute]:
+    """Quasi-identifiers as the kernels read them."""
+    return [
+        Attribute(domain.n_values, domain.positions, _tree(domain), loss=loss, weight=domain.weight)
+        for domain in domains
+    ]
+
+
+def closeness(domains: Sequence[Domain], r: float = 1.0, printed: bool = False) -> list[Closeness]:
+    """Sensitive attributes as the kernels read them."""
+    return [
+        Closeness(domain.n_values, domain.positions, _tree(domain), r=r, printed=printed)
+        for domain in domains
+    ]
+
+
+def _tree(domain: Domain) -> Any:
+    tree = domain.tree
+    return None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf)
+
+
+def records(
+    columns: Sequence[Codes], n_threads: int = 1
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], RowNumbers]:
+    """The codes of the distinct rows of some columns, ascending, and the rows of each in CSR form."""
+    equal = group(columns, n_threads=n_threads)
+    first = equal.rows[equal.offsets[:-1]]
+    codes = np.empty((equal.n_classes, len(columns)), np.result_type(*columns))
+    for a, column in enumerate(columns):
+        codes[:, a] = column[first]
+    return codes, equal.offsets, equal.rows
+
+
+def _without_null(encoded: Encoded, kept: RowNumbers) -> list[Codes]:
+    if not encoded.sensitive:
+        raise UsageError('objective="protection" needs a sensitive attribute: name one in the schema')
+    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        missing = kept[codes[kept] == domain.n_values]
+        if len(missing):
+            raise DataError(
+                f"{domain.name}: {len(missing)} values are missing, the first in row {missing.min() + 1}; "
+                'S-diversity has no place for them: use missing="suppress"',
+                column=domain.name,
+                row=int(missing.min()),
+                count=len(missing),
+            )
+    return [codes[kept] for codes in encoded.sensitive_codes]

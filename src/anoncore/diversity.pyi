@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Tree = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+class Attribute:
+    n_nodes: int
+    n_values: int
+    def __init__(
+        self,
+        n_values: int,
+        positions: npt.NDArray[Any] | None = None,
+        tree: Tree | None = None,
+        *,
+        loss: str = "ncp",
+        weight: float = 1.0,
+    ) -> None: ...
+
+class Closeness:
+    n_counts: int
+    n_values: int
+    def __init__(
+        self,
+        n_values: int,
+        positions: npt.NDArray[Any] | None = None,
+        tree: Tree | None = None,
+        *,
+        r: float,
+        printed: bool = False,
+    ) -> None: ...
+
+def q_diversity(
+    attribute: Attribute, offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]: ...
+def q_diversity_of_prefixes(
+    attribute: Attribute, codes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]: ...
+def pairwise_contribution(
+    closeness: Closeness, u: npt.NDArray[np.int64], v: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]: ...
+def s_diversity(
+    closeness: Closeness,
+    offsets: npt.NDArray[np.int64],
+    values: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]: ...
+def s_diversity_of_prefixes(
+    closeness: Closeness, codes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]: ...
+def weighted_tuple_diversity(
+    q: npt.NDArray[np.float64], s: npt.NDArray[np.float64], w_u: float, w_p: float
+) -> npt.NDArray[np.float64]: ...
