@@ -16,7 +16,13 @@ DTYPES = [np.uint8, np.uint16, np.uint32]
 
 
 def line(n_values: int, **more: Any) -> dict[str, Any]:
-    return {"kind": "ordered", "n_values": n_values, "positions": list(range(n_values)), "weight": 1.0, **more}
+    return {
+        "kind": "ordered",
+        "n_values": n_values,
+        "positions": list(range(n_values)),
+        "weight": 1.0,
+        **more,
+    }
 
 
 # LS table 2: age (10, 15, .. 30), height (170, 175), postcode (30, 32), salary (20, 65) as codes.
@@ -63,7 +69,9 @@ def classes_of(home: Any) -> list[list[int]]:
     return sorted(np.flatnonzero(home == c).tolist() for c in range(home.max(initial=-1) + 1))
 
 
-def grow(codes: Any, offsets: Any, objective: Any, k: int, delta: float, dtype: Any = np.uint8, **more: Any) -> Any:
+def grow(
+    codes: Any, offsets: Any, objective: Any, k: int, delta: float, dtype: Any = np.uint8, **more: Any
+) -> Any:
     table = np.array(codes, dtype).reshape(len(codes), -1)
     home, n = tgc.grow(table, np.array(offsets, np.int64), objective_of(objective), k, delta, **more)
     return home.tolist(), n
@@ -99,11 +107,11 @@ def test_wtd_of_table_2() -> None:
 
 @pytest.mark.parametrize(("raw", "classes"), [(True, TABLE_3), (False, TABLE_4)])
 def test_algorithm_2_on_table_2(raw: bool, classes: Any) -> None:
-    attributes = [
-        {**one, "weight": one["positions"][-1] if raw else 1.0} for one in (AGE, HEIGHT, POSTCODE)
-    ]
+    attributes = [{**one, "weight": one["positions"][-1] if raw else 1.0} for one in (AGE, HEIGHT, POSTCODE)]
     rows, offsets = tgc.split(
-        np.array(MICRODATA, np.uint8)[:, :3], [attribute_of(one, "ncp", one["weight"]) for one in attributes], s=2
+        np.array(MICRODATA, np.uint8)[:, :3],
+        [attribute_of(one, "ncp", one["weight"]) for one in attributes],
+        s=2,
     )
     assert sorted(part.tolist() for part in np.split(rows, offsets[1:-1])) == classes
 
@@ -117,7 +125,8 @@ def objectives(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "attributes": [one | {"weight": draw(weights)} for one in quasi],
         "sensitive": [
-            (one, draw(st.sampled_from([0.0, 0.3, 1.0])), draw(st.booleans()), draw(weights)) for one in sensitive
+            (one, draw(st.sampled_from([0.0, 0.3, 1.0])), draw(st.booleans()), draw(weights))
+            for one in sensitive
         ],
         "w_u": w_u,
         "w_p": 1 - w_u,

@@ -5,6 +5,8 @@ Rows are lists of codes, sensitive ones last. An objective is a dict: attributes
 `reference.diversity`, with a weight), sensitive = [(attribute, r, printed, weight)], w_u, w_p.
 """
 
+from itertools import pairwise
+
 from reference.diversity import spread, width
 
 
@@ -108,7 +110,7 @@ def homes(clusters, n):
 def grow(codes, offsets, objective, k, delta, mend):
     """The class of every row, and the number of classes."""
     classes = []
-    for start, stop in zip(offsets, offsets[1:], strict=False):
+    for start, stop in pairwise(offsets):
         rows = list(range(start, stop))
         accepted, rejected = cluster(codes, rows, objective, k, delta)
         if mend:
