@@ -32,7 +32,7 @@ def split(
     *,
     s: int,
     limit: float = ...,
-    free_above: int | None = None,
+    mend: bool = True,
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
@@ -44,6 +44,7 @@ def grow(
     delta: float,
     *,
     mend: bool = True,
+    cut: bool = False,
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[npt.NDArray[np.int64], int]: ...

@@ -132,7 +132,7 @@ cdef struct Kd:
     const Nearness* nearness
     int64_t s
     double limit
-    int64_t free_above
+    bint mend
     uint32_t* rows        # of the answer
     uint8_t* starts
 
@@ -142,6 +142,19 @@ cdef struct Scratch:
     uint32_t* high
     uint8_t* seen         # by code of a flat attribute; zero between uses
     Spread* spreads[2]    # of the left and the right part
+    uint32_t* values      # the codes of one attribute, ascending
+    int64_t* below        # by value: rows with a lower one
+    uint32_t* counts
+    uint32_t* keys
+    uint32_t* spare
+
+
+# Rows with a code below `code`, and the first `quota` of those that have it, go left.
+cdef struct Cut:
+    int64_t attribute
+    uint32_t code
+    int64_t quota
+    int64_t size          # of the left part; 0: no cut
 
 
 cdef struct Node:
@@ -225,19 +238,117 @@ cdef uint32_t code_at(const code_t* codes, int64_t lanes, int64_t n, uint32_t lo
         shift -= 8
 
 
-cdef bint is_protected(const Kd* kd, Scratch* w, const code_t* codes, int64_t n, int64_t a, uint32_t middle,
-                       int64_t quota) noexcept nogil:
+cdef void sort_keys(uint32_t* keys, uint32_t* spare, int64_t n) noexcept nogil:
+    # Four passes, by a byte each, from the lowest; the result is where the keys were.
+    cdef int64_t begins[256]
+    cdef int64_t i, begin, size
+    cdef int32_t shift
+    cdef uint8_t digit
+    for shift in range(0, 32, 8):
+        memset(begins, 0, sizeof(begins))
+        for i in range(n):
+            begins[(keys[i] >> shift) & 255] += 1
+        begin = 0
+        for i in range(256):
+            size = begins[i]
+            begins[i] = begin
+            begin += size
+        for i in range(n):
+            digit = (keys[i] >> shift) & 255
+            spare[begins[digit]] = keys[i]
+            begins[digit] += 1
+        keys, spare = spare, keys
+
+
+cdef int64_t list_values(Scratch* w, const code_t* codes, int64_t lanes, int64_t n, uint32_t low,
+                         uint32_t high) noexcept nogil:
+    # OUT values, below: the distinct codes; returns their number.
+    cdef int64_t i, d = 0, range_ = <int64_t>high - low + 1, sum_ = 0
+    if range_ <= 2 * n:
+        memset(w.counts, 0, range_ * sizeof(uint32_t))
+        for i in range(n):
+            w.counts[codes[lanes * i] - low] += 1
+        for i in range(range_):
+            if w.counts[i]:
+                w.values[d] = low + <uint32_t>i
+                w.below[d] = sum_
+                sum_ += w.counts[i]
+                d += 1
+        return d
+    for i in range(n):
+        w.keys[i] = codes[lanes * i]
+    sort_keys(w.keys, w.spare, n)
+    for i in range(n):
+        if i == 0 or w.keys[i] != w.keys[i - 1]:
+            w.values[d] = w.keys[i]
+            w.below[d] = i
+            d += 1
+    return d
+
+
+cdef double span(const Extent* extent, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
+    # The width of some codes from the least to the greatest.
+    cdef int32_t node = 0
+    if low == high:
+        return 0.0
+    if high == extent.n_values:
+        return extent.weight
+    if extent.kind == TREE:
+        node = node_above(extent, extent.leaf[low], high)
+    return width_of(extent, low, high, node, distinct)
+
+
+cdef Cut halving_cut(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) noexcept nogil:
+    # The first half of the rows by code of the widest attribute.
+    cdef int64_t lanes = kd.m + kd.p, below = 0
+    cdef Cut cut = Cut(widest(kd, w, codes, n), 0, 0, 0)
+    if cut.attribute >= 0:
+        cut.size = (n + 1) // 2
+        cut.code = code_at(codes + cut.attribute, lanes, n, w.low[cut.attribute], w.high[cut.attribute],
+                           cut.size - 1, &below)
+        cut.quota = cut.size - below
+    return cut
+
+
+cdef Cut narrowing_cut(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) noexcept nogil:
+    # Between two values: the cut that lowers the sum of rows times width of its attribute most.
+    cdef int64_t a, d, i, left, lanes = kd.m + kd.p, least = kd.s if kd.s > n >> 6 else n >> 6
+    cdef double gain, most = 0.0, whole
+    cdef const Extent* extent
+    cdef Cut cut = Cut(0, 0, 0, 0)
+    extend(codes, lanes, n, kd.m, w.low, w.high)
+    for a in range(kd.m):
+        extent = &kd.extents[a]
+        if w.low[a] == w.high[a]:
+            continue
+        d = list_values(w, codes + a, lanes, n, w.low[a], w.high[a])
+        whole = <double>n * span(extent, w.low[a], w.high[a], d)
+        for i in range(1, d):
+            left = w.below[i]
+            if left < least or n - left < least:
+                continue
+            gain = whole - (<double>left * span(extent, w.low[a], w.values[i - 1], i)
+                            + <double>(n - left) * span(extent, w.values[i], w.high[a], d - i))
+            if gain > most:
+                most = gain
+                cut = Cut(a, w.values[i], 0, left)
+    return cut
+
+
+cdef bint is_protected(const Kd* kd, Scratch* w, const code_t* codes, int64_t n, const Cut* cut) noexcept nogil:
     # Is the sum of S-diversities of both parts within the limit?
-    cdef int64_t i, b, part, lanes = kd.m + kd.p
+    cdef int64_t i, b, part, quota = cut.quota, lanes = kd.m + kd.p
     cdef const code_t* row
+    cdef uint32_t code
     cdef double near[2]
     for b in range(kd.p):
         for part in range(2):
             w.spreads[part][b].size = w.spreads[part][b].pairs = 0.0
     for i in range(n):
         row = codes + lanes * i
-        part = row[a] > middle or (row[a] == middle and quota <= 0)
-        quota -= row[a] == middle
+        code = row[cut.attribute]
+        part = code > cut.code or (code == cut.code and quota <= 0)
+        quota -= code == cut.code
         for b in range(kd.p):
             join_spread(&kd.nearness[b], &w.spreads[part][b], row[kd.m + b])
     for part in range(2):
@@ -253,30 +364,33 @@ cdef bint is_protected(const Kd* kd, Scratch* w, const code_t* codes, int64_t n,
 
 cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t* rows, int64_t n,
                    code_t* codes_out, uint32_t* rows_out) noexcept nogil:
-    # Half of the rows, those with the lower codes of the widest attribute, to the left, in order; the
-    # others behind them. Returns the size of the left part, 0 if the node is final.
-    cdef int64_t a, i, below = 0, half = (n + 1) // 2, quota, left = 0, right = half, goes, to
-    cdef int64_t lanes = kd.m + kd.p
-    cdef uint32_t middle, code
+    # The rows left of the cut in order, then the others. Returns the size of the left part, 0 if the
+    # node is final.
+    cdef int64_t i, left = 0, right, goes, to, lanes = kd.m + kd.p
+    cdef uint32_t code
+    cdef bint large = n > 4 * kd.s
+    cdef Cut cut = Cut(0, 0, 0, 0)
     if n // 2 < kd.s:
         return 0
-    a = widest(kd, w, codes, n)
-    if a < 0:
+    if kd.mend:
+        cut = narrowing_cut(kd, w, codes, n)
+    if cut.size == 0 and (large or not kd.mend):
+        cut = halving_cut(kd, w, codes, n)
+    if cut.size == 0:
         return 0
-    middle = code_at(codes + a, lanes, n, w.low[a], w.high[a], half - 1, &below)
-    quota = half - below
-    if kd.p and n <= kd.free_above and not is_protected(kd, w, codes, n, a, middle, quota):
+    if kd.p and not (kd.mend and large) and not is_protected(kd, w, codes, n, &cut):
         return 0
+    right = cut.size
     for i in range(n):
-        code = codes[lanes * i + a]
-        goes = (code < middle) | ((code == middle) & (quota > 0))
-        quota -= code == middle
+        code = codes[lanes * i + cut.attribute]
+        goes = (code < cut.code) | ((code == cut.code) & (cut.quota > 0))
+        cut.quota -= code == cut.code
         to = left if goes else right
         memcpy(codes_out + lanes * to, codes + lanes * i, lanes * sizeof(code_t))
         rows_out[to] = rows[i]
         left += goes
         right += 1 - goes
-    return half
+    return cut.size
 
 
 cdef void halve_all(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_t* even_rows,
@@ -338,6 +452,11 @@ cdef class _Splitting:
         w.low = <uint32_t*>room(keep, self.kd.m * sizeof(uint32_t))
         w.high = <uint32_t*>room(keep, self.kd.m * sizeof(uint32_t))
         w.seen = <uint8_t*>room(keep, self.n_seen)
+        w.values = <uint32_t*>room(keep, size * sizeof(uint32_t))
+        w.below = <int64_t*>room(keep, size * sizeof(int64_t))
+        w.counts = <uint32_t*>room(keep, min(2 * size, self.n_seen) * sizeof(uint32_t))
+        w.keys = <uint32_t*>room(keep, size * sizeof(uint32_t))
+        w.spare = <uint32_t*>room(keep, size * sizeof(uint32_t))
         w.spreads[0] = spreads_of(self.closeness, keep)
         w.spreads[1] = spreads_of(self.closeness, keep)
         with nogil:
@@ -354,15 +473,19 @@ cdef class _Splitting:
         return [(start, half, depth + 1), (start + half, size - half, depth + 1)], 0
 
 
-def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, free_above=None,
+def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, bint mend=True,
           n_threads=1, progress=None):
-    """Subspaces of at least s rows by halving, again and again, the widest attribute (algorithm 2).
+    """Subspaces of at least s rows (algorithm 2).
 
     `codes` (uint8, uint16 or uint32) has one row per row of the table, in row order, and one column
-    per `diversity.Attribute` and `diversity.Closeness`. Rows are shared out by code, equal ones in row
-    order, the left part taking the odd one. A part is final if its halves would have less than s rows,
-    if all its attributes are 0 wide, or if the sum of S-diversities of one of its halves would exceed
-    `limit`; the limit does not hold for parts of more than `free_above` rows (None: it holds for all).
+    per `diversity.Attribute` and `diversity.Closeness`. A part is halved at the median of its widest
+    attribute, equal codes being shared out in row order and the left half taking the odd row. It is
+    final if its halves would have less than s rows, if all its attributes are 0 wide, or if the sum
+    of S-diversities of one of its halves would exceed `limit`.
+
+    With `mend` the cut is the one between two values of an attribute, both parts having at least s and
+    1/64 of the rows, that lowers the sum of rows times width of that attribute most. Where there is
+    none, a part of more than 4 s rows is halved. The limit does not hold for parts of more than 4 s rows.
 
     Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
     ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.
@@ -388,9 +511,7 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
     run.kd.nearness = nearness_of(run.closeness, run.keep)
     run.kd.s = s
     run.kd.limit = limit
-    run.kd.free_above = n if free_above is None else free_above
-    if limit == INFINITY:
-        run.kd.free_above = 0
+    run.kd.mend = mend
     run.width = codes.dtype.itemsize
     run.n_seen = max(one.n_values for one in attributes) + 1
     for part in range(2):
@@ -558,6 +679,8 @@ cdef struct Growth:
     double* value         # ... and weighted tuple diversity
     int64_t* members
     int64_t* rows
+    int64_t* order        # rows by class, those of class c from begin[c]
+    int64_t* begin
     Lists lists
 
 
@@ -760,7 +883,72 @@ cdef int64_t pool_rows(Growth* g, const int64_t* home, int64_t n) noexcept nogil
     return size
 
 
-cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, double delta, bint mend,
+cdef double total(Growth* g, const code_t* codes, int64_t begin, int64_t end) noexcept nogil:
+    # The sum of size times weighted tuple diversity over some classes.
+    cdef int64_t c
+    cdef double sum_ = 0.0
+    for c in range(begin, end):
+        load(&g.cluster, codes, &g.lists, c, False)
+        sum_ += <double>g.lists.size[c] * wtd(&g.cluster)
+        load(&g.cluster, codes, &g.lists, c, True)
+    return sum_
+
+
+cdef void cut_class(Growth* g, const code_t* codes, int64_t c, const int64_t* rows, int64_t n, int64_t k,
+                    int64_t* home) noexcept nogil:
+    # Class c in classes closed at k rows, if the sum of size times weighted tuple diversity does not
+    # rise: the last takes the place of c.
+    cdef int64_t i, base = g.lists.n, last, n_left = 0
+    cdef double before = total(g, codes, c, c + 1)
+    cdef Lists parts
+    memcpy(g.rows, rows, n * sizeof(int64_t))
+    cluster_rows(g, codes, n, k, 0.0, True, home)
+    for i in range(n):
+        if home[rows[i]] == c:
+            g.rows[n_left] = rows[i]
+            n_left += 1
+    parts = g.lists
+    parts.n -= base
+    parts.head += base
+    parts.size += base
+    place(&g.cluster, codes, &parts, g.rows, n_left, True, g.value, home)
+    for i in range(n_left):
+        home[g.rows[i]] += base
+    last = g.lists.n - 1
+    if total(g, codes, base, g.lists.n) <= before + TOLERANCE * <double>n:
+        g.lists.head[c] = g.lists.head[last]
+        g.lists.size[c] = g.lists.size[last]
+        for i in range(n):
+            if home[rows[i]] == last:
+                home[rows[i]] = c
+        g.lists.n = last
+        return
+    g.lists.n = base
+    g.lists.head[c] = -1
+    g.lists.size[c] = 0
+    for i in range(n):
+        link(&g.lists, c, rows[i])
+        home[rows[i]] = c
+
+
+cdef void cut_classes(Growth* g, const code_t* codes, int64_t n, int64_t k, int64_t* home) noexcept nogil:
+    cdef int64_t c, i, n_classes = g.lists.n, begin = 0
+    for c in range(n_classes):
+        g.begin[c] = begin
+        begin += g.lists.size[c]
+    for i in range(n):
+        if home[i] >= 0:
+            g.order[g.begin[home[i]]] = i
+            g.begin[home[i]] += 1
+    begin = 0
+    for c in range(n_classes):
+        i = g.begin[c] - begin
+        if i >= 2 * k:
+            cut_class(g, codes, c, g.order + begin, i, k, home)
+        begin += i
+
+
+cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, double delta, bint mend, bint cut,
                      int64_t* home) noexcept nogil:
     # One subspace; returns its number of classes.
     cdef int64_t i, size
@@ -768,6 +956,8 @@ cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, doubl
     for i in range(n):
         home[i] = -1
     cluster_rows(g, codes, pool_rows(g, home, n), k, delta, False, home)
+    if cut:
+        cut_classes(g, codes, n, k, home)
     if mend:
         cluster_rows(g, codes, pool_rows(g, home, n), k, delta, True, home)
         size = pool_rows(g, home, n)
@@ -779,10 +969,10 @@ cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, doubl
 
 
 cdef void grow_each(Growth* g, const code_t* codes, const int64_t* offsets, int64_t begin, int64_t end, int64_t k,
-                    double delta, bint mend, int64_t* home, int64_t* n_classes) noexcept nogil:
+                    double delta, bint mend, bint cut, int64_t* home, int64_t* n_classes) noexcept nogil:
     cdef int64_t c, lanes = g.cluster.terms.m + g.cluster.terms.p
     for c in range(begin, end):
-        n_classes[c] = grow_in(g, codes + lanes * offsets[c], offsets[c + 1] - offsets[c], k, delta, mend,
+        n_classes[c] = grow_in(g, codes + lanes * offsets[c], offsets[c + 1] - offsets[c], k, delta, mend, cut,
                                home + offsets[c])
 
 
@@ -809,7 +999,7 @@ cdef void set_lists(Lists* lists, int64_t n, int64_t n_classes, list keep) excep
 cdef void set_growth(Growth* g, Objective objective, int64_t n, list keep) except *:
     cdef int64_t m = objective.c.m, p = objective.c.p
     set_cluster(&g.cluster, objective, keep)
-    set_lists(&g.lists, n, n, keep)
+    set_lists(&g.lists, n, 2 * n, keep)
     g.capacity = n
     g.first = <int64_t*>room(keep, n * sizeof(int64_t))
     g.end = <int64_t*>room(keep, n * sizeof(int64_t))
@@ -823,6 +1013,8 @@ cdef void set_growth(Growth* g, Objective objective, int64_t n, list keep) excep
     g.value = <double*>room(keep, n * sizeof(double))
     g.members = <int64_t*>room(keep, n * sizeof(int64_t))
     g.rows = <int64_t*>room(keep, n * sizeof(int64_t))
+    g.order = <int64_t*>room(keep, n * sizeof(int64_t))
+    g.begin = <int64_t*>room(keep, n * sizeof(int64_t))
 
 
 cdef class _Growing:
@@ -836,12 +1028,13 @@ cdef class _Growing:
     cdef int64_t k
     cdef double delta
     cdef bint mend
+    cdef bint cut
 
-    def __init__(self, codes, offsets, home, n_classes, objective, k, delta, mend):
+    def __init__(self, codes, offsets, home, n_classes, objective, k, delta, mend, cut):
         self.codes = codes.reshape(-1).view(np.uint8)
         self.width = codes.dtype.itemsize
         self.offsets, self.home, self.n_classes, self.objective = offsets, home, n_classes, objective
-        self.k, self.delta, self.mend = k, delta, mend
+        self.k, self.delta, self.mend, self.cut = k, delta, mend, cut
 
     def run(self, int64_t begin, int64_t end):
         # Subspaces begin..end - 1; returns the number of their rows.
@@ -851,19 +1044,19 @@ cdef class _Growing:
         set_growth(&g, self.objective, np.diff(self.offsets[begin:end + 1]).max(), keep)
         with nogil:
             if self.width == 1:
-                grow_each(&g, codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend, &self.home[0],
-                          &self.n_classes[0])
+                grow_each(&g, codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend, self.cut,
+                          &self.home[0], &self.n_classes[0])
             elif self.width == 2:
                 grow_each(&g, <const uint16_t*>codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend,
-                          &self.home[0], &self.n_classes[0])
+                          self.cut, &self.home[0], &self.n_classes[0])
             else:
                 grow_each(&g, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend,
-                          &self.home[0], &self.n_classes[0])
+                          self.cut, &self.home[0], &self.n_classes[0])
         return self.offsets[end] - self.offsets[begin]
 
 
 def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_t k, double delta, *,
-         bint mend=True, n_threads=1, progress=None):
+         bint mend=True, bint cut=False, n_threads=1, progress=None):
     """Cluster each subspace by algorithm 1, its rows `offsets[i]..offsets[i + 1] - 1` of `codes`.
 
     `codes` (uint8, uint16 or uint32) has one column per attribute of the objective, sensitive ones
@@ -872,7 +1065,9 @@ def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_
 
     With `mend`, the rows of rejected clusters of a subspace are clustered again without delta, every
     cluster being closed at k rows; the less than k rows then left each go, in turn, to the class whose
-    size times weighted tuple diversity grows least; a subspace without a cluster is one class.
+    size times weighted tuple diversity grows least; a subspace without a cluster is one class. With
+    `cut`, the rows of an accepted cluster of 2 k or more are likewise clustered without delta, if the
+    sum of size times weighted tuple diversity does not rise.
 
     Returns (home, n_classes): the class of each row (int64; -1: rejected, not with `mend`), and the
     number of classes. `progress(done, total)` is told the rows done. O(size of the subspace) per row,
@@ -891,7 +1086,7 @@ def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_
     n_classes = np.zeros(len(bounds) - 1, np.int64)
     if len(codes) == 0:
         return home, 0
-    run = _Growing(codes, offsets, home, n_classes, objective, k, delta, mend)
+    run = _Growing(codes, offsets, home, n_classes, objective, k, delta, mend, cut)
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
     done = 0

@@ -36,8 +36,11 @@ def first_of_least(values):
     return values.index(min(values))
 
 
-def split(codes, attributes, sensitive, s, limit=None, free_above=None):
-    """Subspaces (lists of row numbers) by median halves of the widest attribute (LS algorithm 2)."""
+def split(codes, attributes, sensitive, s, limit=None, mend=False):
+    """Subspaces (lists of row numbers) of LS algorithm 2, or as the default variant makes them."""
+
+    def wide(rows, a):
+        return width(attributes[a], column([codes[row] for row in rows], a), "ncp", attributes[a]["weight"])
 
     def is_protected(part):
         near = 0.0
@@ -45,19 +48,38 @@ def split(codes, attributes, sensitive, s, limit=None, free_above=None):
             near += spread(attribute, column([codes[row] for row in part], b), r, printed)
         return near <= limit + 1e-9
 
-    def parts(rows):
-        held = [codes[row] for row in rows]
-        widths = [width(one, column(held, a), "ncp", one["weight"]) for a, one in enumerate(attributes)]
-        if len(rows) // 2 < s or max(widths) == 0:
-            return [rows]
+    def halves(rows):
+        widths = [wide(rows, a) for a in range(len(attributes))]
         widest = widths.index(max(widths))
         by_code = sorted(rows, key=lambda row: (codes[row][widest], row))
         half = (len(rows) + 1) // 2
-        left, right = sorted(by_code[:half]), sorted(by_code[half:])
-        limited = limit is not None and sensitive and (free_above is None or len(rows) <= free_above)
-        if limited and not (is_protected(left) and is_protected(right)):
+        return (sorted(by_code[:half]), sorted(by_code[half:])) if max(widths) else None
+
+    def narrowest(rows):
+        most, best = 0.0, None
+        for a in range(len(attributes)):
+            for code in sorted({codes[row][a] for row in rows})[1:]:
+                left = [row for row in rows if codes[row][a] < code]
+                right = [row for row in rows if codes[row][a] >= code]
+                gain = len(rows) * wide(rows, a) - (
+                    len(left) * wide(left, a) + len(right) * wide(right, a)
+                )
+                if min(len(left), len(right)) >= max(s, len(rows) // 64) and gain > most:
+                    most, best = gain, (left, right)
+        return best
+
+    def parts(rows):
+        if len(rows) // 2 < s:
             return [rows]
-        return [*parts(left), *parts(right)]
+        large = len(rows) > 4 * s
+        cut = narrowest(rows) if mend else None
+        if cut is None and (large or not mend):
+            cut = halves(rows)
+        if cut is None:
+            return [rows]
+        if limit is not None and sensitive and not (mend and large) and not all(map(is_protected, cut)):
+            return [rows]
+        return [*parts(cut[0]), *parts(cut[1])]
 
     return parts(list(range(len(codes)))) if codes else []
 
@@ -107,14 +129,38 @@ def homes(clusters, n):
     return home
 
 
-def grow(codes, offsets, objective, k, delta, mend):
+def total(codes, clusters, objective):
+    """Sum of size times weighted tuple diversity."""
+    return sum(len(rows) * wtd(objective, [codes[row] for row in rows]) for rows in clusters)
+
+
+def closed(codes, rows, objective, k):
+    """Clusters closed at k rows, and the rows left."""
+    return cluster(codes, rows, objective, k, None)
+
+
+def cut_cluster(codes, rows, objective, k):
+    """A cluster in parts closed at k rows, if that is not worse."""
+    parts, left = closed(codes, sorted(rows), objective, k)
+    place(codes, parts, left, objective, True)
+    if total(codes, parts, objective) <= total(codes, [rows], objective) + 1e-9 * len(rows):
+        return parts
+    return [rows]
+
+
+def grow(codes, offsets, objective, k, delta, mend, cut=False):
     """The class of every row, and the number of classes."""
     classes = []
     for start, stop in pairwise(offsets):
         rows = list(range(start, stop))
         accepted, rejected = cluster(codes, rows, objective, k, delta)
+        if cut:
+            for i in range(len(accepted)):
+                if len(accepted[i]) >= 2 * k:
+                    *others, accepted[i] = cut_cluster(codes, accepted[i], objective, k)
+                    accepted += others
         if mend:
-            again, left = cluster(codes, rejected, objective, k, None)
+            again, left = closed(codes, rejected, objective, k)
             accepted += again
             if accepted:
                 place(codes, accepted, left, objective, True)

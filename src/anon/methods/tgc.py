@@ -193,7 +193,7 @@ def _subspaces(
         near,
         s=s,
         limit=math.inf if limit is None else limit,
-        free_above=None if method.variant == "printed" else 4 * s,
+        mend=method.variant == "default",
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("partition", done, total),
     )
@@ -231,6 +231,7 @@ def _cluster(
         k,
         delta,
         mend=method.variant == "default",
+        cut=method.variant == "default" and method.delta == "auto",
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("clustering", done, total),
     )
