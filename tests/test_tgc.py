@@ -155,16 +155,17 @@ def tables(draw: st.DrawFn, max_rows: int = 25) -> Any:
     st.integers(1, 5),
     st.sampled_from([0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0, 3.0]),
     st.booleans(),
-    st.booleans(),
+    st.sampled_from([None, 0, 3]),
     st.sampled_from(DTYPES[1:]),
 )
 @settings(max_examples=300, deadline=None)
 def test_grow_equals_its_twin(
-    table: Any, k: int, delta: float, mend: bool, cut: bool, dtype: Any
+    table: Any, k: int, delta: float, mend: bool, more: int | None, dtype: Any
 ) -> None:
     codes, offsets, objective = table
-    assert grow(codes, offsets, objective, k, delta, dtype, mend=mend, cut=cut) == slow.grow(
-        codes, offsets, objective, k, delta, mend, cut
+    most = None if more is None else k + more
+    assert grow(codes, offsets, objective, k, delta, dtype, mend=mend, most=most) == slow.grow(
+        codes, offsets, objective, k, delta, most, mend
     )
 
 
@@ -184,10 +185,11 @@ def test_reinsert_equals_its_twin(data: Any, table: Any) -> None:
     tables(max_rows=40),
     st.integers(1, 6),
     st.sampled_from([None, 0.3, 0.6, 1.0, 1.4]),
+    st.sampled_from([None, 10, 20]),
     st.booleans(),
 )
 @settings(max_examples=300, deadline=None)
-def test_split_equals_its_twin(data: Any, table: Any, s: int, limit: Any, mend: bool) -> None:
+def test_split_equals_its_twin(data: Any, table: Any, s: int, limit: Any, limited: Any, mend: bool) -> None:
     codes, _, objective = table
     dtype = data.draw(st.sampled_from(DTYPES[1:]))
     quasi, sensitive = objective["attributes"], [one[:3] for one in objective["sensitive"]]
@@ -200,7 +202,8 @@ def test_split_equals_its_twin(data: Any, table: Any, s: int, limit: Any, mend: 
         [closeness_of(*one) for one in sensitive],
         s=s,
         limit=np.inf if limit is None else limit,
+        limited=limited,
         mend=mend,
     )
     parts = [part.tolist() for part in np.split(rows, offsets[1:-1])]
-    assert parts == slow.split(codes, quasi, sensitive, s, limit, mend)
+    assert parts == slow.split(codes, quasi, sensitive, s, limit, limited, mend)

@@ -32,6 +32,7 @@ def split(
     *,
     s: int,
     limit: float = ...,
+    limited: int | None = None,
     mend: bool = True,
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
@@ -43,8 +44,8 @@ def grow(
     k: int,
     delta: float,
     *,
+    most: int | None = None,
     mend: bool = True,
-    cut: bool = False,
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[npt.NDArray[np.int64], int]: ...

@@ -132,6 +132,7 @@ cdef struct Kd:
     const Nearness* nearness
     int64_t s
     double limit
+    int64_t limited       # rows up to which parts are limited
     bint mend
     uint32_t* rows        # of the answer
     uint8_t* starts
@@ -378,7 +379,7 @@ cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t
         cut = halving_cut(kd, w, codes, n)
     if cut.size == 0:
         return 0
-    if kd.p and not (kd.mend and large) and not is_protected(kd, w, codes, n, &cut):
+    if kd.p and n <= kd.limited and not is_protected(kd, w, codes, n, &cut):
         return 0
     right = cut.size
     for i in range(n):
@@ -473,19 +474,20 @@ cdef class _Splitting:
         return [(start, half, depth + 1), (start + half, size - half, depth + 1)], 0
 
 
-def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, bint mend=True,
-          n_threads=1, progress=None):
+def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, limited=None,
+          bint mend=True, n_threads=1, progress=None):
     """Subspaces of at least s rows (algorithm 2).
 
     `codes` (uint8, uint16 or uint32) has one row per row of the table, in row order, and one column
     per `diversity.Attribute` and `diversity.Closeness`. A part is halved at the median of its widest
     attribute, equal codes being shared out in row order and the left half taking the odd row. It is
     final if its halves would have less than s rows, if all its attributes are 0 wide, or if the sum
-    of S-diversities of one of its halves would exceed `limit`.
+    of S-diversities of one of its halves would exceed `limit`; that holds for parts of at most `limited`
+    rows (None: all).
 
     With `mend` the cut is the one between two values of an attribute, both parts having at least s and
     1/64 of the rows, that lowers the sum of rows times width of that attribute most. Where there is
-    none, a part of more than 4 s rows is halved. The limit does not hold for parts of more than 4 s rows.
+    none, a part of more than 4 s rows is halved at the median.
 
     Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
     ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.
@@ -511,6 +513,7 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
     run.kd.nearness = nearness_of(run.closeness, run.keep)
     run.kd.s = s
     run.kd.limit = limit
+    run.kd.limited = n if limited is None else limited
     run.kd.mend = mend
     run.width = codes.dtype.itemsize
     run.n_seen = max(one.n_values for one in attributes) + 1
@@ -660,8 +663,7 @@ cdef void place(Cluster* cluster, const code_t* codes, Lists* lists, const int64
 
 # ---- growth
 
-# Runs of equal rows are one record, whose rows are taken in order. So records are in the order of
-# their first live row, and the first of several equally good is the lowest row.
+# Equal rows are one record, whose rows are taken in order.
 cdef struct Growth:
     Cluster cluster
     double size           # of the growing cluster
@@ -679,9 +681,38 @@ cdef struct Growth:
     double* value         # ... and weighted tuple diversity
     int64_t* members
     int64_t* rows
-    int64_t* order        # rows by class, those of class c from begin[c]
-    int64_t* begin
     Lists lists
+
+
+cdef int32_t compare(const code_t* one, const code_t* two, int64_t lanes) noexcept nogil:
+    cdef int64_t a
+    for a in range(lanes):
+        if one[a] != two[a]:
+            return -1 if one[a] < two[a] else 1
+    return 0
+
+
+cdef void sort_rows(const code_t* codes, int64_t lanes, int64_t* rows, int64_t* spare, int64_t n) noexcept nogil:
+    # By codes, equal ones in order: runs that are sorted already are merged pairwise.
+    cdef int64_t size = 1, begin, middle, end, i, j, to
+    while size < n:
+        begin = 0
+        while begin + size < n:
+            middle = begin + size
+            end = min(middle + size, n)
+            if compare(codes + lanes * rows[middle - 1], codes + lanes * rows[middle], lanes) > 0:
+                memcpy(spare, rows + begin, size * sizeof(int64_t))
+                i, j, to = 0, middle, begin
+                while i < size:
+                    if j < end and compare(codes + lanes * rows[j], codes + lanes * spare[i], lanes) < 0:
+                        rows[to] = rows[j]
+                        j += 1
+                    else:
+                        rows[to] = spare[i]
+                        i += 1
+                    to += 1
+            begin = end
+        size *= 2
 
 
 cdef void list_records(Growth* g, const code_t* codes, int64_t n) noexcept nogil:
@@ -689,18 +720,12 @@ cdef void list_records(Growth* g, const code_t* codes, int64_t n) noexcept nogil
     cdef const Terms* terms = g.cluster.terms
     cdef int64_t i, a, r = -1, m = terms.m, lanes = terms.m + terms.p
     cdef const code_t* row
-    cdef const code_t* previous = NULL
-    cdef bint same
     for a in range(m):
         g.plain[a] = terms.extents[a].kind == ORDERED
+    sort_rows(codes, lanes, g.rows, g.members, n)
     for i in range(n):
         row = codes + lanes * g.rows[i]
-        same = previous != NULL
-        if same:
-            for a in range(lanes):
-                same &= row[a] == previous[a]
-        previous = row
-        if not same:
+        if i == 0 or compare(row, codes + lanes * g.rows[i - 1], lanes) != 0:
             r += 1
             g.first[r] = i
             for a in range(lanes):
@@ -717,9 +742,9 @@ cdef void list_records(Growth* g, const code_t* codes, int64_t n) noexcept nogil
     g.n = r + 1
 
 
-cdef void begin_cluster(Growth* g) noexcept nogil:
-    # An empty cluster, and only records with live rows.
-    cdef int64_t r, a, n = 0, m = g.cluster.terms.m, p = g.cluster.terms.p
+cdef int64_t begin_cluster(Growth* g) noexcept nogil:
+    # An empty cluster, and only records with live rows; returns that of the first row.
+    cdef int64_t r, a, n = 0, seed = 0, m = g.cluster.terms.m, p = g.cluster.terms.p
     for r in range(g.n):
         if g.first[r] == g.end[r]:
             continue
@@ -729,12 +754,15 @@ cdef void begin_cluster(Growth* g) noexcept nogil:
             for a in range(m + p):
                 g.codes[g.capacity * a + n] = g.codes[g.capacity * a + r]
                 g.places[g.capacity * a + n] = g.places[g.capacity * a + r]
+        if g.rows[g.first[n]] < g.rows[g.first[seed]]:
+            seed = n
         n += 1
     g.n = n
     g.size = 0.0
     memset(g.dead, 0, n * sizeof(double))
     for a in range(p):
         memset(g.near + g.capacity * a, 0, n * sizeof(double))
+    return seed
 
 
 cdef void refresh_width(Growth* g, int64_t a) noexcept nogil:
@@ -812,7 +840,7 @@ cdef void take(Growth* g, int64_t r) noexcept nogil:
 
 
 cdef int64_t nearest(Growth* g) noexcept nogil:
-    # The record with which the cluster's weighted tuple diversity is least; value[r] is that.
+    # The record with which the cluster's weighted tuple diversity is least, value[r]; ties: the first row.
     cdef const Terms* terms = g.cluster.terms
     cdef const double* near
     cdef double* value = g.value
@@ -839,25 +867,25 @@ cdef int64_t nearest(Growth* g) noexcept nogil:
         for i in range(g.n):
             value[i] = terms.w_u * (g.width[i] / m) + terms.w_p * (value[i] / p) + g.dead[i]
     for i in range(g.n):
-        if value[i] < least:
+        if value[i] < least or (value[i] == least and best >= 0
+                                and g.rows[g.first[i]] < g.rows[g.first[best]]):
             least = value[i]
             best = i
     return best
 
 
-cdef void cluster_rows(Growth* g, const code_t* codes, int64_t n, int64_t k, double delta, bint closed,
+cdef void cluster_rows(Growth* g, const code_t* codes, int64_t n, int64_t k, int64_t most, double delta,
                        int64_t* home) noexcept nogil:
-    # Algorithm 1 on rows[0..n). A cluster grows while its weighted tuple diversity is at most delta,
-    # with `closed` to k rows while there are k. OUT home: the class of each row of a cluster of k rows.
+    # Algorithm 1 on rows[0..n): a cluster grows to `most` rows, while its weighted tuple diversity is at
+    # most delta. OUT home: the class of each row of a cluster of at least k.
     cdef int64_t r, i, c, size, live = n, lanes = g.cluster.terms.m + g.cluster.terms.p
     list_records(g, codes, n)
-    while live >= (k if closed else 1):
-        begin_cluster(g)
-        take(g, 0)
+    while live >= k:  # fewer make no cluster
+        take(g, begin_cluster(g))
         size = 1
-        while size < live and not (closed and size == k):
+        while size < live and size < most:
             r = nearest(g)
-            if not closed and g.value[r] > delta + TOLERANCE:
+            if g.value[r] > delta + TOLERANCE:
                 break
             take(g, r)
             size += 1
@@ -883,96 +911,30 @@ cdef int64_t pool_rows(Growth* g, const int64_t* home, int64_t n) noexcept nogil
     return size
 
 
-cdef double total(Growth* g, const code_t* codes, int64_t begin, int64_t end) noexcept nogil:
-    # The sum of size times weighted tuple diversity over some classes.
-    cdef int64_t c
-    cdef double sum_ = 0.0
-    for c in range(begin, end):
-        load(&g.cluster, codes, &g.lists, c, False)
-        sum_ += <double>g.lists.size[c] * wtd(&g.cluster)
-        load(&g.cluster, codes, &g.lists, c, True)
-    return sum_
-
-
-cdef void cut_class(Growth* g, const code_t* codes, int64_t c, const int64_t* rows, int64_t n, int64_t k,
-                    int64_t* home) noexcept nogil:
-    # Class c in classes closed at k rows, if the sum of size times weighted tuple diversity does not
-    # rise: the last takes the place of c.
-    cdef int64_t i, base = g.lists.n, last, n_left = 0
-    cdef double before = total(g, codes, c, c + 1)
-    cdef Lists parts
-    memcpy(g.rows, rows, n * sizeof(int64_t))
-    cluster_rows(g, codes, n, k, 0.0, True, home)
-    for i in range(n):
-        if home[rows[i]] == c:
-            g.rows[n_left] = rows[i]
-            n_left += 1
-    parts = g.lists
-    parts.n -= base
-    parts.head += base
-    parts.size += base
-    place(&g.cluster, codes, &parts, g.rows, n_left, True, g.value, home)
-    for i in range(n_left):
-        home[g.rows[i]] += base
-    last = g.lists.n - 1
-    if total(g, codes, base, g.lists.n) <= before + TOLERANCE * <double>n:
-        g.lists.head[c] = g.lists.head[last]
-        g.lists.size[c] = g.lists.size[last]
-        for i in range(n):
-            if home[rows[i]] == last:
-                home[rows[i]] = c
-        g.lists.n = last
-        return
-    g.lists.n = base
-    g.lists.head[c] = -1
-    g.lists.size[c] = 0
-    for i in range(n):
-        link(&g.lists, c, rows[i])
-        home[rows[i]] = c
-
-
-cdef void cut_classes(Growth* g, const code_t* codes, int64_t n, int64_t k, int64_t* home) noexcept nogil:
-    cdef int64_t c, i, n_classes = g.lists.n, begin = 0
-    for c in range(n_classes):
-        g.begin[c] = begin
-        begin += g.lists.size[c]
-    for i in range(n):
-        if home[i] >= 0:
-            g.order[g.begin[home[i]]] = i
-            g.begin[home[i]] += 1
-    begin = 0
-    for c in range(n_classes):
-        i = g.begin[c] - begin
-        if i >= 2 * k:
-            cut_class(g, codes, c, g.order + begin, i, k, home)
-        begin += i
-
-
-cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, double delta, bint mend, bint cut,
+cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, int64_t most, double delta, bint mend,
                      int64_t* home) noexcept nogil:
     # One subspace; returns its number of classes.
     cdef int64_t i, size
     g.lists.n = 0
     for i in range(n):
         home[i] = -1
-    cluster_rows(g, codes, pool_rows(g, home, n), k, delta, False, home)
-    if cut:
-        cut_classes(g, codes, n, k, home)
-    if mend:
-        cluster_rows(g, codes, pool_rows(g, home, n), k, delta, True, home)
-        size = pool_rows(g, home, n)
-        if g.lists.n == 0:
-            memset(home, 0, n * sizeof(int64_t))
-            return 1
-        place(&g.cluster, codes, &g.lists, g.rows, size, True, g.value, home)
+    cluster_rows(g, codes, pool_rows(g, home, n), k, most, delta, home)
+    if not mend:
+        return g.lists.n
+    cluster_rows(g, codes, pool_rows(g, home, n), k, k, INFINITY, home)
+    if g.lists.n == 0:
+        memset(home, 0, n * sizeof(int64_t))
+        return 1
+    size = pool_rows(g, home, n)
+    place(&g.cluster, codes, &g.lists, g.rows, size, True, g.value, home)
     return g.lists.n
 
 
 cdef void grow_each(Growth* g, const code_t* codes, const int64_t* offsets, int64_t begin, int64_t end, int64_t k,
-                    double delta, bint mend, bint cut, int64_t* home, int64_t* n_classes) noexcept nogil:
+                    int64_t most, double delta, bint mend, int64_t* home, int64_t* n_classes) noexcept nogil:
     cdef int64_t c, lanes = g.cluster.terms.m + g.cluster.terms.p
     for c in range(begin, end):
-        n_classes[c] = grow_in(g, codes + lanes * offsets[c], offsets[c + 1] - offsets[c], k, delta, mend, cut,
+        n_classes[c] = grow_in(g, codes + lanes * offsets[c], offsets[c + 1] - offsets[c], k, most, delta, mend,
                                home + offsets[c])
 
 
@@ -999,7 +961,7 @@ cdef void set_lists(Lists* lists, int64_t n, int64_t n_classes, list keep) excep
 cdef void set_growth(Growth* g, Objective objective, int64_t n, list keep) except *:
     cdef int64_t m = objective.c.m, p = objective.c.p
     set_cluster(&g.cluster, objective, keep)
-    set_lists(&g.lists, n, 2 * n, keep)
+    set_lists(&g.lists, n, n, keep)
     g.capacity = n
     g.first = <int64_t*>room(keep, n * sizeof(int64_t))
     g.end = <int64_t*>room(keep, n * sizeof(int64_t))
@@ -1013,8 +975,6 @@ cdef void set_growth(Growth* g, Objective objective, int64_t n, list keep) excep
     g.value = <double*>room(keep, n * sizeof(double))
     g.members = <int64_t*>room(keep, n * sizeof(int64_t))
     g.rows = <int64_t*>room(keep, n * sizeof(int64_t))
-    g.order = <int64_t*>room(keep, n * sizeof(int64_t))
-    g.begin = <int64_t*>room(keep, n * sizeof(int64_t))
 
 
 cdef class _Growing:
@@ -1026,15 +986,15 @@ cdef class _Growing:
     cdef int64_t width
     cdef Objective objective
     cdef int64_t k
+    cdef int64_t most
     cdef double delta
     cdef bint mend
-    cdef bint cut
 
-    def __init__(self, codes, offsets, home, n_classes, objective, k, delta, mend, cut):
+    def __init__(self, codes, offsets, home, n_classes, objective, k, most, delta, mend):
         self.codes = codes.reshape(-1).view(np.uint8)
         self.width = codes.dtype.itemsize
         self.offsets, self.home, self.n_classes, self.objective = offsets, home, n_classes, objective
-        self.k, self.delta, self.mend, self.cut = k, delta, mend, cut
+        self.k, self.most, self.delta, self.mend = k, most, delta, mend
 
     def run(self, int64_t begin, int64_t end):
         # Subspaces begin..end - 1; returns the number of their rows.
@@ -1044,30 +1004,29 @@ cdef class _Growing:
         set_growth(&g, self.objective, np.diff(self.offsets[begin:end + 1]).max(), keep)
         with nogil:
             if self.width == 1:
-                grow_each(&g, codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend, self.cut,
+                grow_each(&g, codes, &self.offsets[0], begin, end, self.k, self.most, self.delta, self.mend,
                           &self.home[0], &self.n_classes[0])
             elif self.width == 2:
-                grow_each(&g, <const uint16_t*>codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend,
-                          self.cut, &self.home[0], &self.n_classes[0])
+                grow_each(&g, <const uint16_t*>codes, &self.offsets[0], begin, end, self.k, self.most, self.delta,
+                          self.mend, &self.home[0], &self.n_classes[0])
             else:
-                grow_each(&g, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, self.delta, self.mend,
-                          self.cut, &self.home[0], &self.n_classes[0])
+                grow_each(&g, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, self.most, self.delta,
+                          self.mend, &self.home[0], &self.n_classes[0])
         return self.offsets[end] - self.offsets[begin]
 
 
-def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_t k, double delta, *,
-         bint mend=True, bint cut=False, n_threads=1, progress=None):
+def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_t k, double delta, *, most=None,
+         bint mend=True, n_threads=1, progress=None):
     """Cluster each subspace by algorithm 1, its rows `offsets[i]..offsets[i + 1] - 1` of `codes`.
 
     `codes` (uint8, uint16 or uint32) has one column per attribute of the objective, sensitive ones
     last. The first row is a seed; the row with which the cluster's weighted tuple diversity is least
-    joins for as long as it stays at most `delta`; a cluster of less than k rows is rejected.
+    joins, for as long as that stays at most `delta` and there are fewer than `most` rows (None: any
+    number). A cluster of less than k rows is rejected.
 
     With `mend`, the rows of rejected clusters of a subspace are clustered again without delta, every
     cluster being closed at k rows; the less than k rows then left each go, in turn, to the class whose
-    size times weighted tuple diversity grows least; a subspace without a cluster is one class. With
-    `cut`, the rows of an accepted cluster of 2 k or more are likewise clustered without delta, if the
-    sum of size times weighted tuple diversity does not rise.
+    size times weighted tuple diversity grows least; a subspace without a cluster is one class.
 
     Returns (home, n_classes): the class of each row (int64; -1: rejected, not with `mend`), and the
     number of classes. `progress(done, total)` is told the rows done. O(size of the subspace) per row,
@@ -1080,13 +1039,14 @@ def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_
     bounds = np.asarray(offsets)
     if len(bounds) == 0 or bounds[0] != 0 or bounds[len(bounds) - 1] != len(codes) or (np.diff(bounds) < 1).any():
         raise ValueError("offsets must divide the rows into non-empty subspaces")
-    if k < 1 or np.isnan(delta):
-        raise ValueError("k must be at least 1, and delta a number")
+    most = len(codes) + k if most is None else most
+    if not 1 <= k <= most or np.isnan(delta):
+        raise ValueError("k must be at least 1, most at least k, and delta a number")
     home = np.empty(len(codes), np.int64)
     n_classes = np.zeros(len(bounds) - 1, np.int64)
     if len(codes) == 0:
         return home, 0
-    run = _Growing(codes, offsets, home, n_classes, objective, k, delta, mend, cut)
+    run = _Growing(codes, offsets, home, n_classes, objective, k, most, delta, mend)
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
     done = 0

@@ -36,7 +36,7 @@ def first_of_least(values):
     return values.index(min(values))
 
 
-def split(codes, attributes, sensitive, s, limit=None, mend=False):
+def split(codes, attributes, sensitive, s, limit=None, limited=None, mend=False):
     """Subspaces (lists of row numbers) of LS algorithm 2, or as the default variant makes them."""
 
     def wide(rows, a):
@@ -77,23 +77,24 @@ def split(codes, attributes, sensitive, s, limit=None, mend=False):
             cut = halves(rows)
         if cut is None:
             return [rows]
-        if limit is not None and sensitive and not (mend and large) and not all(map(is_protected, cut)):
-            return [rows]
+        if limit is not None and sensitive and (limited is None or len(rows) <= limited):
+            if not all(map(is_protected, cut)):
+                return [rows]
         return [*parts(cut[0]), *parts(cut[1])]
 
     return parts(list(range(len(codes)))) if codes else []
 
 
-def cluster(codes, rows, objective, k, delta):
-    """(Accepted clusters, rows of rejected ones) of LS algorithm 1; delta None: closed at k rows."""
+def cluster(codes, rows, objective, k, most=None, delta=None):
+    """(Accepted clusters, rows of rejected ones) of LS algorithm 1, clusters being closed at `most` rows."""
 
     def with_row(members, row):
         return wtd(objective, [codes[member] for member in [*members, row]])
 
     live, accepted, rejected = list(rows), [], []
-    while live and not (delta is None and len(live) < k):
+    while live:
         members = [live.pop(0)]
-        while live and not (delta is None and len(members) == k):
+        while live and (most is None or len(members) < most):
             values = [with_row(members, row) for row in live]
             best = first_of_least(values)
             if delta is not None and values[best] > delta + 1e-9:
@@ -103,7 +104,7 @@ def cluster(codes, rows, objective, k, delta):
             accepted.append(members)
         else:
             rejected += members
-    return accepted, sorted(rejected + live)
+    return accepted, sorted(rejected)
 
 
 def place(codes, clusters, rows, objective, by_size):
@@ -129,38 +130,14 @@ def homes(clusters, n):
     return home
 
 
-def total(codes, clusters, objective):
-    """Sum of size times weighted tuple diversity."""
-    return sum(len(rows) * wtd(objective, [codes[row] for row in rows]) for rows in clusters)
-
-
-def closed(codes, rows, objective, k):
-    """Clusters closed at k rows, and the rows left."""
-    return cluster(codes, rows, objective, k, None)
-
-
-def cut_cluster(codes, rows, objective, k):
-    """A cluster in parts closed at k rows, if that is not worse."""
-    parts, left = closed(codes, sorted(rows), objective, k)
-    place(codes, parts, left, objective, True)
-    if total(codes, parts, objective) <= total(codes, [rows], objective) + 1e-9 * len(rows):
-        return parts
-    return [rows]
-
-
-def grow(codes, offsets, objective, k, delta, mend, cut=False):
+def grow(codes, offsets, objective, k, delta, most=None, mend=False):
     """The class of every row, and the number of classes."""
     classes = []
     for start, stop in pairwise(offsets):
         rows = list(range(start, stop))
-        accepted, rejected = cluster(codes, rows, objective, k, delta)
-        if cut:
-            for i in range(len(accepted)):
-                if len(accepted[i]) >= 2 * k:
-                    *others, accepted[i] = cut_cluster(codes, accepted[i], objective, k)
-                    accepted += others
+        accepted, rejected = cluster(codes, rows, objective, k, most, delta)
         if mend:
-            again, left = closed(codes, rejected, objective, k)
+            again, left = cluster(codes, rejected, objective, k, k)
             accepted += again
             if accepted:
                 place(codes, accepted, left, objective, True)

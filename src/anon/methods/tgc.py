@@ -25,6 +25,7 @@ Ties = Literal["rank", "input"]
 RowNumbers = npt.NDArray[np.uint32]
 
 ITERATIONS = 5  # of algorithm 3: 2 + 4 + .. + 32 thresholds are tried
+COMBINATIONS = 1024  # of sensitive values, up to which subspaces may be of any size for w_u = 0
 SLACK = 1.02  # what a subspace may be less diverse than the table, at least
 
 
@@ -193,10 +194,21 @@ def _subspaces(
         near,
         s=s,
         limit=math.inf if limit is None else limit,
+        limited=_limited(encoded, method, rows, s),
         mend=method.variant == "default",
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("partition", done, total),
     )
+
+
+def _limited(encoded: Encoded, method: TGC, rows: RowNumbers, s: int) -> int | None:
+    """How large a part may be for `limit` to hold: any, where large subspaces cost no more than small ones."""
+    if method.variant == "printed":
+        return None
+    if method.w_u == 0:
+        if group([codes[rows] for codes in encoded.sensitive_codes]).n_classes <= COMBINATIONS:
+            return None
+    return 4 * s
 
 
 def _range(domain: Domain) -> float:
@@ -231,7 +243,7 @@ def _cluster(
         k,
         delta,
         mend=method.variant == "default",
-        cut=method.variant == "default" and method.delta == "auto",
+        most=k if method.variant == "default" and method.delta == "auto" else None,
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("clustering", done, total),
     )
