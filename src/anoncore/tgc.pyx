@@ -528,7 +528,8 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
     run.kd.rows = &out[0]
     run.kd.starts = &starts[0]
     done = 0
-    with ThreadPoolExecutor(n_threads) as pool:
+    pool = ThreadPoolExecutor(n_threads)
+    try:
         pending = {pool.submit(run.cut, 0, n, 0)}
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
@@ -538,6 +539,8 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
                 pending |= {pool.submit(run.cut, *part) for part in parts}
             if progress is not None:
                 progress(done, n)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
     return rows, np.append(np.flatnonzero(flags), n).astype(np.int64)
 
 
@@ -1050,12 +1053,15 @@ def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
     done = 0
-    with ThreadPoolExecutor(n_threads) as pool:
+    pool = ThreadPoolExecutor(n_threads)
+    try:
         tasks = [pool.submit(run.run, *part) for part in zip(begins, [*begins[1:], len(chunk)])]
         for task in as_completed(tasks):
             done += task.result()
             if progress is not None:
                 progress(done, len(codes))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
     before = np.repeat(np.cumsum(n_classes) - n_classes, np.diff(bounds))
     home[home >= 0] += before[home >= 0]
     return home, int(n_classes.sum())

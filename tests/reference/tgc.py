@@ -61,9 +61,7 @@ def split(codes, attributes, sensitive, s, limit=None, limited=None, mend=False)
             for code in sorted({codes[row][a] for row in rows})[1:]:
                 left = [row for row in rows if codes[row][a] < code]
                 right = [row for row in rows if codes[row][a] >= code]
-                gain = len(rows) * wide(rows, a) - (
-                    len(left) * wide(left, a) + len(right) * wide(right, a)
-                )
+                gain = len(rows) * wide(rows, a) - (len(left) * wide(left, a) + len(right) * wide(right, a))
                 if min(len(left), len(right)) >= max(s, len(rows) // 64) and gain > most:
                     most, best = gain, (left, right)
         return best
@@ -77,9 +75,9 @@ def split(codes, attributes, sensitive, s, limit=None, limited=None, mend=False)
             cut = halves(rows)
         if cut is None:
             return [rows]
-        if limit is not None and sensitive and (limited is None or len(rows) <= limited):
-            if not all(map(is_protected, cut)):
-                return [rows]
+        tested = limit is not None and sensitive and (limited is None or len(rows) <= limited)
+        if tested and not all(map(is_protected, cut)):
+            return [rows]
         return [*parts(cut[0]), *parts(cut[1])]
 
     return parts(list(range(len(codes)))) if codes else []

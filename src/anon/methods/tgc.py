@@ -25,7 +25,7 @@ Ties = Literal["rank", "input"]
 RowNumbers = npt.NDArray[np.uint32]
 
 ITERATIONS = 5  # of algorithm 3: 2 + 4 + .. + 32 thresholds are tried
-COMBINATIONS = 1024  # of sensitive values, up to which subspaces may be of any size for w_u = 0
+COMBINATIONS = 1024  # of sensitive values, up to which w_u = 0 needs no subspaces
 SLACK = 1.02  # what a subspace may be less diverse than the table, at least
 
 
@@ -35,13 +35,14 @@ class TGC:
 
     `w_u` weighs the width of quasi-identifiers, `w_p` the S-diversity (range `r`) of sensitive
     attributes; they sum to 1: TGC-U is (1, 0), TGC-B (1/2, 1/2), TGC-P (0, 1). With `prepartition`
-    the rows are first halved, again and again, at the median of the widest quasi-identifier (by
-    share of its range; `normalize=False`: by range) into subspaces of at least `s` rows (None: 5 k)
-    whose sum of S-diversities stays within `delta_split`. `delta="auto"` is the best on a sample;
+    the rows are first cut, again and again, into subspaces of at least `s` rows (None: 5 k) whose sum
+    of S-diversities stays within `delta_split`. `delta="auto"` is the best of 62 on a sample;
     `delta_split="auto"` is then taken from it, and otherwise, as with None, there is no limit.
+    `normalize=False` compares attributes by range instead of share of the domain's range.
 
-    `variant="printed"` is the paper to the letter; "default" mends what it does wrong. `ties="rank"`
-    makes the classes independent of the order of the rows, `"input"` follows it.
+    `variant="printed"` is the paper to the letter; "default" mends what it does wrong: a delta that is
+    given is obeyed, with "auto" every cluster is closed at k rows. `ties="rank"` makes the classes
+    independent of the order of the rows, `"input"` follows it.
     """
 
     w_u: float = 0.5
@@ -103,7 +104,7 @@ def partition(encoded: Encoded, method: TGC, task: Task, k: int) -> Classes:
     rows = _rows(encoded, method, task, k)
     thresholds = _thresholds(encoded, method, task, k, rows)
     offsets = np.array([0, len(rows)])
-    if method.prepartition:
+    if method.prepartition and not _needs_no_subspaces(encoded, method, rows):
         taken, offsets = _subspaces(encoded, method, task, rows, s, thresholds.delta_split)
         rows = rows[taken]
     home, n_classes = _cluster(encoded, method, rows, offsets, k, thresholds.delta, task)
@@ -194,21 +195,18 @@ def _subspaces(
         near,
         s=s,
         limit=math.inf if limit is None else limit,
-        limited=_limited(encoded, method, rows, s),
+        limited=None if method.variant == "printed" else 4 * s,
         mend=method.variant == "default",
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("partition", done, total),
     )
 
 
-def _limited(encoded: Encoded, method: TGC, rows: RowNumbers, s: int) -> int | None:
-    """How large a part may be for `limit` to hold: any, where large subspaces cost no more than small ones."""
-    if method.variant == "printed":
-        return None
-    if method.w_u == 0:
-        if group([codes[rows] for codes in encoded.sensitive_codes]).n_classes <= COMBINATIONS:
-            return None
-    return 4 * s
+def _needs_no_subspaces(encoded: Encoded, method: TGC, rows: RowNumbers) -> bool:
+    """Where only few combinations of sensitive values matter, subspaces cost protection and save no time."""
+    if method.variant == "printed" or method.w_u > 0 or method.s is not None or method.delta_split != "auto":
+        return False
+    return group([codes[rows] for codes in encoded.sensitive_codes]).n_classes <= COMBINATIONS
 
 
 def _range(domain: Domain) -> float:
