@@ -104,15 +104,20 @@ def test_partition(versus: Callable[..., float], people: Encoded) -> None:
 
 def test_partition_is_linear(benchmark: Any, people: Encoded, capsys: pytest.CaptureFixture[str]) -> None:
     """Ten times the rows in at most twelve times the time."""
-    tenth = encode(census(people.n_rows // 10), census_schema())
-    start = time.perf_counter()
-    partition(tenth, TGC(), task(tenth), K)
-    small = time.perf_counter() - start
-    benchmark.pedantic(lambda: partition(people, TGC(), task(people), K), rounds=1)
-    ratio = benchmark.stats["mean"] / small
+    tables = [encode(census(people.n_rows // 10), census_schema()), people]
+    seconds: list[float] = []
+
+    def run() -> None:
+        for table in tables:
+            start = time.perf_counter()
+            partition(table, TGC(), task(table), K)
+            seconds.append(time.perf_counter() - start)
+
+    benchmark.pedantic(run, rounds=3)
+    ratio = min(seconds[1::2]) / min(seconds[::2])
     benchmark.extra_info |= {"ratio": ratio, "bar": 12}
     with capsys.disabled():
-        print(f"\nTGC-B, {people.n_rows:,} against {tenth.n_rows:,} rows: {ratio:.1f} times (bar <= 12)")
+        print(f"\nTGC-B, {people.n_rows:,} against a tenth of the rows: {ratio:.1f} times (bar <= 12)")
 
 
 # ---- the paper's orderings
@@ -123,10 +128,9 @@ def adults() -> Encoded:
     attributes: marital-status with its hierarchy, occupation as rank in the order of adult.names.
     """
     table = adult(DATA / "adult", part="train")
-    files = {"income": "salary-class"}
     trees = {
-        name: nominal(name, hierarchy=str(DATA / "adult" / "hierarchies" / f"{files.get(name, name)}.csv"))
-        for name in ("workclass", "race", "sex", "native-country", "income", "marital-status")
+        name: nominal(name, hierarchy=str(DATA / "adult" / "hierarchies" / f"{name}.csv"))
+        for name in ("workclass", "race", "sex", "native-country", "salary-class", "marital-status")
     }
     marital_status = trees.pop("marital-status")
     return encode(

@@ -364,7 +364,7 @@ def test_suppressed_rows_are_in_no_class(method: TGC) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=name_of)
 def test_partition_equals_the_twins_on_the_rows_in_rank_order(method: TGC) -> None:
-    method, k, n = replace(method, normalize=method.variant == "default", r=0.6), 2, 45
+    method, k, n = replace(method, normalize=method.variant == "default", r=0.6), 2, 36
     table = encoded(people(n))
     table = replace(table, sensitive=(replace(PAY, weight=0.5),))
     thresholds = select_thresholds(table, method, task(), k)
