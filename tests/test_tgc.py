@@ -125,6 +125,16 @@ def test_algorithm_2_on_table_2(raw: bool, classes: Any) -> None:
     assert sorted(part.tolist() for part in np.split(rows, offsets[1:-1])) == classes
 
 
+def test_equal_rows_are_dealt_out_in_turn() -> None:
+    codes = np.column_stack([np.zeros(90, np.uint8), np.sort(np.arange(90) % 3).astype(np.uint8)])
+    near = [closeness_of(line(3), 1.0)]
+    rows, offsets = tgc.split(codes, [attribute_of(AGE, "ncp")], near, s=10, limit=0.7)
+    parts = np.split(codes[rows, 1], offsets[1:-1])
+    assert [len(part) for part in parts] == [23, 22, 23, 22]
+    assert all(np.ptp(np.bincount(part)) <= 1 for part in parts)
+    assert len(tgc.split(codes, [attribute_of(AGE, "ncp")], near, s=10, mend=False)[1]) == 2
+
+
 @st.composite
 def objectives(draw: st.DrawFn) -> dict[str, Any]:
     weights = st.sampled_from([1.0, 1.0, 2.0, 0.3, 0.0])

@@ -152,7 +152,7 @@ cdef struct Scratch:
 
 # Rows with a code below `code`, and the first `quota` of those that have it, go left.
 cdef struct Cut:
-    int64_t attribute
+    int64_t attribute     # -1: every other row goes left
     uint32_t code
     int64_t quota
     int64_t size          # of the left part; 0: no cut
@@ -336,20 +336,27 @@ cdef Cut narrowing_cut(const Kd* kd, Scratch* w, const code_t* codes, int64_t n)
     return cut
 
 
-cdef bint is_protected(const Kd* kd, Scratch* w, const code_t* codes, int64_t n, const Cut* cut) noexcept nogil:
+cdef inline bint goes_left(Cut* cut, const code_t* row, int64_t i) noexcept nogil:
+    # Asked of rows 0, 1, .. in turn.
+    cdef bint left
+    if cut.attribute < 0:
+        return i & 1 == 0
+    left = (row[cut.attribute] < cut.code) | ((row[cut.attribute] == cut.code) & (cut.quota > 0))
+    cut.quota -= row[cut.attribute] == cut.code
+    return left
+
+
+cdef bint is_protected(const Kd* kd, Scratch* w, const code_t* codes, int64_t n, Cut cut) noexcept nogil:
     # Is the sum of S-diversities of both parts within the limit?
-    cdef int64_t i, b, part, quota = cut.quota, lanes = kd.m + kd.p
+    cdef int64_t i, b, part, lanes = kd.m + kd.p
     cdef const code_t* row
-    cdef uint32_t code
     cdef double near[2]
     for b in range(kd.p):
         for part in range(2):
             w.spreads[part][b].size = w.spreads[part][b].pairs = 0.0
     for i in range(n):
         row = codes + lanes * i
-        code = row[cut.attribute]
-        part = code > cut.code or (code == cut.code and quota <= 0)
-        quota -= code == cut.code
+        part = 1 - goes_left(&cut, row, i)
         for b in range(kd.p):
             join_spread(&kd.nearness[b], &w.spreads[part][b], row[kd.m + b])
     for part in range(2):
@@ -367,9 +374,8 @@ cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t
                    code_t* codes_out, uint32_t* rows_out) noexcept nogil:
     # The rows left of the cut in order, then the others. Returns the size of the left part, 0 if the
     # node is final.
-    cdef int64_t i, left = 0, right, goes, to, lanes = kd.m + kd.p
-    cdef uint32_t code
-    cdef bint large = n > 4 * kd.s
+    cdef int64_t i, left = 0, right, to, lanes = kd.m + kd.p
+    cdef bint large = n > 4 * kd.s, goes
     cdef Cut cut = Cut(0, 0, 0, 0)
     if n // 2 < kd.s:
         return 0
@@ -377,15 +383,15 @@ cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t
         cut = narrowing_cut(kd, w, codes, n)
     if cut.size == 0 and (large or not kd.mend):
         cut = halving_cut(kd, w, codes, n)
+        if kd.mend:
+            cut.size = (n + 1) // 2
     if cut.size == 0:
         return 0
-    if kd.p and n <= kd.limited and not is_protected(kd, w, codes, n, &cut):
+    if kd.p and n <= kd.limited and not is_protected(kd, w, codes, n, cut):
         return 0
     right = cut.size
     for i in range(n):
-        code = codes[lanes * i + cut.attribute]
-        goes = (code < cut.code) | ((code == cut.code) & (cut.quota > 0))
-        cut.quota -= code == cut.code
+        goes = goes_left(&cut, codes + lanes * i, i)
         to = left if goes else right
         memcpy(codes_out + lanes * to, codes + lanes * i, lanes * sizeof(code_t))
         rows_out[to] = rows[i]
@@ -487,7 +493,7 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
 
     With `mend` the cut is the one between two values of an attribute, both parts having at least s and
     1/64 of the rows, that lowers the sum of rows times width of that attribute most. Where there is
-    none, a part of more than 4 s rows is halved at the median.
+    none, a part of more than 4 s rows is halved at the median, or if it is 0 wide, every other row.
 
     Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
     ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.

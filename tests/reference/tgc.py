@@ -53,7 +53,9 @@ def split(codes, attributes, sensitive, s, limit=None, limited=None, mend=False)
         widest = widths.index(max(widths))
         by_code = sorted(rows, key=lambda row: (codes[row][widest], row))
         half = (len(rows) + 1) // 2
-        return (sorted(by_code[:half]), sorted(by_code[half:])) if max(widths) else None
+        if max(widths) == 0:
+            return (rows[::2], rows[1::2]) if mend else None
+        return sorted(by_code[:half]), sorted(by_code[half:])
 
     def narrowest(rows):
         most, best = 0.0, None
