@@ -184,8 +184,8 @@ def test_orderings_on_adult(benchmark: Any, capsys: pytest.CaptureFixture[str]) 
     }
     for variant in ("default", "printed"):
         for name, (w_u, w_p) in PRESETS.items():
-            method = TGC(w_u, w_p, variant=variant)  # type: ignore[arg-type]
-            methods[f"TGC-{name} {variant}"] = lambda k, method=method: partition(  # type: ignore[misc]
+            method = TGC(w_u, w_p, variant=variant)
+            methods[f"TGC-{name} {variant}"] = lambda k, method=method: partition(
                 table, method, task(table, k), k
             )
 

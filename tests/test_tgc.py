@@ -126,13 +126,19 @@ def test_algorithm_2_on_table_2(raw: bool, classes: Any) -> None:
 
 
 def test_equal_rows_are_dealt_out_in_turn() -> None:
-    codes = np.column_stack([np.zeros(90, np.uint8), np.sort(np.arange(90) % 3).astype(np.uint8)])
-    near = [closeness_of(line(3), 1.0)]
-    rows, offsets = tgc.split(codes, [attribute_of(AGE, "ncp")], near, s=10, limit=0.7)
-    parts = np.split(codes[rows, 1], offsets[1:-1])
-    assert [len(part) for part in parts] == [23, 22, 23, 22]
-    assert all(np.ptp(np.bincount(part)) <= 1 for part in parts)
-    assert len(tgc.split(codes, [attribute_of(AGE, "ncp")], near, s=10, mend=False)[1]) == 2
+    def parts_of(n: int, **more: Any) -> Any:
+        codes = np.column_stack([np.zeros(n, np.uint8), np.sort(np.arange(n) % 3).astype(np.uint8)])
+        near = [closeness_of(line(3), 1.0)]
+        rows, offsets = tgc.split(codes, [attribute_of(AGE, "ncp")], near, s=10, limit=0.7, **more)
+        parts = np.split(rows, offsets[1:-1])
+        assert all(np.ptp(np.bincount(codes[part, 1])) <= 1 for part in parts)
+        return [part.tolist() for part in parts]
+
+    rows = list(range(1026))
+    halves = [rows[::2], rows[1::2]]
+    assert parts_of(1026) == [part[i::2] for part in halves for i in (0, 1)]
+    assert len(parts_of(512)) == 1
+    assert len(parts_of(1026, mend=False)) == 1
 
 
 @st.composite
@@ -332,11 +338,11 @@ def people(n: int, seed: int = 1) -> Any:
 
 
 def task(seed: int = 0, n_threads: int = 1, progress: Any = None) -> Task:
-    return Task(None, np.random.default_rng(seed), n_threads, progress)  # type: ignore[arg-type]
+    return Task(None, np.random.default_rng(seed), n_threads, progress)
 
 
 METHODS = [
-    TGC(w_u, 1 - w_u, delta=delta, variant=variant)  # type: ignore[arg-type]
+    TGC(w_u, 1 - w_u, delta=delta, variant=variant)
     for w_u in (1.0, 0.5, 0.0)
     for delta in ("auto", 0.3)
     for variant in ("default", "printed")
@@ -496,7 +502,7 @@ def test_the_trial_of_a_threshold_is_the_twin_on_the_sample() -> None:
 def test_thresholds_that_are_given_are_taken() -> None:
     table = encoded(people(50))
     for split, expected in (("auto", None), (None, None), (0.7, 0.7)):
-        chosen = select_thresholds(table, TGC(delta=0.2, delta_split=split), task(), 4)  # type: ignore[arg-type]
+        chosen = select_thresholds(table, TGC(delta=0.2, delta_split=split), task(), 4)
         assert (chosen.delta, chosen.delta_split, chosen.trials) == (0.2, expected, ())
     for split, expected in ((None, None), (0.7, 0.7)):
         assert select_thresholds(table, TGC(delta_split=split), task(), 4).delta_split == expected

@@ -23,6 +23,7 @@ CHUNK_ROWS = 1 << 14    # subspaces are clustered in tasks of at least so many r
 SUBTREE_ROWS = 1 << 16  # larger nodes are halved as one task each, smaller ones with all below them
 
 cdef enum:
+    EQUAL = 512         # equal rows that may stay in one subspace
     STACK = 64          # more than the depth of halving 2**32 rows
     MATRIX = 1 << 22    # increases of rows by clusters that `reinsert` keeps at a time
 
@@ -383,7 +384,7 @@ cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t
         cut = narrowing_cut(kd, w, codes, n)
     if cut.size == 0 and (large or not kd.mend):
         cut = halving_cut(kd, w, codes, n)
-        if kd.mend:
+        if cut.size == 0 and kd.mend and n > EQUAL:
             cut.size = (n + 1) // 2
     if cut.size == 0:
         return 0
@@ -493,7 +494,8 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
 
     With `mend` the cut is the one between two values of an attribute, both parts having at least s and
     1/64 of the rows, that lowers the sum of rows times width of that attribute most. Where there is
-    none, a part of more than 4 s rows is halved at the median, or if it is 0 wide, every other row.
+    none, a part of more than 4 s rows is halved at the median. A part that is 0 wide is then halved, every
+    other row to the left, if it has more than 512 rows: a row costs the distinct rows of its subspace.
 
     Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
     ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.

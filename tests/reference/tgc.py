@@ -54,7 +54,7 @@ def split(codes, attributes, sensitive, s, limit=None, limited=None, mend=False)
         by_code = sorted(rows, key=lambda row: (codes[row][widest], row))
         half = (len(rows) + 1) // 2
         if max(widths) == 0:
-            return (rows[::2], rows[1::2]) if mend else None
+            return (rows[::2], rows[1::2]) if mend and len(rows) > 512 else None
         return sorted(by_code[:half]), sorted(by_code[half:])
 
     def narrowest(rows):
