@@ -1,0 +1,1117 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Threshold-based greedy clustering with median-based pre-partitioning (Loukides & Shao 2008).
+
+Rows are one matrix of codes: quasi-identifiers, then sensitive attributes. Every order is that of the
+rows: seeds, ties and leftovers take the first.
+"""
+
+from libc.math cimport INFINITY
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+
+from anoncore.diversity cimport (
+    Attribute, Cell, Closeness, Extent, Nearness, Spread, contribution_with, join_cell, join_spread,
+    leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, width, width_of, width_with,
+)
+from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+CHUNK_ROWS = 1 << 14    # subspaces are clustered in tasks of at least so many rows
+SUBTREE_ROWS = 1 << 16  # larger nodes are halved as one task each, smaller ones with all below them
+
+cdef enum:
+    EQUAL = 512         # equal rows that may stay in one subspace
+    STACK = 64          # more than the depth of halving 2**32 rows
+    MATRIX = 1 << 22    # increases of rows by clusters that `reinsert` keeps at a time
+
+cdef double TOLERANCE = 1e-9
+
+
+cdef struct Terms:
+    int64_t m
+    int64_t p
+    const Extent* extents
+    const Nearness* nearness
+    const double* weights   # of the sensitive attributes
+    double w_u
+    double w_p
+
+
+cdef class Objective:
+    """Weighted tuple diversity (definition 3.1): w_u * mean width + w_p * mean weighted S-diversity.
+
+    `attributes` are `diversity.Attribute`s, `closeness` the `diversity.Closeness` of each sensitive
+    attribute and `weights` (float64, 1 by default) what its S-diversity is multiplied by. A mean over
+    no attribute is 0.
+    """
+
+    cdef Terms c
+    cdef readonly tuple attributes
+    cdef readonly tuple closeness
+    cdef list keep
+
+    def __init__(self, attributes, closeness=(), weights=None, *, double w_u, double w_p):
+        cdef int64_t a
+        if not (0 <= w_u <= 1 and 0 <= w_p <= 1) or abs(w_u + w_p - 1) > TOLERANCE:
+            raise ValueError("w_u and w_p must lie between 0 and 1 and sum to 1")
+        self.keep = []
+        self.attributes = tuple(attributes)
+        self.closeness = tuple(closeness)
+        self.c.m = len(self.attributes)
+        self.c.p = len(self.closeness)
+        self.c.extents = extents_of(self.attributes, self.keep)
+        self.c.nearness = nearness_of(self.closeness, self.keep)
+        cdef const double[::1] view = np.ones(self.c.p + 1) if weights is None else np.append(weights, 1.0)
+        if view.shape[0] != self.c.p + 1 or not np.isfinite(view).all() or np.min(view) < 0:
+            raise ValueError("weights must be finite and at least 0, one per sensitive attribute")
+        self.keep.append(view)
+        self.c.weights = &view[0]
+        self.c.w_u = w_u
+        self.c.w_p = w_p
+
+
+cdef void* room(list keep, int64_t n_bytes) except NULL:
+    # Zeroed memory that lives as long as `keep`.
+    cdef uint8_t[::1] view = np.zeros(max(n_bytes, 1), np.uint8)
+    keep.append(view)
+    return &view[0]
+
+
+cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
+    cdef Extent* extents = <Extent*>room(keep, len(attributes) * sizeof(Extent))
+    cdef Attribute attribute
+    cdef int64_t a
+    for a in range(len(attributes)):
+        attribute = attributes[a]
+        extents[a] = attribute.extent
+    keep.append(attributes)
+    return extents
+
+
+cdef const Nearness* nearness_of(tuple closeness, list keep) except NULL:
+    cdef Nearness* nearness = <Nearness*>room(keep, len(closeness) * sizeof(Nearness))
+    cdef Closeness one
+    cdef int64_t b
+    for b in range(len(closeness)):
+        one = closeness[b]
+        nearness[b] = one.nearness
+    keep.append(closeness)
+    return nearness
+
+
+cdef Spread* spreads_of(tuple closeness, list keep) except NULL:
+    cdef Spread* spreads = <Spread*>room(keep, len(closeness) * sizeof(Spread))
+    cdef Closeness one
+    cdef int64_t b
+    for b in range(len(closeness)):
+        one = closeness[b]
+        spreads[b].counts = <double*>room(keep, one.n_counts * sizeof(double))
+        spreads[b].sums = <double*>room(keep, one.n_counts * sizeof(double))
+    return spreads
+
+
+def _check_codes(codes, attributes, closeness):
+    # One column of codes per attribute, none beyond its domain.
+    if codes.shape[1] != len(attributes) + len(closeness) or codes.shape[1] == 0:
+        raise ValueError("one column of codes per attribute, and at least one")
+    if len(codes) >= 2**32:
+        raise ValueError("at most 2**32 - 1 rows")
+    limits = [one.n_values for one in attributes] + [one.n_values - 1 for one in closeness]
+    if len(codes) and (np.asarray(codes).max(axis=0) > limits).any():
+        raise ValueError("a code lies beyond its attribute's domain")
+
+
+# ---- pre-partitioning
+
+cdef struct Kd:
+    int64_t m
+    int64_t p
+    const Extent* extents
+    const Nearness* nearness
+    int64_t s
+    double limit
+    int64_t limited       # rows up to which parts are limited
+    bint mend
+    uint32_t* rows        # of the answer
+    uint8_t* starts
+
+
+cdef struct Scratch:
+    uint32_t* low
+    uint32_t* high
+    uint8_t* seen         # by code of a flat attribute; zero between uses
+    Spread* spreads[2]    # of the left and the right part
+    uint32_t* values      # the codes of one attribute, ascending
+    int64_t* below        # by value: rows with a lower one
+    uint32_t* counts
+    uint32_t* keys
+    uint32_t* spare
+
+
+# Rows with a code below `code`, and the first `quota` of those that have it, go left.
+cdef struct Cut:
+    int64_t attribute     # -1: every other row goes left
+    uint32_t code
+    int64_t quota
+    int64_t size          # of the left part; 0: no cut
+
+
+cdef struct Node:
+    int64_t start
+    int64_t size
+    int32_t depth         # its rows lie in buffer depth & 1
+
+
+cdef void extend(const code_t* codes, int64_t lanes, int64_t n, int64_t m,
+                 uint32_t* low, uint32_t* high) noexcept nogil:
+    cdef int64_t i, a
+    cdef uint32_t code
+    for a in range(m):
+        low[a] = high[a] = codes[a]
+    for i in range(n):
+        for a in range(m):
+            code = codes[lanes * i + a]
+            low[a] = code if code < low[a] else low[a]
+            high[a] = code if code > high[a] else high[a]
+
+
+cdef int64_t count_labels(const code_t* codes, int64_t lanes, int64_t n, uint8_t* seen) noexcept nogil:
+    cdef int64_t i, distinct = 0
+    for i in range(n):
+        distinct += seen[codes[lanes * i]] == 0
+        seen[codes[lanes * i]] = 1
+    for i in range(n):
+        seen[codes[lanes * i]] = 0
+    return distinct
+
+
+cdef int64_t widest(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) noexcept nogil:
+    # The widest attribute, ties: the first; -1 if all are 0 wide.
+    cdef int64_t a, best = -1, lanes = kd.m + kd.p
+    cdef double here, most = 0.0
+    cdef const Extent* extent
+    cdef int32_t node
+    extend(codes, lanes, n, kd.m, w.low, w.high)
+    for a in range(kd.m):
+        extent = &kd.extents[a]
+        node = 0
+        if w.low[a] == w.high[a]:
+            continue
+        if w.high[a] == extent.n_values:
+            here = extent.weight
+        else:
+            if extent.kind == TREE:
+                node = node_above(extent, extent.leaf[w.low[a]], w.high[a])
+            here = width_of(extent, w.low[a], w.high[a], node, <int64_t>w.high[a] - w.low[a] + 1)
+            if extent.kind == FLAT and here > most:
+                here = width_of(extent, 0, 0, 0, count_labels(codes + a, lanes, n, w.seen))
+        if here > most:
+            most = here
+            best = a
+    return best
+
+
+cdef uint32_t code_at(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t high,
+                      int64_t rank, int64_t* below) noexcept nogil:
+    # The code of the row with this rank (from 0) by code. OUT below: the rows with a lower code.
+    cdef int64_t counts[256]
+    cdef int64_t i
+    cdef uint32_t code, found = 0, range_ = high - low
+    cdef int32_t shift = 0
+    while range_ >> shift > 255:
+        shift += 8
+    below[0] = 0
+    while True:
+        memset(counts, 0, sizeof(counts))
+        for i in range(n):
+            code = codes[lanes * i] - low
+            # the digits above this one are those found (a shift by 32 would be undefined)
+            counts[(code >> shift) & 255] += ((code >> shift) >> 8) == ((found >> shift) >> 8)
+        i = 0
+        while below[0] + counts[i] <= rank:
+            below[0] += counts[i]
+            i += 1
+        found |= <uint32_t>i << shift
+        if shift == 0:
+            return low + found
+        shift -= 8
+
+
+cdef void sort_keys(uint32_t* keys, uint32_t* spare, int64_t n) noexcept nogil:
+    # Four passes, by a byte each, from the lowest; the result is where the keys were.
+    cdef int64_t begins[256]
+    cdef int64_t i, begin, size
+    cdef int32_t shift
+    cdef uint8_t digit
+    for shift in range(0, 32, 8):
+        memset(begins, 0, sizeof(begins))
+        for i in range(n):
+            begins[(keys[i] >> shift) & 255] += 1
+        begin = 0
+        for i in range(256):
+            size = begins[i]
+            begins[i] = begin
+            begin += size
+        for i in range(n):
+            digit = (keys[i] >> shift) & 255
+            spare[begins[digit]] = keys[i]
+            begins[digit] += 1
+        keys, spare = spare, keys
+
+
+cdef int64_t list_values(Scratch* w, const code_t* codes, int64_t lanes, int64_t n, uint32_t low,
+                         uint32_t high) noexcept nogil:
+    # OUT values, below: the distinct codes; returns their number.
+    cdef int64_t i, d = 0, range_ = <int64_t>high - low + 1, sum_ = 0
+    if range_ <= 2 * n:
+        memset(w.counts, 0, range_ * sizeof(uint32_t))
+        for i in range(n):
+            w.counts[codes[lanes * i] - low] += 1
+        for i in range(range_):
+            if w.counts[i]:
+                w.values[d] = low + <uint32_t>i
+                w.below[d] = sum_
+                sum_ += w.counts[i]
+                d += 1
+        return d
+    for i in range(n):
+        w.keys[i] = codes[lanes * i]
+    sort_keys(w.keys, w.spare, n)
+    for i in range(n):
+        if i == 0 or w.keys[i] != w.keys[i - 1]:
+            w.values[d] = w.keys[i]
+            w.below[d] = i
+            d += 1
+    return d
+
+
+cdef double span(const Extent* extent, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
+    # The width of some codes from the least to the greatest.
+    cdef int32_t node = 0
+    if low == high:
+        return 0.0
+    if high == extent.n_values:
+        return extent.weight
+    if extent.kind == TREE:
+        node = node_above(extent, extent.leaf[low], high)
+    return width_of(extent, low, high, node, distinct)
+
+
+cdef Cut halving_cut(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) noexcept nogil:
+    # The first half of the rows by code of the widest attribute.
+    cdef int64_t lanes = kd.m + kd.p, below = 0
+    cdef Cut cut = Cut(widest(kd, w, codes, n), 0, 0, 0)
+    if cut.attribute >= 0:
+        cut.size = (n + 1) // 2
+        cut.code = code_at(codes + cut.attribute, lanes, n, w.low[cut.attribute], w.high[cut.attribute],
+                           cut.size - 1, &below)
+        cut.quota = cut.size - below
+    return cut
+
+
+cdef Cut narrowing_cut(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) noexcept nogil:
+    # Between two values: the cut that lowers the sum of rows times width of its attribute most.
+    cdef int64_t a, d, i, left, lanes = kd.m + kd.p, least = kd.s if kd.s > n >> 6 else n >> 6
+    cdef double gain, most = 0.0, whole
+    cdef const Extent* extent
+    cdef Cut cut = Cut(0, 0, 0, 0)
+    extend(codes, lanes, n, kd.m, w.low, w.high)
+    for a in range(kd.m):
+        extent = &kd.extents[a]
+        if w.low[a] == w.high[a]:
+            continue
+        d = list_values(w, codes + a, lanes, n, w.low[a], w.high[a])
+        whole = <double>n * span(extent, w.low[a], w.high[a], d)
+        for i in range(1, d):
+            left = w.below[i]
+            if left < least or n - left < least:
+                continue
+            gain = whole - (<double>left * span(extent, w.low[a], w.values[i - 1], i)
+                            + <double>(n - left) * span(extent, w.values[i], w.high[a], d - i))
+            if gain > most:
+                most = gain
+                cut = Cut(a, w.values[i], 0, left)
+    return cut
+
+
+cdef inline bint goes_left(Cut* cut, const code_t* row, int64_t i) noexcept nogil:
+    # Asked of rows 0, 1, .. in turn.
+    cdef bint left
+    if cut.attribute < 0:
+        return i & 1 == 0
+    left = (row[cut.attribute] < cut.code) | ((row[cut.attribute] == cut.code) & (cut.quota > 0))
+    cut.quota -= row[cut.attribute] == cut.code
+    return left
+
+
+cdef bint is_protected(const Kd* kd, Scratch* w, const code_t* codes, int64_t n, Cut cut) noexcept nogil:
+    # Is the sum of S-diversities of both parts within the limit?
+    cdef int64_t i, b, part, lanes = kd.m + kd.p
+    cdef const code_t* row
+    cdef double near[2]
+    for b in range(kd.p):
+        for part in range(2):
+            w.spreads[part][b].size = w.spreads[part][b].pairs = 0.0
+    for i in range(n):
+        row = codes + lanes * i
+        part = 1 - goes_left(&cut, row, i)
+        for b in range(kd.p):
+            join_spread(&kd.nearness[b], &w.spreads[part][b], row[kd.m + b])
+    for part in range(2):
+        near[part] = 0.0
+        for b in range(kd.p):
+            near[part] += s_diversity_of(&kd.nearness[b], &w.spreads[part][b])
+    for i in range(n):
+        for b in range(kd.p):
+            leave_spread(&kd.nearness[b], &w.spreads[0][b], codes[lanes * i + kd.m + b])
+            leave_spread(&kd.nearness[b], &w.spreads[1][b], codes[lanes * i + kd.m + b])
+    return near[0] <= kd.limit + TOLERANCE and near[1] <= kd.limit + TOLERANCE
+
+
+cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t* rows, int64_t n,
+                   code_t* codes_out, uint32_t* rows_out) noexcept nogil:
+    # The rows left of the cut in order, then the others. Returns the size of the left part, 0 if the
+    # node is final.
+    cdef int64_t i, left = 0, right, to, lanes = kd.m + kd.p
+    cdef bint large = n > 4 * kd.s, goes
+    cdef Cut cut = Cut(0, 0, 0, 0)
+    if n // 2 < kd.s:
+        return 0
+    if kd.mend:
+        cut = narrowing_cut(kd, w, codes, n)
+    if cut.size == 0 and (large or not kd.mend):
+        cut = halving_cut(kd, w, codes, n)
+        if cut.size == 0 and kd.mend and n > EQUAL:
+            cut.size = (n + 1) // 2
+    if cut.size == 0:
+        return 0
+    if kd.p and n <= kd.limited and not is_protected(kd, w, codes, n, cut):
+        return 0
+    right = cut.size
+    for i in range(n):
+        goes = goes_left(&cut, codes + lanes * i, i)
+        to = left if goes else right
+        memcpy(codes_out + lanes * to, codes + lanes * i, lanes * sizeof(code_t))
+        rows_out[to] = rows[i]
+        left += goes
+        right += 1 - goes
+    return cut.size
+
+
+cdef void halve_all(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_t* even_rows,
+                    uint32_t* odd_rows, Node node) noexcept nogil:
+    # A node and all below it. The rows of a node of even depth lie in `even`.
+    cdef Node stack[STACK]
+    cdef int64_t half, at, n = 1, lanes = kd.m + kd.p
+    stack[0] = node
+    while n:
+        n -= 1
+        node = stack[n]
+        at = lanes * node.start
+        if node.depth & 1:
+            half = halve(kd, w, odd + at, odd_rows + node.start, node.size, even + at, even_rows + node.start)
+        else:
+            half = halve(kd, w, even + at, even_rows + node.start, node.size, odd + at, odd_rows + node.start)
+        if half == 0:
+            kd.starts[node.start] = 1
+            memcpy(kd.rows + node.start, (odd_rows if node.depth & 1 else even_rows) + node.start,
+                   node.size * sizeof(uint32_t))
+            continue
+        stack[n] = Node(node.start + half, node.size - half, node.depth + 1)
+        stack[n + 1] = Node(node.start, half, node.depth + 1)
+        n += 2
+
+
+cdef int64_t cut_node(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_t* even_rows,
+                      uint32_t* odd_rows, Node node, bint whole) noexcept nogil:
+    # The size of the left part if the node is halved and its parts are still to be; else 0.
+    cdef int64_t half = 0, at = (kd.m + kd.p) * node.start
+    if not whole and node.depth & 1:
+        half = halve(kd, w, odd + at, odd_rows + node.start, node.size, even + at, even_rows + node.start)
+    elif not whole:
+        half = halve(kd, w, even + at, even_rows + node.start, node.size, odd + at, odd_rows + node.start)
+    if half == 0:
+        halve_all(kd, w, even, odd, even_rows, odd_rows, node)
+    return half
+
+
+cdef class _Splitting:
+    # One run of `split`: what its tasks share.
+    cdef Kd kd
+    cdef uint8_t* codes[2]
+    cdef uint32_t* rows[2]
+    cdef int64_t width
+    cdef int64_t n_seen
+    cdef tuple closeness
+    cdef list keep
+
+    def cut(self, int64_t start, int64_t size, int32_t depth):
+        # Halve a node, a small one with all below it; returns the nodes that remain, and the rows done.
+        cdef list keep = []
+        cdef Scratch w
+        cdef Node node = Node(start, size, depth)
+        cdef int64_t half
+        cdef bint whole = size <= SUBTREE_ROWS
+        cdef uint8_t* even = self.codes[0]
+        cdef uint8_t* odd = self.codes[1]
+        w.low = <uint32_t*>room(keep, self.kd.m * sizeof(uint32_t))
+        w.high = <uint32_t*>room(keep, self.kd.m * sizeof(uint32_t))
+        w.seen = <uint8_t*>room(keep, self.n_seen)
+        w.values = <uint32_t*>room(keep, size * sizeof(uint32_t))
+        w.below = <int64_t*>room(keep, size * sizeof(int64_t))
+        w.counts = <uint32_t*>room(keep, min(2 * size, self.n_seen) * sizeof(uint32_t))
+        w.keys = <uint32_t*>room(keep, size * sizeof(uint32_t))
+        w.spare = <uint32_t*>room(keep, size * sizeof(uint32_t))
+        w.spreads[0] = spreads_of(self.closeness, keep)
+        w.spreads[1] = spreads_of(self.closeness, keep)
+        with nogil:
+            if self.width == 1:
+                half = cut_node(&self.kd, &w, even, odd, self.rows[0], self.rows[1], node, whole)
+            elif self.width == 2:
+                half = cut_node(&self.kd, &w, <uint16_t*>even, <uint16_t*>odd, self.rows[0], self.rows[1], node,
+                                whole)
+            else:
+                half = cut_node(&self.kd, &w, <uint32_t*>even, <uint32_t*>odd, self.rows[0], self.rows[1], node,
+                                whole)
+        if half == 0:
+            return [], size
+        return [(start, half, depth + 1), (start + half, size - half, depth + 1)], 0
+
+
+def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, limited=None,
+          bint mend=True, n_threads=1, progress=None):
+    """Subspaces of at least s rows (algorithm 2).
+
+    `codes` (uint8, uint16 or uint32) has one row per row of the table, in row order, and one column
+    per `diversity.Attribute` and `diversity.Closeness`. A part is halved at the median of its widest
+    attribute, equal codes being shared out in row order and the left half taking the odd row. It is
+    final if its halves would have less than s rows, if all its attributes are 0 wide, or if the sum
+    of S-diversities of one of its halves would exceed `limit`; that holds for parts of at most `limited`
+    rows (None: all).
+
+    With `mend` the cut is the one between two values of an attribute, both parts having at least s and
+    1/64 of the rows, that lowers the sum of rows times width of that attribute most. Where there is
+    none, a part of more than 4 s rows is halved at the median. A part that is 0 wide is then halved, every
+    other row to the left, if it has more than 512 rows: a row costs the distinct rows of its subspace.
+
+    Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
+    ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.
+    """
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+
+    cdef _Splitting run = _Splitting()
+    cdef uint8_t[::1] view
+    cdef uint32_t[::1] numbers, out
+    cdef uint8_t[::1] starts
+    codes = np.ascontiguousarray(codes)
+    n = len(codes)
+    _check_codes(codes, attributes, closeness)
+    if s < 1 or len(attributes) == 0 or np.isnan(limit):
+        raise ValueError("s must be at least 1, limit a number, and there must be an attribute")
+    if n == 0:
+        return np.empty(0, np.uint32), np.zeros(1, np.int64)
+    run.keep = []
+    run.closeness = tuple(closeness)
+    run.kd.m = len(attributes)
+    run.kd.p = len(closeness)
+    run.kd.extents = extents_of(tuple(attributes), run.keep)
+    run.kd.nearness = nearness_of(run.closeness, run.keep)
+    run.kd.s = s
+    run.kd.limit = limit
+    run.kd.limited = n if limited is None else limited
+    run.kd.mend = mend
+    run.width = codes.dtype.itemsize
+    run.n_seen = max(one.n_values for one in attributes) + 1
+    for part in range(2):
+        view = (codes.copy() if part == 0 else np.empty_like(codes)).reshape(-1).view(np.uint8)
+        numbers = np.arange(n, dtype=np.uint32)
+        run.keep += [view, numbers]
+        run.codes[part] = &view[0]
+        run.rows[part] = &numbers[0]
+    rows, flags = np.empty(n, np.uint32), np.zeros(n, np.uint8)
+    out, starts = rows, flags
+    run.kd.rows = &out[0]
+    run.kd.starts = &starts[0]
+    done = 0
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        pending = {pool.submit(run.cut, 0, n, 0)}
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for task in finished:
+                parts, size = task.result()
+                done += size
+                pending |= {pool.submit(run.cut, *part) for part in parts}
+            if progress is not None:
+                progress(done, n)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return rows, np.append(np.flatnonzero(flags), n).astype(np.int64)
+
+
+# ---- a class and its weighted tuple diversity
+
+cdef struct Cluster:
+    const Terms* terms
+    Cell* cells
+    Spread* spreads
+
+
+cdef void join(Cluster* cluster, const code_t* row) noexcept nogil:
+    cdef int64_t a, m = cluster.terms.m
+    for a in range(m):
+        join_cell(&cluster.terms.extents[a], &cluster.cells[a], row[a])
+    for a in range(cluster.terms.p):
+        join_spread(&cluster.terms.nearness[a], &cluster.spreads[a], row[m + a])
+
+
+cdef void leave(Cluster* cluster, const code_t* row) noexcept nogil:
+    cdef int64_t a, m = cluster.terms.m
+    for a in range(m):
+        leave_cell(&cluster.terms.extents[a], &cluster.cells[a], row[a])
+    for a in range(cluster.terms.p):
+        leave_spread(&cluster.terms.nearness[a], &cluster.spreads[a], row[m + a])
+
+
+cdef inline double weigh(const Terms* terms, double q, double s) noexcept nogil:
+    # wtd from the sums over attributes.
+    if terms.m == 0:
+        return terms.w_p * (s / terms.p)
+    if terms.p == 0:
+        return terms.w_u * (q / terms.m)
+    return terms.w_u * (q / terms.m) + terms.w_p * (s / terms.p)
+
+
+cdef double wtd(const Cluster* cluster) noexcept nogil:
+    cdef int64_t a
+    cdef double q = 0.0, s = 0.0
+    for a in range(cluster.terms.m):
+        q += width(&cluster.terms.extents[a], &cluster.cells[a])
+    for a in range(cluster.terms.p):
+        s += cluster.terms.weights[a] * s_diversity_of(&cluster.terms.nearness[a], &cluster.spreads[a])
+    return weigh(cluster.terms, q, s)
+
+
+cdef double wtd_with(const Cluster* cluster, const code_t* row) noexcept nogil:
+    cdef int64_t a, m = cluster.terms.m
+    cdef double q = 0.0, s = 0.0
+    for a in range(m):
+        q += width_with(&cluster.terms.extents[a], &cluster.cells[a], row[a])
+    for a in range(cluster.terms.p):
+        s += cluster.terms.weights[a] * s_diversity_with(
+            &cluster.terms.nearness[a], &cluster.spreads[a], row[m + a])
+    return weigh(cluster.terms, q, s)
+
+
+# Classes as lists of rows: head[c], next[head[c]], ..., -1.
+cdef struct Lists:
+    int64_t n
+    int64_t* head
+    int64_t* next
+    int64_t* size
+
+
+cdef void load(Cluster* cluster, const code_t* codes, const Lists* lists, int64_t c, bint out) noexcept nogil:
+    # All rows of class c join, or with `out` leave.
+    cdef int64_t i = lists.head[c], lanes = cluster.terms.m + cluster.terms.p
+    while i >= 0:
+        if out:
+            leave(cluster, codes + lanes * i)
+        else:
+            join(cluster, codes + lanes * i)
+        i = lists.next[i]
+
+
+cdef void link(Lists* lists, int64_t c, int64_t i) noexcept nogil:
+    lists.next[i] = lists.head[c]
+    lists.head[c] = i
+    lists.size[c] += 1
+
+
+cdef void weigh_up(const Cluster* cluster, const code_t* codes, const Lists* lists, int64_t c, const int64_t* left,
+                   int64_t begin, int64_t end, bint by_size, double* increase) noexcept nogil:
+    # increase[lists.n * j + c]: what the row left[j] would add to class c, which is loaded.
+    cdef int64_t j, lanes = cluster.terms.m + cluster.terms.p
+    cdef double now = wtd(cluster), size = lists.size[c]
+    for j in range(begin, end):
+        if by_size:
+            increase[lists.n * j + c] = (size + 1.0) * wtd_with(cluster, codes + lanes * left[j]) - size * now
+        else:
+            increase[lists.n * j + c] = wtd_with(cluster, codes + lanes * left[j]) - now
+
+
+cdef void place(Cluster* cluster, const code_t* codes, Lists* lists, const int64_t* left, int64_t n_left,
+                bint by_size, double* increase, int64_t* home) noexcept nogil:
+    # Each row, in turn, joins the class to which it adds least (wtd, with `by_size` size times wtd),
+    # ties: the first.
+    cdef int64_t c, j, best, loaded = -1
+    cdef int64_t lanes = cluster.terms.m + cluster.terms.p
+    for c in range(lists.n):
+        load(cluster, codes, lists, c, False)
+        weigh_up(cluster, codes, lists, c, left, 0, n_left, by_size, increase)
+        load(cluster, codes, lists, c, True)
+    for j in range(n_left):
+        best = 0
+        for c in range(1, lists.n):
+            if increase[lists.n * j + c] < increase[lists.n * j + best]:
+                best = c
+        home[left[j]] = best
+        if best != loaded and loaded >= 0:
+            load(cluster, codes, lists, loaded, True)
+        link(lists, best, left[j])
+        if best == loaded:
+            join(cluster, codes + lanes * left[j])
+        else:
+            load(cluster, codes, lists, best, False)
+        loaded = best
+        weigh_up(cluster, codes, lists, best, left, j + 1, n_left, by_size, increase)
+    if loaded >= 0:
+        load(cluster, codes, lists, loaded, True)
+
+
+# ---- growth
+
+# Equal rows are one record, whose rows are taken in order.
+cdef struct Growth:
+    Cluster cluster
+    double size           # of the growing cluster
+    int64_t capacity      # records that fit
+    int64_t n             # records
+    int64_t* first        # by record: its live rows are rows[first]..rows[end - 1]
+    int64_t* end
+    double* dead          # by record: infinite if it has no more rows
+    uint32_t* codes       # from here on column by column: code
+    double* places        #   and, of ordered attributes, place on the line
+    uint8_t* plain        # by attribute: it is ordered and no record has null
+    double* widths        # of the cluster with the record
+    double* near          # sum of contributions of the record and each row of the cluster
+    double* width         # by record: sum of widths
+    double* value         # ... and weighted tuple diversity
+    int64_t* members
+    int64_t* rows
+    Lists lists
+
+
+cdef int32_t compare(const code_t* one, const code_t* two, int64_t lanes) noexcept nogil:
+    cdef int64_t a
+    for a in range(lanes):
+        if one[a] != two[a]:
+            return -1 if one[a] < two[a] else 1
+    return 0
+
+
+cdef void sort_rows(const code_t* codes, int64_t lanes, int64_t* rows, int64_t* spare, int64_t n) noexcept nogil:
+    # By codes, equal ones in order: runs that are sorted already are merged pairwise.
+    cdef int64_t size = 1, begin, middle, end, i, j, to
+    while size < n:
+        begin = 0
+        while begin + size < n:
+            middle = begin + size
+            end = min(middle + size, n)
+            if compare(codes + lanes * rows[middle - 1], codes + lanes * rows[middle], lanes) > 0:
+                memcpy(spare, rows + begin, size * sizeof(int64_t))
+                i, j, to = 0, middle, begin
+                while i < size:
+                    if j < end and compare(codes + lanes * rows[j], codes + lanes * spare[i], lanes) < 0:
+                        rows[to] = rows[j]
+                        j += 1
+                    else:
+                        rows[to] = spare[i]
+                        i += 1
+                    to += 1
+            begin = end
+        size *= 2
+
+
+cdef void list_records(Growth* g, const code_t* codes, int64_t n) noexcept nogil:
+    # The records of rows[0..n), which ascend.
+    cdef const Terms* terms = g.cluster.terms
+    cdef int64_t i, a, r = -1, m = terms.m, lanes = terms.m + terms.p
+    cdef const code_t* row
+    for a in range(m):
+        g.plain[a] = terms.extents[a].kind == ORDERED
+    sort_rows(codes, lanes, g.rows, g.members, n)
+    for i in range(n):
+        row = codes + lanes * g.rows[i]
+        if i == 0 or compare(row, codes + lanes * g.rows[i - 1], lanes) != 0:
+            r += 1
+            g.first[r] = i
+            for a in range(lanes):
+                g.codes[g.capacity * a + r] = row[a]
+            for a in range(m):
+                if row[a] == terms.extents[a].n_values:
+                    g.plain[a] = False
+                elif terms.extents[a].kind == ORDERED:
+                    g.places[g.capacity * a + r] = terms.extents[a].positions[row[a]]
+            for a in range(m, lanes):
+                if terms.nearness[a - m].kind == ORDERED:
+                    g.places[g.capacity * a + r] = terms.nearness[a - m].positions[row[a]]
+        g.end[r] = i + 1
+    g.n = r + 1
+
+
+cdef int64_t begin_cluster(Growth* g) noexcept nogil:
+    # An empty cluster, and only records with live rows; returns that of the first row.
+    cdef int64_t r, a, n = 0, seed = 0, m = g.cluster.terms.m, p = g.cluster.terms.p
+    for r in range(g.n):
+        if g.first[r] == g.end[r]:
+            continue
+        if n < r:
+            g.first[n] = g.first[r]
+            g.end[n] = g.end[r]
+            for a in range(m + p):
+                g.codes[g.capacity * a + n] = g.codes[g.capacity * a + r]
+                g.places[g.capacity * a + n] = g.places[g.capacity * a + r]
+        if g.rows[g.first[n]] < g.rows[g.first[seed]]:
+            seed = n
+        n += 1
+    g.n = n
+    g.size = 0.0
+    memset(g.dead, 0, n * sizeof(double))
+    for a in range(p):
+        memset(g.near + g.capacity * a, 0, n * sizeof(double))
+    return seed
+
+
+cdef void refresh_width(Growth* g, int64_t a) noexcept nogil:
+    cdef const Extent* extent = &g.cluster.terms.extents[a]
+    cdef const Cell* cell = &g.cluster.cells[a]
+    cdef const uint32_t* codes = g.codes + g.capacity * a
+    cdef const double* places = g.places + g.capacity * a
+    cdef double* widths = g.widths + g.capacity * a
+    cdef double low, high, inside, outside
+    cdef double whole = extent.whole, weight = extent.weight
+    cdef int64_t r
+    if g.plain[a]:
+        low = extent.positions[cell.low]
+        high = extent.positions[cell.high]
+        for r in range(g.n):
+            widths[r] = weight * (((places[r] if places[r] > high else high)
+                                   - (places[r] if places[r] < low else low)) / whole)
+    else:
+        for r in range(g.n):
+            widths[r] = width_with(extent, cell, codes[r])
+
+
+cdef void refresh_near(Growth* g, int64_t b, int64_t r) noexcept nogil:
+    # One more row, of record r, is in the cluster.
+    cdef const Nearness* nearness = &g.cluster.terms.nearness[b]
+    cdef Spread* spread = &g.cluster.spreads[b]
+    cdef int64_t column = g.capacity * (g.cluster.terms.m + b), i
+    cdef const uint32_t* codes = g.codes + column
+    cdef const double* places = g.places + column
+    cdef double* near = g.near + g.capacity * b
+    cdef double at, low, high, unit = nearness.unit
+    if nearness.kind != ORDERED:
+        join_spread(nearness, spread, codes[r])
+        for i in range(g.n):
+            near[i] = contribution_with(nearness, spread, codes[i])
+        return
+    spread.pairs += 2.0 * near[r] + unit
+    spread.size += 1.0
+    at = places[r]
+    low = nearness.positions[nearness.reach_low[codes[r]]]
+    high = nearness.positions[nearness.reach_high[codes[r]]]
+    for i in range(g.n):
+        near[i] += (unit - (places[i] - at if places[i] > at else at - places[i])
+                    if (places[i] >= low) & (places[i] <= high) else 0.0)
+
+
+cdef void take(Growth* g, int64_t r) noexcept nogil:
+    # The first live row of record r joins.
+    cdef const Terms* terms = g.cluster.terms
+    cdef int64_t a, i
+    cdef Cell before
+    cdef Cell* cell
+    cdef bint changed = False
+    g.members[<int64_t>g.size] = g.rows[g.first[r]]
+    g.size += 1.0
+    g.first[r] += 1
+    if g.first[r] == g.end[r]:
+        g.dead[r] = INFINITY
+    for a in range(terms.m):
+        cell = &g.cluster.cells[a]
+        before = cell[0]
+        join_cell(&terms.extents[a], cell, g.codes[g.capacity * a + r])
+        if (before.null != cell.null or before.valued != cell.valued or before.low != cell.low
+                or before.high != cell.high or before.n_distinct != cell.n_distinct):
+            refresh_width(g, a)
+            changed = True
+    if changed:
+        for i in range(g.n):
+            g.width[i] = g.widths[i]
+        for a in range(1, terms.m):
+            for i in range(g.n):
+                g.width[i] += g.widths[g.capacity * a + i]
+    for a in range(terms.p):
+        refresh_near(g, a, r)
+
+
+cdef int64_t nearest(Growth* g) noexcept nogil:
+    # The record with which the cluster's weighted tuple diversity is least, value[r]; ties: the first row.
+    cdef const Terms* terms = g.cluster.terms
+    cdef const double* near
+    cdef double* value = g.value
+    cdef double pairs, unit, scale, weight, least = INFINITY
+    cdef double m = terms.m, p = terms.p
+    cdef int64_t a, i, best = -1
+    for i in range(g.n):
+        value[i] = 0.0
+    for a in range(terms.p):
+        near = g.near + g.capacity * a
+        pairs = g.cluster.spreads[a].pairs
+        unit = terms.nearness[a].unit
+        scale = unit * ((g.size + 1.0) * (g.size + 1.0))
+        weight = terms.weights[a]
+        for i in range(g.n):
+            value[i] += weight * ((pairs + 2.0 * near[i] + unit) / scale)
+    if terms.m == 0:
+        for i in range(g.n):
+            value[i] = terms.w_p * (value[i] / p) + g.dead[i]
+    elif terms.p == 0:
+        for i in range(g.n):
+            value[i] = terms.w_u * (g.width[i] / m) + g.dead[i]
+    else:
+        for i in range(g.n):
+            value[i] = terms.w_u * (g.width[i] / m) + terms.w_p * (value[i] / p) + g.dead[i]
+    for i in range(g.n):
+        if value[i] < least or (value[i] == least and best >= 0
+                                and g.rows[g.first[i]] < g.rows[g.first[best]]):
+            least = value[i]
+            best = i
+    return best
+
+
+cdef void cluster_rows(Growth* g, const code_t* codes, int64_t n, int64_t k, int64_t most, double delta,
+                       int64_t* home) noexcept nogil:
+    # Algorithm 1 on rows[0..n): a cluster grows to `most` rows, while its weighted tuple diversity is at
+    # most delta. OUT home: the class of each row of a cluster of at least k.
+    cdef int64_t r, i, c, size, live = n, lanes = g.cluster.terms.m + g.cluster.terms.p
+    list_records(g, codes, n)
+    while live >= k:  # fewer make no cluster
+        take(g, begin_cluster(g))
+        size = 1
+        while size < live and size < most:
+            r = nearest(g)
+            if g.value[r] > delta + TOLERANCE:
+                break
+            take(g, r)
+            size += 1
+        live -= size
+        if size >= k:
+            c = g.lists.n
+            g.lists.n += 1
+            g.lists.head[c] = -1
+            g.lists.size[c] = 0
+            for i in range(size):
+                link(&g.lists, c, g.members[i])
+                home[g.members[i]] = c
+        for i in range(size):
+            leave(&g.cluster, codes + lanes * g.members[i])
+
+
+cdef int64_t pool_rows(Growth* g, const int64_t* home, int64_t n) noexcept nogil:
+    # rows[0..) = the rows without a class, ascending; returns their number.
+    cdef int64_t i, size = 0
+    for i in range(n):
+        g.rows[size] = i
+        size += home[i] < 0
+    return size
+
+
+cdef int64_t grow_in(Growth* g, const code_t* codes, int64_t n, int64_t k, int64_t most, double delta, bint mend,
+                     int64_t* home) noexcept nogil:
+    # One subspace; returns its number of classes.
+    cdef int64_t i, size
+    g.lists.n = 0
+    for i in range(n):
+        home[i] = -1
+    cluster_rows(g, codes, pool_rows(g, home, n), k, most, delta, home)
+    if not mend:
+        return g.lists.n
+    cluster_rows(g, codes, pool_rows(g, home, n), k, k, INFINITY, home)
+    if g.lists.n == 0:
+        memset(home, 0, n * sizeof(int64_t))
+        return 1
+    size = pool_rows(g, home, n)
+    place(&g.cluster, codes, &g.lists, g.rows, size, True, g.value, home)
+    return g.lists.n
+
+
+cdef void grow_each(Growth* g, const code_t* codes, const int64_t* offsets, int64_t begin, int64_t end, int64_t k,
+                    int64_t most, double delta, bint mend, int64_t* home, int64_t* n_classes) noexcept nogil:
+    cdef int64_t c, lanes = g.cluster.terms.m + g.cluster.terms.p
+    for c in range(begin, end):
+        n_classes[c] = grow_in(g, codes + lanes * offsets[c], offsets[c + 1] - offsets[c], k, most, delta, mend,
+                               home + offsets[c])
+
+
+cdef void set_cluster(Cluster* cluster, Objective objective, list keep) except *:
+    cdef int64_t a
+    cluster.terms = &objective.c
+    cluster.cells = <Cell*>room(keep, objective.c.m * sizeof(Cell))
+    for a in range(objective.c.m):
+        if objective.c.extents[a].kind == FLAT:
+            cluster.cells[a].present = <uint8_t*>room(keep, objective.c.extents[a].n_values)
+    cluster.spreads = spreads_of(objective.closeness, keep)
+
+
+cdef void set_lists(Lists* lists, int64_t n, int64_t n_classes, list keep) except *:
+    cdef int64_t c
+    lists.n = 0
+    lists.next = <int64_t*>room(keep, n * sizeof(int64_t))
+    lists.head = <int64_t*>room(keep, n_classes * sizeof(int64_t))
+    lists.size = <int64_t*>room(keep, n_classes * sizeof(int64_t))
+    for c in range(n_classes):
+        lists.head[c] = -1
+
+
+cdef void set_growth(Growth* g, Objective objective, int64_t n, list keep) except *:
+    cdef int64_t m = objective.c.m, p = objective.c.p
+    set_cluster(&g.cluster, objective, keep)
+    set_lists(&g.lists, n, n, keep)
+    g.capacity = n
+    g.first = <int64_t*>room(keep, n * sizeof(int64_t))
+    g.end = <int64_t*>room(keep, n * sizeof(int64_t))
+    g.dead = <double*>room(keep, n * sizeof(double))
+    g.codes = <uint32_t*>room(keep, n * (m + p) * sizeof(uint32_t))
+    g.places = <double*>room(keep, n * (m + p) * sizeof(double))
+    g.plain = <uint8_t*>room(keep, m)
+    g.widths = <double*>room(keep, n * m * sizeof(double))
+    g.near = <double*>room(keep, n * p * sizeof(double))
+    g.width = <double*>room(keep, n * sizeof(double))
+    g.value = <double*>room(keep, n * sizeof(double))
+    g.members = <int64_t*>room(keep, n * sizeof(int64_t))
+    g.rows = <int64_t*>room(keep, n * sizeof(int64_t))
+
+
+cdef class _Growing:
+    # One run of `grow`: what its tasks share.
+    cdef const uint8_t[::1] codes
+    cdef const int64_t[::1] offsets
+    cdef int64_t[::1] home
+    cdef int64_t[::1] n_classes
+    cdef int64_t width
+    cdef Objective objective
+    cdef int64_t k
+    cdef int64_t most
+    cdef double delta
+    cdef bint mend
+
+    def __init__(self, codes, offsets, home, n_classes, objective, k, most, delta, mend):
+        self.codes = codes.reshape(-1).view(np.uint8)
+        self.width = codes.dtype.itemsize
+        self.offsets, self.home, self.n_classes, self.objective = offsets, home, n_classes, objective
+        self.k, self.most, self.delta, self.mend = k, most, delta, mend
+
+    def run(self, int64_t begin, int64_t end):
+        # Subspaces begin..end - 1; returns the number of their rows.
+        cdef list keep = []
+        cdef Growth g
+        cdef const uint8_t* codes = &self.codes[0]
+        set_growth(&g, self.objective, np.diff(self.offsets[begin:end + 1]).max(), keep)
+        with nogil:
+            if self.width == 1:
+                grow_each(&g, codes, &self.offsets[0], begin, end, self.k, self.most, self.delta, self.mend,
+                          &self.home[0], &self.n_classes[0])
+            elif self.width == 2:
+                grow_each(&g, <const uint16_t*>codes, &self.offsets[0], begin, end, self.k, self.most, self.delta,
+                          self.mend, &self.home[0], &self.n_classes[0])
+            else:
+                grow_each(&g, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, self.most, self.delta,
+                          self.mend, &self.home[0], &self.n_classes[0])
+        return self.offsets[end] - self.offsets[begin]
+
+
+def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_t k, double delta, *, most=None,
+         bint mend=True, n_threads=1, progress=None):
+    """Cluster each subspace by algorithm 1, its rows `offsets[i]..offsets[i + 1] - 1` of `codes`.
+
+    `codes` (uint8, uint16 or uint32) has one column per attribute of the objective, sensitive ones
+    last. The first row is a seed; the row with which the cluster's weighted tuple diversity is least
+    joins, for as long as that stays at most `delta` and there are fewer than `most` rows (None: any
+    number). A cluster of less than k rows is rejected.
+
+    With `mend`, the rows of rejected clusters of a subspace are clustered again without delta, every
+    cluster being closed at k rows; the less than k rows then left each go, in turn, to the class whose
+    size times weighted tuple diversity grows least; a subspace without a cluster is one class.
+
+    Returns (home, n_classes): the class of each row (int64; -1: rejected, not with `mend`), and the
+    number of classes. `progress(done, total)` is told the rows done. O(size of the subspace) per row,
+    whatever `n_threads`.
+    """
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    codes = np.ascontiguousarray(codes)
+    _check_codes(codes, objective.attributes, objective.closeness)
+    bounds = np.asarray(offsets)
+    if len(bounds) == 0 or bounds[0] != 0 or bounds[len(bounds) - 1] != len(codes) or (np.diff(bounds) < 1).any():
+        raise ValueError("offsets must divide the rows into non-empty subspaces")
+    most = len(codes) + k if most is None else most
+    if not 1 <= k <= most or np.isnan(delta):
+        raise ValueError("k must be at least 1, most at least k, and delta a number")
+    home = np.empty(len(codes), np.int64)
+    n_classes = np.zeros(len(bounds) - 1, np.int64)
+    if len(codes) == 0:
+        return home, 0
+    run = _Growing(codes, offsets, home, n_classes, objective, k, most, delta, mend)
+    chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
+    begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
+    done = 0
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        tasks = [pool.submit(run.run, *part) for part in zip(begins, [*begins[1:], len(chunk)])]
+        for task in as_completed(tasks):
+            done += task.result()
+            if progress is not None:
+                progress(done, len(codes))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    before = np.repeat(np.cumsum(n_classes) - n_classes, np.diff(bounds))
+    home[home >= 0] += before[home >= 0]
+    return home, int(n_classes.sum())
+
+
+def reinsert(const code_t[:, ::1] codes, const int64_t[::1] home, Objective objective not None, *, progress=None):
+    """Put each row with home -1, in row order, into the class whose weighted tuple diversity grows least.
+
+    `codes` and `home` (int64) as for and from `grow`. Ties: the first class; without any class all rows
+    are class 0. Returns the new home. `progress(done, total)` is told the rows done. O(rows without a
+    class * classes).
+    """
+    cdef list keep = []
+    cdef Cluster cluster
+    cdef Lists lists
+    cdef int64_t i, at, n_left, block, n_classes
+    if home.shape[0] != codes.shape[0] or (codes.shape[0] and np.min(home) < -1):
+        raise ValueError("home must hold a class, or -1, per row")
+    _check_codes(codes, objective.attributes, objective.closeness)
+    placed = np.array(home)
+    n_classes = np.max(placed, initial=-1) + 1
+    if n_classes == 0:
+        return np.zeros(codes.shape[0], np.int64)
+    if (np.bincount(placed[placed >= 0], minlength=n_classes) == 0).any():
+        raise ValueError("every class must have a row")
+    left = np.flatnonzero(placed < 0)
+    cdef int64_t[::1] placed_view = placed
+    cdef const int64_t[::1] left_view = left
+    n_left = len(left)
+    set_cluster(&cluster, objective, keep)
+    set_lists(&lists, codes.shape[0], n_classes, keep)
+    lists.n = n_classes
+    for i in range(codes.shape[0]):
+        if home[i] >= 0:
+            link(&lists, home[i], i)
+    block = max(MATRIX // n_classes, 16)
+    cdef double* increase = <double*>room(keep, min(block, n_left) * n_classes * sizeof(double))
+    for at in range(0, n_left, block):
+        with nogil:
+            place(&cluster, &codes[0, 0], &lists, &left_view[at], min(block, n_left - at), False, increase,
+                  &placed_view[0])
+        PyErr_CheckSignals()
+        if progress is not None:
+            progress(min(at + block, n_left), n_left)
+    return placed
