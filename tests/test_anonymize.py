@@ -247,7 +247,10 @@ def test_a_parquet_release_says_what_it_is(tmp_path: Path) -> None:
 # --- requirements ---
 
 
-@pytest.mark.parametrize("method", [anon.KMembers(), anon.KMembers("protection"), anon.Curve()], ids=repr)
+GROWING = [anon.KMembers(), anon.KMembers("protection"), anon.TGC(), anon.TGC(0, 1), anon.Curve()]
+
+
+@pytest.mark.parametrize("method", GROWING, ids=repr)
 @pytest.mark.parametrize("publish", ["generalization", "bucketization"])
 def test_growing_methods_meet_every_requirement_through_repair(method: Any, publish: str) -> None:
     schema = anon.Schema(quasi=["age", "sex", "education"], sensitive=["relationship"])

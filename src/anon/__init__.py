@@ -3,14 +3,14 @@
 
 __version__ = "0.1.0"
 
-from anon import datasets
+from anon import datasets, workload
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import check
 from anon.compare import compare
 from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
-from anon.methods import Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
+from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
 from anon.privacy import Privacy
 from anon.read import read_source, read_table
 from anon.release import Release
@@ -29,6 +29,7 @@ from anon.schema import Attribute, Schema, nominal, numeric, ordinal
 from anon.utility import Utility
 
 __all__ = [
+    "TGC",
     "AlphaK",
     "Anatomy",
     "AnonError",
@@ -68,4 +69,5 @@ __all__ = [
     "prefix",
     "read_source",
     "read_table",
+    "workload",
 ]

@@ -62,8 +62,9 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), KMembers(), Curve(), Anatomy(l), Identity() or Suppress(what); default Mondrian()
-        KMembers and Curve need a k; Identity and Suppress enforce nothing and accept no requirement.
+    method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity() or Suppress(what)
+        Default Mondrian(). KMembers, TGC and Curve need a k; Identity and Suppress enforce nothing and
+        accept no requirement.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
     numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"

@@ -14,18 +14,20 @@ from typing import Any
 
 from anon.classes import Classes
 from anon.encode import Encoded
-from anon.methods import anatomy, curve, kmembers, mondrian, trivial
+from anon.methods import anatomy, curve, kmembers, mondrian, tgc, trivial
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
 from anon.methods.kmembers import KMembers
 from anon.methods.mondrian import Mondrian
 from anon.methods.repair import repair
 from anon.methods.task import Progress, Task
+from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 
 __all__ = [
     "ENFORCING",
     "GROWING",
+    "TGC",
     "TRIVIAL",
     "Anatomy",
     "Curve",
@@ -40,7 +42,7 @@ __all__ = [
     "repair",
 ]
 
-Growing = KMembers | Curve
+Growing = KMembers | TGC | Curve
 Method = Mondrian | Growing | Anatomy | Identity | Suppress
 
 ENFORCING: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
@@ -49,6 +51,7 @@ ENFORCING: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
 }
 GROWING: dict[type[Any], Callable[[Encoded, Any, Task, int], Classes]] = {
     KMembers: kmembers.partition,
+    TGC: tgc.partition,
     Curve: curve.partition,
 }
 TRIVIAL: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
