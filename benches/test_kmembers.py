@@ -22,7 +22,7 @@ from anon.methods.kmembers import records
 from anoncore import kmembers
 from anoncore.diversity import Attribute, Closeness
 
-DATA = Path(os.environ.get("ANON_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+DATA = Path(os.environ["ANON_DATA"])
 ADULT = "age workclass education-num marital-status race sex native-country hours-per-week"
 CENSUS = "age workclass education_years marital_status race sex native_country hours_per_week"
 K = 10
@@ -113,6 +113,8 @@ def adults() -> list[npt.NDArray[np.uint8]]:
     return ordinal(adult(DATA / "adult"), ADULT)
 
 
+@pytest.mark.slow
+@pytest.mark.adult
 def test_grow(versus: Callable[..., float], adults: Any, capsys: pytest.CaptureFixture[str]) -> None:
     plainly([codes[:100] for codes in adults])
     start = time.perf_counter()
@@ -150,6 +152,7 @@ def test_grow_census(benchmark: Any, n_rows: int, capsys: pytest.CaptureFixture[
         )
 
 
+@pytest.mark.adult
 def test_grow_for_protection(benchmark: Any, adults: Any) -> None:
     pay = np.random.default_rng(0).integers(0, 14, len(adults[0])).astype(np.uint8)
     codes, offsets, rows = records([pay])

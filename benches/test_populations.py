@@ -23,7 +23,7 @@ from anon.populations import Populations, large_populations, u_loss
 
 N_THREADS = 2
 ADULT = ("age", "workclass", "education", "marital-status", "race", "sex")
-DATA = Path(os.environ.get("ANON_DATA", Path(__file__).parents[2] / "shared" / "data")) / "adult"
+DATA = Path(os.environ["ANON_DATA"]) / "adult"
 
 
 def adult_schema(age: Any = None, trees: bool = True) -> anon.Schema:
@@ -77,6 +77,8 @@ def one_hot(encoded: Encoded, populations: Populations) -> tuple[np.ndarray, lis
     return np.stack(columns, axis=1), attributes
 
 
+@pytest.mark.slow
+@pytest.mark.adult
 @pytest.mark.parametrize("min_support", ["0.05", "0.001"])
 def test_mine(
     adult: pa.Table, min_support: str, versus: Callable[..., float], capsys: pytest.CaptureFixture[str]
@@ -132,6 +134,7 @@ def test_mine(
         )
 
 
+@pytest.mark.adult
 def test_u_loss_of_adult(adult: pa.Table, benchmark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Bar: 0.2 s. Li & Li 5.1 print 0.05 for the trivial release and 0.0288 at k = 5000."""
     schema = adult_schema()

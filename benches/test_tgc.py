@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from anon import Schema, nominal, numeric, ordinal
-from anon.classes import Classes, sensitive_counts
+from anon.classes import Classes, ranked_rows, sensitive_counts
 from anon.datasets import adult, census, census_schema
 from anon.encode import Encoded, encode
 from anon.methods import kmembers, mondrian
@@ -25,7 +25,7 @@ from anon.methods.tgc import TGC, partition
 from anon.requirements import KAnonymity, compile
 from anoncore import diversity, tgc
 
-DATA = Path(os.environ.get("ANON_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+DATA = Path(os.environ["ANON_DATA"])
 K = 10
 PRESETS = {"U": (1.0, 0.0), "B": (0.5, 0.5), "P": (0.0, 1.0)}
 
@@ -47,7 +47,7 @@ def people(n_rows: int) -> Encoded:
 def matrix(encoded: Encoded) -> Any:
     """Codes of all rows in rank order, sensitive ones last."""
     columns = [*encoded.quasi_codes, *encoded.sensitive_codes]
-    rows = mondrian.rank(encoded)
+    rows = ranked_rows(encoded)
     return np.column_stack([column[rows].astype(np.uint16) for column in columns])
 
 
@@ -172,6 +172,8 @@ def measures(encoded: Encoded, classes: Classes) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
+@pytest.mark.adult
 def test_orderings_on_adult(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Printed: UM, PM, row-weighted and DM of every method and both variants, for k = 2, 5, 10, 25, 50."""
     table = adults()
@@ -216,6 +218,8 @@ def test_orderings_on_adult(benchmark: Any, capsys: pytest.CaptureFixture[str]) 
             assert m["TGC-U default"]["um"] <= m["K-Members"]["um"]
 
 
+@pytest.mark.slow
+@pytest.mark.adult
 def test_quality_by_s(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Figure 15: TGC-B, k = 5, subspaces of at least s rows."""
     table = adults()
