@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import ctypes
 import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -448,6 +450,38 @@ def test_a_fan_is_cut_one_leaf_from_the_rest_or_all_at_once() -> None:
     assert sizes(4, True).tolist() == [5, 4]
     assert sizes(4, False).tolist() == [9]
     assert sizes(2, False).tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("n_children", "n_nulls", "tested"),
+    [(2, 0, [4]), (1, 3, [4]), (2, 3, [4, 8, 4]), (3, 0, [4, 8, 4])],
+    ids=["two children", "one child and null", "two children and null", "three children"],
+)
+def test_a_refused_cut_of_a_tree_is_not_tested_again(
+    n_children: int, n_nulls: int, tested: list[int]
+) -> None:
+    sizes: list[int] = []
+
+    def refuse(*arguments: Any) -> int:
+        sizes.append(arguments[5])
+        return arguments[5] == n  # the whole table
+
+    signature = ctypes.CFUNCTYPE(
+        ctypes.c_int32,
+        *[ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
+        *[ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
+    )
+    test = signature(refuse)
+    address = ctypes.cast(test, ctypes.c_void_p).value
+    d, n = max(n_children, 2), 4 * n_children + n_nulls
+    column = np.repeat([*range(n_children), d], [4] * n_children + [n_nulls]).astype(np.uint8)
+    tree = [-1] + [0] * d, [0, *range(d)], [d - 1, *range(d)], range(1, d + 1)
+    conjunction = Conjunction(
+        [np.array([n])], n, [("custom", 0, SimpleNamespace(address=address), np.zeros(1))]
+    )
+    described = Attributes([d], [1.0], [None], [tree])
+    assert len(partition([column], described, conjunction, sensitive=[np.zeros(n, dtype=np.uint8)])[1]) == 2
+    assert sizes == tested
 
 
 @pytest.mark.parametrize("width", WIDTHS)

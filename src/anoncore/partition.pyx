@@ -917,6 +917,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
     cdef int64_t boundaries[3]
     cdef int64_t n_boundaries = 0, b, best, i, distance, least
     cdef int32_t lca, child
+    cdef bint halves
     if t.relaxed or not t.nearest:
         return cut_children(t, w, a, d)
     lca = ancestor(a, w.values[0], w.values[d - 1])
@@ -929,13 +930,15 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
         n_boundaries += 1
         child = child_above(a, lca, w.values[d - 1])
         i = d - 1
-        while child_above(a, lca, w.values[i - 1]) == child:
+        while w.values[i - 1] >= <int64_t>a.first[child]:
             i -= 1
-        boundaries[n_boundaries] = i
-        n_boundaries += 1
+        if i != boundaries[0]:
+            boundaries[n_boundaries] = i
+            n_boundaries += 1
     if d < w.d:
         boundaries[n_boundaries] = d
         n_boundaries += 1
+    halves = n_boundaries == 1  # then there are two parts in all
     while n_boundaries:  # ascending, so the first of the nearest is the lower
         best = 0
         least = w.n + 1
@@ -950,7 +953,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
         n_boundaries -= 1
         for b in range(best, n_boundaries):
             boundaries[b] = boundaries[b + 1]
-    return cut_children(t, w, a, d)
+    return not halves and cut_children(t, w, a, d)
 
 
 cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
