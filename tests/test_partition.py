@@ -325,6 +325,42 @@ def test_any_number_of_threads_gives_the_same_bits(
         assert min(n_threads, 2) <= len(SeenExecutor.workers) <= n_threads
 
 
+@pytest.mark.parametrize("n_sensitive_values", [0, 3, 2000])
+def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_values: int) -> None:
+    """A cut of 600 rows in 50 parts, which are cut on: tasks of one part, of a few and of all."""
+    rng = np.random.default_rng(6)
+    n, d = 600, 50
+    columns = [rng.permutation(n).astype(np.uint16) % d, rng.integers(0, 200, n, dtype=np.uint16)]
+    tree = [-1] + [0] * d, [0, *range(d)], [d - 1, *range(d)], range(1, d + 1)
+    described = Attributes([d, 200], [10.0, 1.0], [None, np.arange(200.0)], [tree, None])
+    rules: list[Any] = [("size", 3)]
+    sensitive, counts = [], []
+    if n_sensitive_values:
+        rules.append(("distinct", 0, 2))
+        sensitive = [rng.integers(0, n_sensitive_values, n, dtype=np.uint16)]
+        counts = [np.bincount(sensitive[0])]
+    conjunction = Conjunction(counts, n, rules)
+    expected = partition(columns, described, conjunction, sensitive=sensitive, nearest=False)
+    assert len(expected[1]) > 100
+    tasks: list[Any] = []
+
+    class Counted(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> Any:
+            tasks.append(args)
+            return super().submit(task, *args, **more)
+
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Counted)
+    for subtree_rows, most in ((12, 600), (60, 15), (599, 4), (600, 2)):
+        monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", subtree_rows)
+        tasks.clear()
+        rows, offsets = partition(
+            columns, described, conjunction, sensitive=sensitive, nearest=False, n_threads=2
+        )
+        assert rows.tobytes() == expected[0].tobytes()
+        assert offsets.tobytes() == expected[1].tobytes()
+        assert 2 <= len(tasks) <= most
+
+
 def test_an_interrupt_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", 1)
     told: list[tuple[int, int]] = []

@@ -43,7 +43,7 @@ cdef extern from *:
     void widen_32 "anon_widen_32"(const uint32_t*, uint32_t*, uint32_t*) noexcept nogil
     int lowest_bit "__builtin_ctzll"(unsigned long long) noexcept nogil
 
-# Nodes with more rows are cut as one task each; a node with at most so many is one task with all below it.
+# A node with more rows is cut as a task of its own; nodes with at most so many together are one with all below.
 SUBTREE_ROWS = 1 << 17
 PACK_ROWS = 1 << 18
 
@@ -243,8 +243,8 @@ cdef class Scratch:
             free(self.blocks[i])
 
 
-cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
-    """Scratch for nodes of at most n rows."""
+cdef Scratch scratch_for(const Table* t, int64_t n, int64_t n_all):
+    """Scratch for nodes of at most n rows, of which those pending have at most n_all rows together."""
     cdef Scratch scratch = Scratch()
     cdef Work* w = &scratch.c
     cdef int64_t j, listed = 0, largest = 0
@@ -263,8 +263,8 @@ cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
         w.two_cuts[j].sizes = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
     w.cut = &w.two_cuts[0]
     w.best = &w.two_cuts[1]
-    if subtree:  # pending nodes are disjoint and hold at least min_size rows each
-        w.stack = <Node*>scratch.take(n // t.rules.min_size + 1, sizeof(Node))
+    # pending nodes are disjoint and, but for the first of all, hold at least min_size rows each
+    w.stack = <Node*>scratch.take(n_all // t.rules.min_size + 1, sizeof(Node))
     if t.n_tracked:
         w.present_base = <int64_t*>scratch.take(t.n_tracked + 1, sizeof(int64_t))
         for j in range(t.n_tracked):
@@ -1079,10 +1079,10 @@ cdef void finish(const Table* t, const Node* node) noexcept nogil:
         t.rows[node.start + i] = (<const uint32_t*>(ids + i * t.stride))[0]
 
 
-cdef void split_subtree(const Table* t, Work* w, Node node) noexcept nogil:
-    """Cut a node and all below it."""
-    cdef int64_t p, n_parts, end, pending = 1
-    w.stack[0] = node
+cdef void split_all(const Table* t, Work* w, int64_t pending) noexcept nogil:
+    """Cut the first `pending` nodes of the stack and all below them."""
+    cdef int64_t p, n_parts, end
+    cdef Node node
     while pending:
         pending -= 1
         node = w.stack[pending]
@@ -1184,26 +1184,27 @@ cdef class Partition:
             pack(self.columns, self.n_columns, self.chosen, start, stop,
                  self.t.buffers[0], self.t.buffers[1], self.t.stride, self.t.row_offset)
 
-    def cut(self, int64_t start, int64_t size, int32_t depth, bint subtree):
-        """Cut one node, with `subtree` all below it too; the nodes that remain and the rows done."""
-        cdef Node node = Node(start, size, depth)
-        cdef Scratch scratch = scratch_for(&self.t, size, subtree)
+    def cut(self, nodes):
+        """Cut nodes (start, size, depth) and all below them, or a large one once; what remains, rows done."""
+        cdef int64_t i, n_nodes = len(nodes), n_parts = 1, size = sum(node[1] for node in nodes)
+        cdef bint subtree = size <= SUBTREE_ROWS
+        cdef Scratch scratch = scratch_for(&self.t, max(node[1] for node in nodes), size if subtree else 0)
         cdef Work* w = &scratch.c
-        cdef int64_t n_parts = 1, p
-        if subtree:
-            with nogil:
-                split_subtree(&self.t, w, node)
-            return [], size
+        for i in range(n_nodes):
+            w.stack[i].start, w.stack[i].size, w.stack[i].depth = nodes[i]
         with nogil:
-            n_parts = split(&self.t, w, &node)
-            if n_parts == 1:
-                finish(&self.t, &node)
+            if subtree:
+                split_all(&self.t, w, n_nodes)
+            else:
+                n_parts = split(&self.t, w, w.stack)
+                if n_parts == 1:
+                    finish(&self.t, w.stack)
         if n_parts == 1:
             return [], size
         parts = []
-        for p in range(n_parts):
-            parts.append((start, w.best.sizes[p], depth + 1))
-            start += w.best.sizes[p]
+        for i in range(n_parts):
+            parts.append((w.stack.start, w.best.sizes[i], w.stack.depth + 1))
+            w.stack.start += w.best.sizes[i]
         return parts, 0
 
 
@@ -1321,6 +1322,20 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     return result, offsets
 
 
+cdef list batches(nodes):
+    """The nodes (start, size, depth) of each task: a large one alone, small ones together."""
+    cdef list tasks = [], task = []
+    cdef int64_t n_rows = 0
+    for node in nodes:
+        if task and n_rows + node[1] > SUBTREE_ROWS:
+            tasks.append(task)
+            task = []
+            n_rows = 0
+        task.append(node)
+        n_rows += node[1]
+    return [*tasks, task] if task else tasks
+
+
 cdef drive(Partition run, n_threads, progress):
     """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -1332,14 +1347,13 @@ cdef drive(Partition run, n_threads, progress):
         blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
         for block in blocks:
             block.result()
-        pending = {executor.submit(run.cut, 0, n, 0, n <= SUBTREE_ROWS)}
+        pending = {executor.submit(run.cut, [(0, n, 0)])}
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
             for task in finished:
                 parts, size = task.result()
                 done += size
-                for start, size, depth in parts:
-                    pending.add(executor.submit(run.cut, start, size, depth, size <= SUBTREE_ROWS))
+                pending.update(executor.submit(run.cut, nodes) for nodes in batches(parts))
             if progress is not None:
                 progress(done, n)
     finally:
