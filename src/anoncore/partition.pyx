@@ -573,7 +573,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
     w.grouped = False
     if range_ <= 256 or range_ <= DENSE * w.n:
         memset(w.counts, 0, range_ * sizeof(uint32_t))
-        w.gridded = follow and range_ * t.base[t.n_tracked] <= min(GRID_PER_ROW * w.n, GRID_CELLS)
+        w.gridded = follow and range_ <= min(GRID_PER_ROW * w.n, GRID_CELLS) // t.base[t.n_tracked]
         if w.gridded:
             memset(w.grid, 0, range_ * t.base[t.n_tracked] * sizeof(uint32_t))
             if t.width == 1:
