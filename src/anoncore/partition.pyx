@@ -300,19 +300,24 @@ cdef Scratch scratch_for(const Table* t, int64_t n, int64_t n_all):
 
 cdef void extend(const code_t* codes, int64_t lanes, int64_t n, int64_t m,
                  uint32_t* low, uint32_t* high) noexcept nogil:
-    """Least and greatest code of each of m attributes; n >= 1.
+    """Least and greatest code of each of m attributes; n >= 2.
 
-    Sixteen bytes of every record at a time; what lies behind the codes is read and ignored.
+    Sixteen bytes of every record at a time; what lies behind the codes is ignored. The last record
+    is copied: behind it another thread may be writing.
     """
     cdef code_t least[16]
     cdef code_t most[16]
     cdef const code_t* record
     cdef int64_t first = 0, i, j
     while first < m:
-        for j in range(16 // <int64_t>sizeof(code_t)):
-            least[j] = codes[first + j]
-            most[j] = codes[first + j]
-        for i in range(n):
+        record = codes + (n - 1) * lanes + first
+        if first + 16 // <int64_t>sizeof(code_t) <= lanes:
+            memcpy(least, record, 16)
+        else:
+            memset(least, 0, sizeof(least))
+            memcpy(least, record, (lanes - first) * sizeof(code_t))
+        memcpy(most, least, 16)
+        for i in range(n - 1):
             record = codes + first + i * lanes
             if code_t is uint8_t:
                 widen_8(record, least, most)
@@ -1271,8 +1276,8 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
         else:
             run.t.base[j - m + 1] = run.t.base[j - m] + <int64_t>limits[j]
     run.t.max_codes = largest
-    for j in range(2):  # `extend` reads up to 16 bytes behind the last code
-        buffer = np.zeros(run.n * run.t.stride + 16, dtype=np.uint8)
+    for j in range(2):
+        buffer = np.zeros(max(run.n, 1) * run.t.stride, dtype=np.uint8)
         keep.append(buffer)
         run.t.buffers[j] = &buffer[0]
     run.keep = keep
