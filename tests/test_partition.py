@@ -568,6 +568,43 @@ def test_wrong_arguments_are_refused() -> None:
         Attributes([4], [1.0], [[0.0, 1.0]], [None])
     with pytest.raises(ValueError, match="tree"):
         Attributes([5], [1.0], [None], [TREE])
+    with pytest.raises(ValueError, match="5 rows for a conjunction on 4"):
+        partition([np.zeros(5, dtype=np.uint8)], described, size_only(2, 4))
+    with pytest.raises(ValueError, match="not initialized"):
+        partition([column], described, Conjunction.__new__(Conjunction))
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "value"),
+    [
+        *[(0, 0, 0), (0, 1, 1), (0, 2, 3), (0, 2, 7), (0, 3, -1), (0, 4, 1)],  # parents
+        *[(1, 0, 1), (1, 1, 1), (1, 6, 2), (2, 0, 2), (2, 0, 4), (2, 1, 2), (2, 5, 3)],  # codes below
+        *[(3, 0, 3), (3, 0, -1), (3, 1, 7), (3, 1, 2), (3, 3, 4)],  # leaves
+    ],
+)
+def test_arrays_that_are_no_tree_are_refused(part: int, place: int, value: int) -> None:
+    Attributes([4], [1.0], [None], [TREE])
+    broken = [list(numbers) for numbers in TREE]
+    broken[part][place] = value
+    with pytest.raises(ValueError, match="the tree of attribute 0"):
+        Attributes([4], [1.0], [None], [tuple(broken)])
+    del broken[part][-1]
+    with pytest.raises(ValueError, match="the tree of attribute 0"):
+        Attributes([4], [1.0], [None], [tuple(broken)])
+    with pytest.raises(ValueError, match="the tree of attribute 0"):
+        Attributes([4], [1.0], [None], [([], [], [], [0] * 4)])
+
+
+def test_a_bare_run_has_no_rows() -> None:
+    run = anoncore.partition.Partition()
+    run.pack(0, 0)
+    assert run.cut([]) == ([], 0)
+    for start, stop in ((0, 1), (-1, 0), (1, 0), (1, 1)):
+        with pytest.raises(ValueError, match="of 0"):
+            run.pack(start, stop)
+    for start, size in ((0, 0), (0, 1), (-1, 1), (2**62, 1), (-(2**62), 2**63 - 1)):
+        with pytest.raises(ValueError, match="of 0"):
+            run.cut([(start, size, 0)])
 
 
 def encoded_table(

@@ -83,13 +83,40 @@ cdef struct Attribute:
     const int32_t* leaf  # TREE: node of every code
 
 
+cdef bint is_tree(const int32_t[::1] parent, const int32_t[::1] first, const int32_t[::1] last,
+                  const int32_t[::1] leaf, int64_t n_values):
+    """Are first..last the codes below every node, and is code c a leaf of its own?"""
+    cdef int64_t n_nodes = parent.shape[0], v, c
+    if not first.shape[0] == last.shape[0] == n_nodes or n_nodes == 0 or leaf.shape[0] < n_values:
+        return False
+    cdef int64_t[::1] low = np.full(n_nodes, n_values)
+    cdef int64_t[::1] high = np.full(n_nodes, -1)
+    cdef int64_t[::1] size = np.zeros(n_nodes, dtype=np.int64)
+    for c in range(n_values):
+        v = leaf[c]
+        if not 0 <= v < n_nodes or size[v]:
+            return False
+        low[v] = high[v] = c
+        size[v] = 1
+    for v in range(n_nodes - 1, -1, -1):
+        if first[v] != low[v] or last[v] != high[v] or size[v] != high[v] - low[v] + 1:
+            return False
+        if v == 0:
+            return parent[0] == -1
+        if not 0 <= parent[v] < v:
+            return False
+        low[parent[v]] = min(low[parent[v]], low[v])
+        high[parent[v]] = max(high[parent[v]], high[v])
+        size[parent[v]] += size[v]
+
+
 cdef class Attributes:
     """What the kernel must know of each quasi-identifier; built once, shared by all threads.
 
     `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
     ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
-    per node the parent (-1 above the root) and the first and last code below it, per code its node
-    (int32); with neither it is a flat set.
+    per node the parent (which comes before it; -1 above the root, node 0) and the first and last code
+    below it, per code its node (int32); with neither it is a flat set.
     """
 
     cdef Attribute* c
@@ -122,8 +149,7 @@ cdef class Attributes:
                 self.c[a].span = places[self.c[a].n_values - 1] - places[0]
             elif trees[a] is not None and self.c[a].n_values > 0:
                 parent, first, last, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in trees[a])
-                sizes = {parent.shape[0], first.shape[0], last.shape[0]}
-                if len(sizes) > 1 or leaf.shape[0] < self.c[a].n_values:
+                if not is_tree(parent, first, last, leaf, self.c[a].n_values):
                     raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
                 self.keep.append((parent, first, last, leaf))
                 self.c[a].kind = TREE
@@ -1185,16 +1211,29 @@ cdef class Partition:
         free(self.t.base)
 
     def pack(self, int64_t start, int64_t stop):
+        """Pack the records start..stop."""
+        if not 0 <= start <= stop <= self.n:
+            raise ValueError(f"rows {start} to {stop} of {self.n}")
         with nogil:
             pack(self.columns, self.n_columns, self.chosen, start, stop,
                  self.t.buffers[0], self.t.buffers[1], self.t.stride, self.t.row_offset)
 
     def cut(self, nodes):
         """Cut nodes (start, size, depth) and all below them, or a large one once; what remains, rows done."""
-        cdef int64_t i, n_nodes = len(nodes), n_parts = 1, size = sum(node[1] for node in nodes)
-        cdef bint subtree = size <= SUBTREE_ROWS
-        cdef Scratch scratch = scratch_for(&self.t, max(node[1] for node in nodes), size if subtree else 0)
-        cdef Work* w = &scratch.c
+        cdef int64_t i, start, n_nodes = len(nodes), n_parts = 1, size = 0, largest = 0
+        cdef bint subtree
+        cdef Scratch scratch
+        cdef Work* w
+        for start, i, _ in nodes:
+            if start < 0 or i < 1 or i > self.n - start:
+                raise ValueError(f"{i} rows from {start} of {self.n}")
+            size += i
+            largest = max(largest, i)
+        if n_nodes == 0:
+            return [], 0
+        subtree = size <= SUBTREE_ROWS
+        scratch = scratch_for(&self.t, largest, size if subtree else 0)
+        w = &scratch.c
         for i in range(n_nodes):
             w.stack[i].start, w.stack[i].size, w.stack[i].depth = nodes[i]
         with nogil:
@@ -1222,6 +1261,8 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef const uint32_t[::1] numbers
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
+    if conjunction.c.min_size < 1:
+        raise ValueError("the conjunction was not initialized")
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
     if m == 0 or m != attributes.n:
@@ -1239,6 +1280,8 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
             numbers = rows
             run.chosen = &numbers[0]
     run.n = n_table if rows is None else len(rows)
+    if run.n > conjunction.c.n_rows:
+        raise ValueError(f"{run.n} rows for a conjunction on {conjunction.c.n_rows}")
     if n_table > 0xFFFFFFFF:
         raise ValueError("more than 2**32 - 1 rows")
     run.t.n_attributes = m
