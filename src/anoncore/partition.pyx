@@ -13,14 +13,15 @@ neither threads nor scheduling can change the answer:
 """
 
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from anoncore.requirement cimport Conjunction, Rules, passes
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t
+from anoncore.types cimport (
+    FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 # One vector instruction each, if the compiler does not unroll the loops first.
 cdef extern from *:
@@ -171,7 +172,7 @@ cdef struct Node:
 # What all tasks read. Of `buffers`, `rows` and `starts` each task writes its own rows' part.
 cdef struct Table:
     uint8_t* buffers[2]
-    int64_t stride  # bytes of a record: codes, row number (uint32), tracked codes (uint32 each)
+    int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes (uint32 each)
     int64_t width  # bytes of a code
     int64_t n_attributes
     const Attribute* attributes
@@ -186,7 +187,7 @@ cdef struct Table:
     Chooser chooser
     bint nearest
     bint relaxed
-    uint32_t* rows
+    row_t* rows
     uint8_t* starts
 
 
@@ -228,7 +229,7 @@ cdef struct Work:
     bint gridded
     uint32_t* grid  # tracked counts per code
     bint grouped
-    uint32_t* order  # rows of the node by value
+    row_t* order  # rows of the node by value
     # tracked counts: of the node, and left of two boundaries
     bint totaled
     uint32_t* total
@@ -298,7 +299,7 @@ cdef Scratch scratch_for(const Table* t, int64_t n, int64_t n_all):
             listed += min(t.base[j + 1] - t.base[j], n) + 1
             largest = max(largest, t.base[j + 1] - t.base[j])
         w.present_base[t.n_tracked] = listed
-        w.order = <uint32_t*>scratch.take(n, sizeof(uint32_t))
+        w.order = <row_t*>scratch.take(n, sizeof(row_t))
         w.grid = <uint32_t*>scratch.take(min(GRID_PER_ROW * n, GRID_CELLS), sizeof(uint32_t))
         w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
         w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
@@ -410,13 +411,13 @@ cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t lo
 
 
 cdef void group(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t* begins,
-                uint32_t* order) noexcept nogil:
+                row_t* order) noexcept nogil:
     """Rows by code, in order; begins[c - low] is where the next row of code c goes."""
     cdef int64_t i
     cdef uint32_t c
     for i in range(n):
         c = codes[i * lanes] - low
-        order[begins[c]] = <uint32_t>i
+        order[begins[c]] = <row_t>i
         begins[c] += 1
 
 
@@ -639,7 +640,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
         list_values(w, a, w.n, 0)
         if follow:
             for i in range(w.n):
-                w.order[i] = <uint32_t>w.keys[i]
+                w.order[i] = <row_t>w.keys[i]
         w.grouped = follow
 
 
@@ -1107,7 +1108,7 @@ cdef void finish(const Table* t, const Node* node) noexcept nogil:
     cdef const uint8_t* ids = t.buffers[node.depth & 1] + node.start * t.stride + t.row_offset
     t.starts[node.start] = 1
     for i in range(node.size):
-        t.rows[node.start + i] = (<const uint32_t*>(ids + i * t.stride))[0]
+        t.rows[node.start + i] = (<const row_t*>(ids + i * t.stride))[0]
 
 
 cdef void split_all(const Table* t, Work* w, int64_t pending) noexcept nogil:
@@ -1132,13 +1133,7 @@ cdef void split_all(const Table* t, Work* w, int64_t pending) noexcept nogil:
 
 # ---- packing ----
 
-ctypedef fused field_t:
-    uint8_t
-    uint16_t
-    uint32_t
-
-
-cdef void pack_field(const code_t* column, const uint32_t* rows, int64_t start, int64_t stop,
+cdef void pack_field(const code_t* column, const row_t* rows, int64_t start, int64_t stop,
                      uint8_t* field, int64_t stride, field_t* unused) noexcept nogil:
     """Write one column's codes of rows start..stop into their records."""
     cdef int64_t i
@@ -1157,7 +1152,7 @@ cdef struct Column:
     int64_t field  # bytes there
 
 
-cdef void pack_column(const Column* c, const uint32_t* rows, int64_t start, int64_t stop,
+cdef void pack_column(const Column* c, const row_t* rows, int64_t start, int64_t stop,
                       uint8_t* records, int64_t stride) noexcept nogil:
     cdef uint8_t* field = records + c.offset
     if c.width == 1:
@@ -1176,7 +1171,7 @@ cdef void pack_column(const Column* c, const uint32_t* rows, int64_t start, int6
         pack_field(<const uint32_t*>c.data, rows, start, stop, field, stride, <uint32_t*>NULL)
 
 
-cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, int64_t start, int64_t stop,
+cdef void pack(const Column* columns, int64_t n_columns, const row_t* rows, int64_t start, int64_t stop,
                uint8_t* records, uint8_t* other, int64_t stride, int64_t row_offset) noexcept nogil:
     """Records start..stop, a block that stays in the cache at a time.
 
@@ -1188,7 +1183,7 @@ cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, i
         for j in range(n_columns):
             pack_column(&columns[j], rows, begin, end, records, stride)
         for i in range(begin, end):
-            (<uint32_t*>(records + i * stride + row_offset))[0] = <uint32_t>i if rows == NULL else rows[i]
+            (<row_t*>(records + i * stride + row_offset))[0] = <row_t>i if rows == NULL else rows[i]
         other[begin * stride] = 0
         begin = end
 
@@ -1203,7 +1198,7 @@ cdef class Partition:
     cdef Column* columns
     cdef int64_t n_columns
     cdef int64_t n
-    cdef const uint32_t* chosen  # row numbers, NULL for all
+    cdef const row_t* chosen  # row numbers, NULL for all
     cdef object keep
 
     def __dealloc__(self):
@@ -1258,7 +1253,7 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef int64_t j, offset, m = len(columns), n_table, largest = 1
     cdef int64_t width = max((column.dtype.itemsize for column in columns), default=1)
     cdef const uint8_t[::1] view
-    cdef const uint32_t[::1] numbers
+    cdef const row_t[::1] numbers
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
     if conjunction.c.min_size < 1:
@@ -1343,7 +1338,7 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     """
     cdef Partition run
     cdef const int64_t[::1] rank
-    cdef uint32_t[::1] out
+    cdef row_t[::1] out
     cdef uint8_t[::1] starts
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
