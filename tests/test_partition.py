@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import ctypes
 import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -323,6 +325,42 @@ def test_any_number_of_threads_gives_the_same_bits(
         assert min(n_threads, 2) <= len(SeenExecutor.workers) <= n_threads
 
 
+@pytest.mark.parametrize("n_sensitive_values", [0, 3, 2000])
+def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_values: int) -> None:
+    """A cut of 600 rows in 50 parts, which are cut on: tasks of one part, of a few and of all."""
+    rng = np.random.default_rng(6)
+    n, d = 600, 50
+    columns = [rng.permutation(n).astype(np.uint16) % d, rng.integers(0, 200, n, dtype=np.uint16)]
+    tree = [-1] + [0] * d, [0, *range(d)], [d - 1, *range(d)], range(1, d + 1)
+    described = Attributes([d, 200], [10.0, 1.0], [None, np.arange(200.0)], [tree, None])
+    rules: list[Any] = [("size", 3)]
+    sensitive, counts = [], []
+    if n_sensitive_values:
+        rules.append(("distinct", 0, 2))
+        sensitive = [rng.integers(0, n_sensitive_values, n, dtype=np.uint16)]
+        counts = [np.bincount(sensitive[0])]
+    conjunction = Conjunction(counts, n, rules)
+    expected = partition(columns, described, conjunction, sensitive=sensitive, nearest=False)
+    assert len(expected[1]) > 100
+    tasks: list[Any] = []
+
+    class Counted(concurrent.futures.ThreadPoolExecutor):
+        def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> Any:
+            tasks.append(args)
+            return super().submit(task, *args, **more)
+
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Counted)
+    for subtree_rows, most in ((12, 600), (60, 15), (599, 4), (600, 2)):
+        monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", subtree_rows)
+        tasks.clear()
+        rows, offsets = partition(
+            columns, described, conjunction, sensitive=sensitive, nearest=False, n_threads=2
+        )
+        assert rows.tobytes() == expected[0].tobytes()
+        assert offsets.tobytes() == expected[1].tobytes()
+        assert 2 <= len(tasks) <= most
+
+
 def test_an_interrupt_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", 1)
     told: list[tuple[int, int]] = []
@@ -450,6 +488,38 @@ def test_a_fan_is_cut_one_leaf_from_the_rest_or_all_at_once() -> None:
     assert sizes(2, False).tolist() == [2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    ("n_children", "n_nulls", "tested"),
+    [(2, 0, [4]), (1, 3, [4]), (2, 3, [4, 8, 4]), (3, 0, [4, 8, 4])],
+    ids=["two children", "one child and null", "two children and null", "three children"],
+)
+def test_a_refused_cut_of_a_tree_is_not_tested_again(
+    n_children: int, n_nulls: int, tested: list[int]
+) -> None:
+    sizes: list[int] = []
+
+    def refuse(*arguments: Any) -> int:
+        sizes.append(arguments[5])
+        return arguments[5] == n  # the whole table
+
+    signature = ctypes.CFUNCTYPE(
+        ctypes.c_int32,
+        *[ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p],
+        *[ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
+    )
+    test = signature(refuse)
+    address = ctypes.cast(test, ctypes.c_void_p).value
+    d, n = max(n_children, 2), 4 * n_children + n_nulls
+    column = np.repeat([*range(n_children), d], [4] * n_children + [n_nulls]).astype(np.uint8)
+    tree = [-1] + [0] * d, [0, *range(d)], [d - 1, *range(d)], range(1, d + 1)
+    conjunction = Conjunction(
+        [np.array([n])], n, [("custom", 0, SimpleNamespace(address=address), np.zeros(1))]
+    )
+    described = Attributes([d], [1.0], [None], [tree])
+    assert len(partition([column], described, conjunction, sensitive=[np.zeros(n, dtype=np.uint8)])[1]) == 2
+    assert sizes == tested
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_tiny_tables(n: int, width: type) -> None:
@@ -498,6 +568,43 @@ def test_wrong_arguments_are_refused() -> None:
         Attributes([4], [1.0], [[0.0, 1.0]], [None])
     with pytest.raises(ValueError, match="tree"):
         Attributes([5], [1.0], [None], [TREE])
+    with pytest.raises(ValueError, match="5 rows for a conjunction on 4"):
+        partition([np.zeros(5, dtype=np.uint8)], described, size_only(2, 4))
+    with pytest.raises(ValueError, match="not initialized"):
+        partition([column], described, Conjunction.__new__(Conjunction))
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "value"),
+    [
+        *[(0, 0, 0), (0, 1, 1), (0, 2, 3), (0, 2, 7), (0, 3, -1), (0, 4, 1)],  # parents
+        *[(1, 0, 1), (1, 1, 1), (1, 6, 2), (2, 0, 2), (2, 0, 4), (2, 1, 2), (2, 5, 3)],  # codes below
+        *[(3, 0, 3), (3, 0, -1), (3, 1, 7), (3, 1, 2), (3, 3, 4)],  # leaves
+    ],
+)
+def test_arrays_that_are_no_tree_are_refused(part: int, place: int, value: int) -> None:
+    Attributes([4], [1.0], [None], [TREE])
+    broken = [list(numbers) for numbers in TREE]
+    broken[part][place] = value
+    with pytest.raises(ValueError, match="the tree of attribute 0"):
+        Attributes([4], [1.0], [None], [tuple(broken)])
+    del broken[part][-1]
+    with pytest.raises(ValueError, match="the tree of attribute 0"):
+        Attributes([4], [1.0], [None], [tuple(broken)])
+    with pytest.raises(ValueError, match="the tree of attribute 0"):
+        Attributes([4], [1.0], [None], [([], [], [], [0] * 4)])
+
+
+def test_a_bare_run_has_no_rows() -> None:
+    run = anoncore.partition.Partition()
+    run.pack(0, 0)
+    assert run.cut([]) == ([], 0)
+    for start, stop in ((0, 1), (-1, 0), (1, 0), (1, 1)):
+        with pytest.raises(ValueError, match="of 0"):
+            run.pack(start, stop)
+    for start, size in ((0, 0), (0, 1), (-1, 1), (2**62, 1), (-(2**62), 2**63 - 1)):
+        with pytest.raises(ValueError, match="of 0"):
+            run.cut([(start, size, 0)])
 
 
 def encoded_table(

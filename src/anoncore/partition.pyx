@@ -13,14 +13,15 @@ neither threads nor scheduling can change the answer:
 """
 
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from anoncore.requirement cimport Conjunction, Rules, passes
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t
+from anoncore.types cimport (
+    FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 # One vector instruction each, if the compiler does not unroll the loops first.
 cdef extern from *:
@@ -43,7 +44,7 @@ cdef extern from *:
     void widen_32 "anon_widen_32"(const uint32_t*, uint32_t*, uint32_t*) noexcept nogil
     int lowest_bit "__builtin_ctzll"(unsigned long long) noexcept nogil
 
-# Nodes with more rows are cut as one task each; a node with at most so many is one task with all below it.
+# A node with more rows is cut as a task of its own; nodes with at most so many together are one with all below.
 SUBTREE_ROWS = 1 << 17
 PACK_ROWS = 1 << 18
 
@@ -83,13 +84,40 @@ cdef struct Attribute:
     const int32_t* leaf  # TREE: node of every code
 
 
+cdef bint is_tree(const int32_t[::1] parent, const int32_t[::1] first, const int32_t[::1] last,
+                  const int32_t[::1] leaf, int64_t n_values):
+    """Are first..last the codes below every node, and is code c a leaf of its own?"""
+    cdef int64_t n_nodes = parent.shape[0], v, c
+    if not first.shape[0] == last.shape[0] == n_nodes or n_nodes == 0 or leaf.shape[0] < n_values:
+        return False
+    cdef int64_t[::1] low = np.full(n_nodes, n_values)
+    cdef int64_t[::1] high = np.full(n_nodes, -1)
+    cdef int64_t[::1] size = np.zeros(n_nodes, dtype=np.int64)
+    for c in range(n_values):
+        v = leaf[c]
+        if not 0 <= v < n_nodes or size[v]:
+            return False
+        low[v] = high[v] = c
+        size[v] = 1
+    for v in range(n_nodes - 1, -1, -1):
+        if first[v] != low[v] or last[v] != high[v] or size[v] != high[v] - low[v] + 1:
+            return False
+        if v == 0:
+            return parent[0] == -1
+        if not 0 <= parent[v] < v:
+            return False
+        low[parent[v]] = min(low[parent[v]], low[v])
+        high[parent[v]] = max(high[parent[v]], high[v])
+        size[parent[v]] += size[v]
+
+
 cdef class Attributes:
     """What the kernel must know of each quasi-identifier; built once, shared by all threads.
 
     `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
     ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
-    per node the parent (-1 above the root) and the first and last code below it, per code its node
-    (int32); with neither it is a flat set.
+    per node the parent (which comes before it; -1 above the root, node 0) and the first and last code
+    below it, per code its node (int32); with neither it is a flat set.
     """
 
     cdef Attribute* c
@@ -122,8 +150,7 @@ cdef class Attributes:
                 self.c[a].span = places[self.c[a].n_values - 1] - places[0]
             elif trees[a] is not None and self.c[a].n_values > 0:
                 parent, first, last, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in trees[a])
-                sizes = {parent.shape[0], first.shape[0], last.shape[0]}
-                if len(sizes) > 1 or leaf.shape[0] < self.c[a].n_values:
+                if not is_tree(parent, first, last, leaf, self.c[a].n_values):
                     raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
                 self.keep.append((parent, first, last, leaf))
                 self.c[a].kind = TREE
@@ -145,7 +172,7 @@ cdef struct Node:
 # What all tasks read. Of `buffers`, `rows` and `starts` each task writes its own rows' part.
 cdef struct Table:
     uint8_t* buffers[2]
-    int64_t stride  # bytes of a record: codes, row number (uint32), tracked codes (uint32 each)
+    int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes (uint32 each)
     int64_t width  # bytes of a code
     int64_t n_attributes
     const Attribute* attributes
@@ -160,7 +187,7 @@ cdef struct Table:
     Chooser chooser
     bint nearest
     bint relaxed
-    uint32_t* rows
+    row_t* rows
     uint8_t* starts
 
 
@@ -202,7 +229,7 @@ cdef struct Work:
     bint gridded
     uint32_t* grid  # tracked counts per code
     bint grouped
-    uint32_t* order  # rows of the node by value
+    row_t* order  # rows of the node by value
     # tracked counts: of the node, and left of two boundaries
     bint totaled
     uint32_t* total
@@ -243,8 +270,8 @@ cdef class Scratch:
             free(self.blocks[i])
 
 
-cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
-    """Scratch for nodes of at most n rows."""
+cdef Scratch scratch_for(const Table* t, int64_t n, int64_t n_all):
+    """Scratch for nodes of at most n rows, of which those pending have at most n_all rows together."""
     cdef Scratch scratch = Scratch()
     cdef Work* w = &scratch.c
     cdef int64_t j, listed = 0, largest = 0
@@ -263,8 +290,8 @@ cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
         w.two_cuts[j].sizes = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
     w.cut = &w.two_cuts[0]
     w.best = &w.two_cuts[1]
-    if subtree:  # pending nodes are disjoint and hold at least min_size rows each
-        w.stack = <Node*>scratch.take(n // t.rules.min_size + 1, sizeof(Node))
+    # pending nodes are disjoint and, but for the first of all, hold at least min_size rows each
+    w.stack = <Node*>scratch.take(n_all // t.rules.min_size + 1, sizeof(Node))
     if t.n_tracked:
         w.present_base = <int64_t*>scratch.take(t.n_tracked + 1, sizeof(int64_t))
         for j in range(t.n_tracked):
@@ -272,7 +299,7 @@ cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
             listed += min(t.base[j + 1] - t.base[j], n) + 1
             largest = max(largest, t.base[j + 1] - t.base[j])
         w.present_base[t.n_tracked] = listed
-        w.order = <uint32_t*>scratch.take(n, sizeof(uint32_t))
+        w.order = <row_t*>scratch.take(n, sizeof(row_t))
         w.grid = <uint32_t*>scratch.take(min(GRID_PER_ROW * n, GRID_CELLS), sizeof(uint32_t))
         w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
         w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
@@ -300,19 +327,24 @@ cdef Scratch scratch_for(const Table* t, int64_t n, bint subtree):
 
 cdef void extend(const code_t* codes, int64_t lanes, int64_t n, int64_t m,
                  uint32_t* low, uint32_t* high) noexcept nogil:
-    """Least and greatest code of each of m attributes; n >= 1.
+    """Least and greatest code of each of m attributes; n >= 2.
 
-    Sixteen bytes of every record at a time; what lies behind the codes is read and ignored.
+    Sixteen bytes of every record at a time; what lies behind the codes is ignored. The last record
+    is copied: behind it another thread may be writing.
     """
     cdef code_t least[16]
     cdef code_t most[16]
     cdef const code_t* record
     cdef int64_t first = 0, i, j
     while first < m:
-        for j in range(16 // <int64_t>sizeof(code_t)):
-            least[j] = codes[first + j]
-            most[j] = codes[first + j]
-        for i in range(n):
+        record = codes + (n - 1) * lanes + first
+        if first + 16 // <int64_t>sizeof(code_t) <= lanes:
+            memcpy(least, record, 16)
+        else:
+            memset(least, 0, sizeof(least))
+            memcpy(least, record, (lanes - first) * sizeof(code_t))
+        memcpy(most, least, 16)
+        for i in range(n - 1):
             record = codes + first + i * lanes
             if code_t is uint8_t:
                 widen_8(record, least, most)
@@ -379,13 +411,13 @@ cdef void gather_keys(const code_t* codes, int64_t lanes, int64_t n, uint32_t lo
 
 
 cdef void group(const code_t* codes, int64_t lanes, int64_t n, uint32_t low, uint32_t* begins,
-                uint32_t* order) noexcept nogil:
+                row_t* order) noexcept nogil:
     """Rows by code, in order; begins[c - low] is where the next row of code c goes."""
     cdef int64_t i
     cdef uint32_t c
     for i in range(n):
         c = codes[i * lanes] - low
-        order[begins[c]] = <uint32_t>i
+        order[begins[c]] = <row_t>i
         begins[c] += 1
 
 
@@ -573,7 +605,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
     w.grouped = False
     if range_ <= 256 or range_ <= DENSE * w.n:
         memset(w.counts, 0, range_ * sizeof(uint32_t))
-        w.gridded = follow and range_ * t.base[t.n_tracked] <= min(GRID_PER_ROW * w.n, GRID_CELLS)
+        w.gridded = follow and range_ <= min(GRID_PER_ROW * w.n, GRID_CELLS) // t.base[t.n_tracked]
         if w.gridded:
             memset(w.grid, 0, range_ * t.base[t.n_tracked] * sizeof(uint32_t))
             if t.width == 1:
@@ -608,7 +640,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
         list_values(w, a, w.n, 0)
         if follow:
             for i in range(w.n):
-                w.order[i] = <uint32_t>w.keys[i]
+                w.order[i] = <row_t>w.keys[i]
         w.grouped = follow
 
 
@@ -917,6 +949,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
     cdef int64_t boundaries[3]
     cdef int64_t n_boundaries = 0, b, best, i, distance, least
     cdef int32_t lca, child
+    cdef bint halves
     if t.relaxed or not t.nearest:
         return cut_children(t, w, a, d)
     lca = ancestor(a, w.values[0], w.values[d - 1])
@@ -929,13 +962,15 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
         n_boundaries += 1
         child = child_above(a, lca, w.values[d - 1])
         i = d - 1
-        while child_above(a, lca, w.values[i - 1]) == child:
+        while w.values[i - 1] >= <int64_t>a.first[child]:
             i -= 1
-        boundaries[n_boundaries] = i
-        n_boundaries += 1
+        if i != boundaries[0]:
+            boundaries[n_boundaries] = i
+            n_boundaries += 1
     if d < w.d:
         boundaries[n_boundaries] = d
         n_boundaries += 1
+    halves = n_boundaries == 1  # then there are two parts in all
     while n_boundaries:  # ascending, so the first of the nearest is the lower
         best = 0
         least = w.n + 1
@@ -950,7 +985,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
         n_boundaries -= 1
         for b in range(best, n_boundaries):
             boundaries[b] = boundaries[b + 1]
-    return cut_children(t, w, a, d)
+    return not halves and cut_children(t, w, a, d)
 
 
 cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
@@ -1073,13 +1108,13 @@ cdef void finish(const Table* t, const Node* node) noexcept nogil:
     cdef const uint8_t* ids = t.buffers[node.depth & 1] + node.start * t.stride + t.row_offset
     t.starts[node.start] = 1
     for i in range(node.size):
-        t.rows[node.start + i] = (<const uint32_t*>(ids + i * t.stride))[0]
+        t.rows[node.start + i] = (<const row_t*>(ids + i * t.stride))[0]
 
 
-cdef void split_subtree(const Table* t, Work* w, Node node) noexcept nogil:
-    """Cut a node and all below it."""
-    cdef int64_t p, n_parts, end, pending = 1
-    w.stack[0] = node
+cdef void split_all(const Table* t, Work* w, int64_t pending) noexcept nogil:
+    """Cut the first `pending` nodes of the stack and all below them."""
+    cdef int64_t p, n_parts, end
+    cdef Node node
     while pending:
         pending -= 1
         node = w.stack[pending]
@@ -1098,13 +1133,7 @@ cdef void split_subtree(const Table* t, Work* w, Node node) noexcept nogil:
 
 # ---- packing ----
 
-ctypedef fused field_t:
-    uint8_t
-    uint16_t
-    uint32_t
-
-
-cdef void pack_field(const code_t* column, const uint32_t* rows, int64_t start, int64_t stop,
+cdef void pack_field(const code_t* column, const row_t* rows, int64_t start, int64_t stop,
                      uint8_t* field, int64_t stride, field_t* unused) noexcept nogil:
     """Write one column's codes of rows start..stop into their records."""
     cdef int64_t i
@@ -1123,7 +1152,7 @@ cdef struct Column:
     int64_t field  # bytes there
 
 
-cdef void pack_column(const Column* c, const uint32_t* rows, int64_t start, int64_t stop,
+cdef void pack_column(const Column* c, const row_t* rows, int64_t start, int64_t stop,
                       uint8_t* records, int64_t stride) noexcept nogil:
     cdef uint8_t* field = records + c.offset
     if c.width == 1:
@@ -1142,7 +1171,7 @@ cdef void pack_column(const Column* c, const uint32_t* rows, int64_t start, int6
         pack_field(<const uint32_t*>c.data, rows, start, stop, field, stride, <uint32_t*>NULL)
 
 
-cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, int64_t start, int64_t stop,
+cdef void pack(const Column* columns, int64_t n_columns, const row_t* rows, int64_t start, int64_t stop,
                uint8_t* records, uint8_t* other, int64_t stride, int64_t row_offset) noexcept nogil:
     """Records start..stop, a block that stays in the cache at a time.
 
@@ -1154,7 +1183,7 @@ cdef void pack(const Column* columns, int64_t n_columns, const uint32_t* rows, i
         for j in range(n_columns):
             pack_column(&columns[j], rows, begin, end, records, stride)
         for i in range(begin, end):
-            (<uint32_t*>(records + i * stride + row_offset))[0] = <uint32_t>i if rows == NULL else rows[i]
+            (<row_t*>(records + i * stride + row_offset))[0] = <row_t>i if rows == NULL else rows[i]
         other[begin * stride] = 0
         begin = end
 
@@ -1169,7 +1198,7 @@ cdef class Partition:
     cdef Column* columns
     cdef int64_t n_columns
     cdef int64_t n
-    cdef const uint32_t* chosen  # row numbers, NULL for all
+    cdef const row_t* chosen  # row numbers, NULL for all
     cdef object keep
 
     def __dealloc__(self):
@@ -1177,30 +1206,44 @@ cdef class Partition:
         free(self.t.base)
 
     def pack(self, int64_t start, int64_t stop):
+        """Pack the records start..stop."""
+        if not 0 <= start <= stop <= self.n:
+            raise ValueError(f"rows {start} to {stop} of {self.n}")
         with nogil:
             pack(self.columns, self.n_columns, self.chosen, start, stop,
                  self.t.buffers[0], self.t.buffers[1], self.t.stride, self.t.row_offset)
 
-    def cut(self, int64_t start, int64_t size, int32_t depth, bint subtree):
-        """Cut one node, with `subtree` all below it too; the nodes that remain and the rows done."""
-        cdef Node node = Node(start, size, depth)
-        cdef Scratch scratch = scratch_for(&self.t, size, subtree)
-        cdef Work* w = &scratch.c
-        cdef int64_t n_parts = 1, p
-        if subtree:
-            with nogil:
-                split_subtree(&self.t, w, node)
-            return [], size
+    def cut(self, nodes):
+        """Cut nodes (start, size, depth) and all below them, or a large one once; what remains, rows done."""
+        cdef int64_t i, start, n_nodes = len(nodes), n_parts = 1, size = 0, largest = 0
+        cdef bint subtree
+        cdef Scratch scratch
+        cdef Work* w
+        for start, i, _ in nodes:
+            if start < 0 or i < 1 or i > self.n - start:
+                raise ValueError(f"{i} rows from {start} of {self.n}")
+            size += i
+            largest = max(largest, i)
+        if n_nodes == 0:
+            return [], 0
+        subtree = size <= SUBTREE_ROWS
+        scratch = scratch_for(&self.t, largest, size if subtree else 0)
+        w = &scratch.c
+        for i in range(n_nodes):
+            w.stack[i].start, w.stack[i].size, w.stack[i].depth = nodes[i]
         with nogil:
-            n_parts = split(&self.t, w, &node)
-            if n_parts == 1:
-                finish(&self.t, &node)
+            if subtree:
+                split_all(&self.t, w, n_nodes)
+            else:
+                n_parts = split(&self.t, w, w.stack)
+                if n_parts == 1:
+                    finish(&self.t, w.stack)
         if n_parts == 1:
             return [], size
         parts = []
-        for p in range(n_parts):
-            parts.append((start, w.best.sizes[p], depth + 1))
-            start += w.best.sizes[p]
+        for i in range(n_parts):
+            parts.append((w.stack.start, w.best.sizes[i], w.stack.depth + 1))
+            w.stack.start += w.best.sizes[i]
         return parts, 0
 
 
@@ -1210,9 +1253,11 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef int64_t j, offset, m = len(columns), n_table, largest = 1
     cdef int64_t width = max((column.dtype.itemsize for column in columns), default=1)
     cdef const uint8_t[::1] view
-    cdef const uint32_t[::1] numbers
+    cdef const row_t[::1] numbers
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
+    if conjunction.c.min_size < 1:
+        raise ValueError("the conjunction was not initialized")
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
     if m == 0 or m != attributes.n:
@@ -1230,6 +1275,8 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
             numbers = rows
             run.chosen = &numbers[0]
     run.n = n_table if rows is None else len(rows)
+    if run.n > conjunction.c.n_rows:
+        raise ValueError(f"{run.n} rows for a conjunction on {conjunction.c.n_rows}")
     if n_table > 0xFFFFFFFF:
         raise ValueError("more than 2**32 - 1 rows")
     run.t.n_attributes = m
@@ -1267,8 +1314,8 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
         else:
             run.t.base[j - m + 1] = run.t.base[j - m] + <int64_t>limits[j]
     run.t.max_codes = largest
-    for j in range(2):  # `extend` reads up to 16 bytes behind the last code
-        buffer = np.zeros(run.n * run.t.stride + 16, dtype=np.uint8)
+    for j in range(2):
+        buffer = np.zeros(max(run.n, 1) * run.t.stride, dtype=np.uint8)
         keep.append(buffer)
         run.t.buffers[j] = &buffer[0]
     run.keep = keep
@@ -1291,7 +1338,7 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     """
     cdef Partition run
     cdef const int64_t[::1] rank
-    cdef uint32_t[::1] out
+    cdef row_t[::1] out
     cdef uint8_t[::1] starts
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
@@ -1318,6 +1365,20 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     return result, offsets
 
 
+cdef list batches(nodes):
+    """The nodes (start, size, depth) of each task: a large one alone, small ones together."""
+    cdef list tasks = [], task = []
+    cdef int64_t n_rows = 0
+    for node in nodes:
+        if task and n_rows + node[1] > SUBTREE_ROWS:
+            tasks.append(task)
+            task = []
+            n_rows = 0
+        task.append(node)
+        n_rows += node[1]
+    return [*tasks, task] if task else tasks
+
+
 cdef drive(Partition run, n_threads, progress):
     """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -1329,14 +1390,13 @@ cdef drive(Partition run, n_threads, progress):
         blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
         for block in blocks:
             block.result()
-        pending = {executor.submit(run.cut, 0, n, 0, n <= SUBTREE_ROWS)}
+        pending = {executor.submit(run.cut, [(0, n, 0)])}
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
             for task in finished:
                 parts, size = task.result()
                 done += size
-                for start, size, depth in parts:
-                    pending.add(executor.submit(run.cut, start, size, depth, size <= SUBTREE_ROWS))
+                pending.update(executor.submit(run.cut, nodes) for nodes in batches(parts))
             if progress is not None:
                 progress(done, n)
     finally:

@@ -9,11 +9,17 @@ ctypedef fused code_t:
     uint16_t
     uint32_t
 
+# A second code width, where one function copies codes from one width to another.
+ctypedef fused field_t:
+    uint8_t
+    uint16_t
+    uint32_t
+
 # A row number; a kernel call takes at most 2**32 - 1 rows.
 ctypedef uint32_t row_t
 
 # How an attribute's codes are read: a line, a tree (codes are leaves, depth first), a plain set.
-cpdef enum Kind:
+cdef enum Kind:
     ORDERED = 0
     TREE = 1
     FLAT = 2
