@@ -10,20 +10,13 @@ not the domain's: the absent ones enter in closed form. Counts of a table are be
 
 import numpy as np
 
+from anoncore.arithmetic cimport Line, area, int128, uint128
 from anoncore.classes import _class_blocks, _run
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
-from libc.math cimport INFINITY, fabs, fmax, fmin, log
+from libc.math cimport INFINITY, M_LN2, fabs, fmax, fmin, log
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
-
-cdef extern from *:
-    """
-    typedef unsigned __int128 anon_uint128;
-    """
-    ctypedef unsigned long long uint128_t "anon_uint128"
-
-cdef double LN2 = 0.6931471805599453
 
 
 def _check_counts(offsets, values, counts, table_counts):
@@ -139,7 +132,7 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                 x = <double> a
                 y = <double> b
                 if b == 0:
-                    divergence += x * LN2
+                    divergence += x * M_LN2
                     surplus += a
                     most = best = INFINITY
                     beyond = True
@@ -155,8 +148,8 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                     best = fmax(best, relative)
                     if relative - surprise[values[i]] > 1e-12:
                         beyond = True
-            js[c] = 0.5 * (divergence / total + LN2 * (n_rows - covered) / n_rows)
-            js[c] = fmax(fmin(js[c], LN2), 0.0)
+            js[c] = 0.5 * (divergence / total + M_LN2 * (n_rows - covered) / n_rows)
+            js[c] = fmax(fmin(js[c], M_LN2), 0.0)
             equal[c] = surplus / total
             quotient[c] = most if covered == n_rows else INFINITY
             gain[c] = best
@@ -184,39 +177,16 @@ def distances(offsets, values, counts, table_counts, n_threads=1, block=1 << 16)
     return tuple(results)
 
 
-cdef int64_t first_above(const int64_t* sums, int64_t low, int64_t high, int64_t bound) noexcept nogil:
-    # First i of low..high - 1 with sums[i] > bound (sums do not descend); high if there is none.
-    cdef int64_t middle
-    while low < high:
-        middle = low + (high - low) // 2
-        if sums[middle] > bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-cdef uint128_t gap(const int64_t* sums, const uint64_t* sums_of_sums, int64_t low, int64_t high,
-                   uint64_t level, uint64_t size) noexcept nogil:
-    # Sum of |level - size * sums[i]| over i of low..high - 1; sums_of_sums[i] adds sums[0..i-1].
-    cdef int64_t turn
-    cdef uint128_t below, above
-    if low == high:
-        return 0
-    turn = first_above(sums, low, high, <int64_t> (level // size))
-    below = <uint128_t> level * <uint128_t> (turn - low)
-    below -= <uint128_t> (sums_of_sums[turn] - sums_of_sums[low]) * <uint128_t> size
-    above = <uint128_t> (sums_of_sums[high] - sums_of_sums[turn]) * <uint128_t> size
-    above -= <uint128_t> level * <uint128_t> (high - turn)
-    return below + above
-
-
 def _ordered_block(const int64_t[::1] offsets, const uint32_t[::1] values, const int64_t[::1] counts,
-                   const int64_t[::1] sums, const uint64_t[::1] sums_of_sums, int64_t first, int64_t end,
-                   double[::1] distance):
+                   const int64_t[::1] ranks, const int64_t[::1] sums, const uint64_t[::1] areas, int64_t first,
+                   int64_t end, double[::1] distance):
     cdef int64_t c, i, size, position, n_values = sums.shape[0]
     cdef uint64_t held, n_rows = <uint64_t> sums[n_values - 1]
-    cdef uint128_t moved
+    cdef int128 moved
+    cdef Line line
+    line.ranks = &ranks[0]
+    line.cumulative = &sums[0]
+    line.areas = &areas[0]
     with nogil:
         for c in range(first, end):
             size = 0
@@ -226,10 +196,10 @@ def _ordered_block(const int64_t[::1] offsets, const uint32_t[::1] values, const
             held = 0
             moved = 0
             for i in range(offsets[c], offsets[c + 1]):
-                moved += gap(&sums[0], &sums_of_sums[0], position, values[i], held * n_rows, <uint64_t> size)
+                moved += area(&line, position, values[i], held * n_rows, size)
                 held += <uint64_t> counts[i]
                 position = values[i]
-            moved += gap(&sums[0], &sums_of_sums[0], position, n_values, held * n_rows, <uint64_t> size)
+            moved += area(&line, position, n_values, held * n_rows, size)
             distance[c] = <double> moved / (<double> (n_rows * <uint64_t> size) * (n_values - 1))
 
 
@@ -245,10 +215,11 @@ def ordered(offsets, values, counts, table_counts, n_threads=1, block=1 << 16):
     if len(arrays[3]) < 2:
         return distance
     sums = np.cumsum(arrays[3])
-    sums_of_sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums.astype(np.uint64))])
+    areas = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums.astype(np.uint64))])
+    ranks = np.arange(len(areas))
     _run(
         _ordered_block,
-        [(*arrays[:3], sums, sums_of_sums, *run, distance) for run in _class_blocks(arrays[0], block)],
+        [(*arrays[:3], ranks, sums, areas, *run, distance) for run in _class_blocks(arrays[0], block)],
         n_threads,
     )
     return distance
@@ -269,7 +240,7 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
     cdef int64_t c, i, n_touched
     cdef uint64_t size, a, b, n_rows = <uint64_t> node_counts[0]
     cdef int32_t node, above
-    cdef uint128_t moved
+    cdef uint128 moved
     with nogil:
         for c in range(first, end):
             n_touched = 0
@@ -299,7 +270,7 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
             for i in range(n_touched):
                 node = touched[i]
                 less[node] += (<uint64_t> node_counts[node] - seen[node]) * size
-                moved += <uint128_t> (height - depth[node]) * <uint128_t> min(more[node], less[node])
+                moved += <uint128> (height - depth[node]) * <uint128> min(more[node], less[node])
                 held[node] = seen[node] = more[node] = less[node] = 0
             distance[c] = <double> moved / (<double> (n_rows * size) * height)
 

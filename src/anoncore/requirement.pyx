@@ -21,24 +21,16 @@ Floating rules. Sums run over the present values in ascending order, in double p
 """
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.math cimport exp, log
+from libc.math cimport M_LN2, exp, log
 from libc.stdlib cimport free, malloc
 
+from anoncore.arithmetic cimport Line, area, int128, uint128
 from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
 
 from fractions import Fraction
 
 import numpy as np
 
-cdef extern from *:
-    """
-    typedef __int128 anon_int128;
-    typedef unsigned __int128 anon_uint128;
-    """
-    ctypedef long long int128 "anon_int128"
-    ctypedef unsigned long long uint128 "anon_uint128"
-
-cdef double LN2 = 0.6931471805599453
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9
 
@@ -70,11 +62,9 @@ cdef struct Real:
     const double* term     # js: q ln q
 
 
-cdef struct Line:
+cdef struct Order:
     Limit limit
-    const int64_t* ranks          # values of the table with a lower code
-    const int64_t* cumulative     # sum of t up to and including each code
-    const uint64_t* areas         # sum of `cumulative` over the table's values with a lower code
+    Line line
 
 
 cdef struct Nodes:
@@ -216,8 +206,8 @@ cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_pre
         term *= u
         second += term
         third += term * u
-    low = first * 0.5 + second / 12 + third / 30 + LN2 * (1 - mass)
-    if 0.5 * (low + (LN2 - 37.0 / 60) * third) <= r.bound - TOLERANCE:
+    low = first * 0.5 + second / 12 + third / 30 + M_LN2 * (1 - mass)
+    if 0.5 * (low + (M_LN2 - 37.0 / 60) * third) <= r.bound - TOLERANCE:
         return True
     if 0.5 * low > r.bound + TOLERANCE:
         return False
@@ -225,47 +215,21 @@ cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_pre
         p = counts[i] * scale
         q = r.share[values[i]]
         total += p * log(p) + r.term[values[i]] - (p + q) * log(0.5 * (p + q))
-    return 0.5 * (total + LN2 * (1 - mass)) <= r.bound
-
-
-# Sum over the table's values with codes in [start, stop) of |reached - size * cumulative|,
-# where `reached` (the class's cumulative count times n) is constant and `cumulative` grows.
-cdef inline int128 area(const Line* p, int64_t start, int64_t stop, uint64_t reached,
-                        int64_t size) noexcept nogil:
-    cdef int64_t low = start, high = stop, middle, i
-    cdef uint64_t there
-    cdef int128 total = 0
-    if stop - start <= 4:
-        for i in range(start, stop):
-            if p.ranks[i + 1] > p.ranks[i]:
-                there = <uint64_t> size * p.cumulative[i]
-                total += reached - there if reached > there else there - reached
-        return total
-    while low < high:
-        middle = low + (high - low) // 2
-        if <uint64_t> size * p.cumulative[middle] <= reached:
-            low = middle + 1
-        else:
-            high = middle
-    cdef int128 below = <int128> reached * (p.ranks[low] - p.ranks[start])
-    below -= <int128> (p.areas[low] - p.areas[start]) * size
-    cdef int128 above = <int128> (p.areas[stop] - p.areas[low]) * size
-    above -= <int128> reached * (p.ranks[stop] - p.ranks[low])
-    return below + above
+    return 0.5 * (total + M_LN2 * (1 - mass)) <= r.bound
 
 
 cdef int32_t test_ordered(const int64_t* values, const int64_t* counts, int64_t n_present,
                           const int64_t* table_counts, int64_t n_values,
                           int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
-    cdef const Line* p = <const Line*> params
+    cdef const Order* p = <const Order*> params
     cdef uint64_t reached = 0
     cdef int64_t i, start = 0
     cdef int128 total = 0
     for i in range(n_present):
-        total += area(p, start, values[i], reached, class_size)
+        total += area(&p.line, start, values[i], reached, class_size)
         start = values[i]
         reached += <uint64_t> counts[i] * n_rows
-    total += area(p, start, n_values, reached, class_size)
+    total += area(&p.line, start, n_values, reached, class_size)
     return within(total, &p.limit, class_size)
 
 
@@ -463,7 +427,7 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     cdef Limit* limit
     cdef Ranks* ranks
     cdef Real* real
-    cdef Line* line
+    cdef Order* order
     cdef Hierarchy* hierarchy
     n = rules.n_rows
     present = table > 0
@@ -522,17 +486,17 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         set_limit(limit, Fraction(x) * n, n, n)
     elif kind == "ordered":
         rule.test = test_ordered
-        line = <Line*> room(keep, sizeof(Line))
-        rule.params = line
-        set_limit(&line.limit, Fraction(x) * n * max(0, n_present - 1), n, n * max(0, n_present - 1))
+        order = <Order*> room(keep, sizeof(Order))
+        rule.params = order
+        set_limit(&order.limit, Fraction(x) * n * max(0, n_present - 1), n, n * max(0, n_present - 1))
         cumulative = np.cumsum(table)
         before = np.zeros(len(table) + 1, dtype=np.int64)
         np.cumsum(present, out=before[1:])
         areas = np.zeros(len(table) + 1, dtype=np.uint64)
         np.cumsum(np.where(present, cumulative, 0).astype(np.uint64), out=areas[1:])
-        line.ranks = <const int64_t*> pointer(keep, before)
-        line.cumulative = <const int64_t*> pointer(keep, cumulative)
-        line.areas = <const uint64_t*> pointer(keep, areas)
+        order.line.ranks = <const int64_t*> pointer(keep, before)
+        order.line.cumulative = <const int64_t*> pointer(keep, cumulative)
+        order.line.areas = <const uint64_t*> pointer(keep, areas)
     elif kind == "hierarchical":
         rule.test = test_hierarchical
         hierarchy = <Hierarchy*> room(keep, sizeof(Hierarchy))
