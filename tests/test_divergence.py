@@ -103,6 +103,18 @@ def test_counts_near_the_limit_do_not_overflow() -> None:
     assert kernel.hierarchical(*case, *tree).tolist() == pytest.approx([share, 1 - share], rel=1e-15)
 
 
+@pytest.mark.parametrize("m", [100_000, 1_000_000])
+def test_many_values_add_no_rounding(m: int) -> None:
+    """Half of the values have 1, half 3 rows of the class, and all 4 of the table."""
+    counts = np.repeat([1, 3], m // 2)
+    entropy = kernel.concentration(np.array([0, m]), counts)[2]
+    assert entropy.tolist() == pytest.approx([math.log(2 * m) - 0.75 * math.log(3)], abs=1e-14)
+    ends, values = np.array([0, m]), np.arange(m, dtype=np.uint32)
+    js = kernel.distances(ends, values, counts, np.full(m, 4))[0]
+    expected = sum(p * math.log(p) - (p + 1) * math.log((p + 1) / 2) for p in (0.5, 1.5)) / 4
+    assert js.tolist() == pytest.approx([expected], abs=2e-15)
+
+
 def test_no_classes() -> None:
     case = (np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.int64), np.zeros(3, np.int64))
     assert [len(part) for part in kernel.distances(*case)] == [0] * 5

@@ -386,7 +386,7 @@ class _Counts:
         return int(self.size.sum())
 
     def per_group(self, entries: Ints) -> Ints:
-        """Sums of entries by group."""
+        """Sums of entries by group, added in pairs: the error grows with the logarithm of their number."""
         return np.asarray(np.add.reduceat(entries, self.start))
 
 

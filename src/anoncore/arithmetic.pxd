@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of integers in 128 bits."""
+"""Sums that are exact in 128 bits, or that lose nothing to the number of their terms."""
 
 from anoncore.types cimport int64_t, uint64_t
 
@@ -43,3 +43,17 @@ cdef inline int128 area(const Line* line, int64_t start, int64_t stop, uint64_t 
     cdef int128 above = <int128> (line.areas[stop] - line.areas[low]) * size
     above -= <int128> reached * (line.ranks[stop] - line.ranks[low])
     return below + above
+
+
+# A sum of doubles and what rounding took from it (Knuth's two-sum); `total + lost` is the sum, as if
+# rounded from one of twice the precision.
+cdef struct Sum:
+    double total
+    double lost
+
+
+cdef inline void add_to(Sum* sum, double term) noexcept nogil:
+    cdef double total = sum.total + term
+    cdef double part = total - sum.total
+    sum.lost += (sum.total - (total - part)) + (term - part)
+    sum.total = total

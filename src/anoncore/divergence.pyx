@@ -10,7 +10,7 @@ not the domain's: the absent ones enter in closed form. Counts of a table are be
 
 import numpy as np
 
-from anoncore.arithmetic cimport Line, area, int128, uint128
+from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
 from anoncore.classes import _class_blocks, _run
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
@@ -46,7 +46,7 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
                          int64_t[::1] size, int64_t[::1] largest, double[::1] entropy,
                          double[:, ::1] recursive, int64_t[::1] l_recursive):
     cdef int64_t c, i, j, n, total, tail, kept
-    cdef double weighted
+    cdef Sum weighted
     cdef double[1024] small  # x ln x of small counts
     cdef int64_t[::1] ordered = np.empty(max(1, max(offsets[c + 1] - offsets[c] for c in range(first, end))), np.int64)
     with nogil:
@@ -67,17 +67,17 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
             else:
                 qsort(&ordered[0], n, sizeof(int64_t), ascending)
             total = 0
-            weighted = 0.0
+            weighted = Sum(0, 0)
             l_recursive[c] = 0
             for i in range(n):
                 total += ordered[i]
-                weighted += small[ordered[i]] if ordered[i] < 1024 else ordered[i] * log(<double> ordered[i])
+                add_to(&weighted, small[ordered[i]] if ordered[i] < 1024 else ordered[i] * log(<double> ordered[i]))
                 # total is r_l + ... + r_m for l = n - i
                 if l_recursive[c] == 0 and ordered[n - 1] < 3 * total:
                     l_recursive[c] = n - i
             size[c] = total
             largest[c] = ordered[n - 1]
-            entropy[c] = fmax(log(<double> total) - weighted / total, 0.0) if n > 1 else 0.0
+            entropy[c] = fmax(log(<double> total) - (weighted.total + weighted.lost) / total, 0.0) if n > 1 else 0.0
             l_recursive[c] = max(l_recursive[c], 1)
             tail = total
             for i in range(4):
@@ -110,8 +110,9 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                      double[::1] gain, double[::1] enhanced):
     cdef int64_t c, i, size, covered
     cdef uint64_t a, b, surplus
-    cdef double x, y, total, divergence, most, best, ratio, middle, relative
+    cdef double x, y, total, most, best, ratio, middle, relative
     cdef bint beyond
+    cdef Sum divergence
     with nogil:
         for c in range(first, end):
             size = 0
@@ -120,7 +121,8 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
             total = <double> (<uint64_t> n_rows * <uint64_t> size)
             covered = 0
             surplus = 0
-            divergence = most = best = 0.0
+            divergence = Sum(0, 0)
+            most = best = 0.0
             beyond = False
             for i in range(offsets[c], offsets[c + 1]):
                 # p : q = a : b exactly
@@ -132,7 +134,7 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                 x = <double> a
                 y = <double> b
                 if b == 0:
-                    divergence += x * M_LN2
+                    add_to(&divergence, x * M_LN2)
                     surplus += a
                     most = best = INFINITY
                     beyond = True
@@ -140,7 +142,7 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                 # ln p/q and ln q/m, m = (p + q)/2
                 ratio = log(x / y)
                 middle = log(2.0 * y / (x + y))
-                divergence += x * (ratio + middle) + y * middle
+                add_to(&divergence, x * (ratio + middle) + y * middle)
                 most = fmax(most, fabs(ratio))
                 if a > b:
                     surplus += a - b
@@ -148,7 +150,7 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                     best = fmax(best, relative)
                     if relative - surprise[values[i]] > 1e-12:
                         beyond = True
-            js[c] = 0.5 * (divergence / total + M_LN2 * (n_rows - covered) / n_rows)
+            js[c] = 0.5 * ((divergence.total + divergence.lost) / total + M_LN2 * (n_rows - covered) / n_rows)
             js[c] = fmax(fmin(js[c], M_LN2), 0.0)
             equal[c] = surplus / total
             quotient[c] = most if covered == n_rows else INFINITY

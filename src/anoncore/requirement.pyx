@@ -12,7 +12,8 @@ fractions a/y with y <= N that are <= x there is a greatest one, a Farey neighbo
 replacing x by it changes no decision. So parameters of any precision fit in 64 bits, the products
 in 128, and the result is always that of exact arithmetic.
 
-Floating rules. Sums run over the present values in ascending order, in double precision:
+Floating rules. Sums run over the present values in ascending order, in double precision; those with
+logarithms are compensated, so that the number of values adds no error:
     entropy       ln|C| - (sum c ln c)/|C|  >=  ln l - 1e-12
     js            1/2 (sum[p ln p + q ln q - (p+q) ln((p+q)/2)] + ln 2 (1 - sum q))  <=  t + 1e-12
     delta         exp(-d) < (c n)/(|C| t[s]) < exp(d)  with  d = delta - 1e-12
@@ -24,7 +25,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.math cimport M_LN2, exp, log
 from libc.stdlib cimport free, malloc
 
-from anoncore.arithmetic cimport Line, area, int128, uint128
+from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
 from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
 
 from fractions import Fraction
@@ -165,11 +166,12 @@ cdef int32_t test_entropy(const int64_t* values, const int64_t* counts, int64_t 
         return False
     if greatest(counts, n_present) * p.low <= class_size * (1 - 1e-9):
         return True  # H >= -ln max p
-    cdef double size = <double> class_size, total = 0
+    cdef double size = <double> class_size
+    cdef Sum sum = Sum(0, 0)
     cdef int64_t i
     for i in range(n_present):
-        total += N_LOG_N[counts[i]] if counts[i] < 512 else counts[i] * log(<double> counts[i])
-    return log(size) - total / size >= p.bound
+        add_to(&sum, N_LOG_N[counts[i]] if counts[i] < 512 else counts[i] * log(<double> counts[i]))
+    return log(size) - (sum.total + sum.lost) / size >= p.bound
 
 
 cdef int32_t test_equal(const int64_t* values, const int64_t* counts, int64_t n_present,
@@ -190,15 +192,17 @@ cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_pre
                      const int64_t* table_counts, int64_t n_values,
                      int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
     cdef const Real* r = <const Real*> params
-    cdef double scale = 1.0 / class_size, total = 0, mass = 0, p, q, u, term
-    cdef double first = 0, second = 0, third = 0, low
-    cdef int64_t i
+    cdef double scale = 1.0 / class_size, p, q, u, term
+    cdef double first = 0, second = 0, third = 0, low, absent
+    cdef double slack = TOLERANCE + n_present * 3e-16  # what the three sums round
+    cdef Sum sum = Sum(0, 0)
+    cdef int64_t i, covered = 0
     # 2 JS = sum over v >= 1 of sum (p+q) u^v / (2v (2v-1)), u = ((p-q)/(p+q))^2 (Topsoe 2000): three
     # terms leave at most ln 2 - 37/60 of the third sum open, and mostly decide without a logarithm.
     for i in range(n_present):
         p = counts[i] * scale
         q = r.share[values[i]]
-        mass += q
+        covered += table_counts[values[i]]
         u = (p - q) / (p + q)
         u *= u
         term = (p + q) * u
@@ -206,16 +210,17 @@ cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_pre
         term *= u
         second += term
         third += term * u
-    low = first * 0.5 + second / 12 + third / 30 + M_LN2 * (1 - mass)
-    if 0.5 * (low + (M_LN2 - 37.0 / 60) * third) <= r.bound - TOLERANCE:
+    absent = M_LN2 * (n_rows - covered) / n_rows
+    low = first * 0.5 + second / 12 + third / 30 + absent
+    if 0.5 * (low + (M_LN2 - 37.0 / 60) * third) <= r.bound - slack:
         return True
-    if 0.5 * low > r.bound + TOLERANCE:
+    if 0.5 * low > r.bound + slack:
         return False
     for i in range(n_present):
         p = counts[i] * scale
         q = r.share[values[i]]
-        total += p * log(p) + r.term[values[i]] - (p + q) * log(0.5 * (p + q))
-    return 0.5 * (total + M_LN2 * (1 - mass)) <= r.bound
+        add_to(&sum, p * log(p) + r.term[values[i]] - (p + q) * log(0.5 * (p + q)))
+    return 0.5 * (sum.total + sum.lost + absent) <= r.bound
 
 
 cdef int32_t test_ordered(const int64_t* values, const int64_t* counts, int64_t n_present,
