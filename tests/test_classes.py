@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -189,6 +190,32 @@ def test_count_inside(seed: int, how: tuple[int, int]) -> None:
     mine = kernel.count_inside(columns, sides, *how)
     assert mine.dtype == np.int64
     assert mine.tolist() == twin.count_inside(columns, sides)
+
+
+@pytest.mark.parametrize("shape", ["rising", "pipe", "even then odd"])
+def test_count_inside_is_not_slow_on_ordered_rows(shape: str) -> None:
+    """Columns that rise, or rise and fall, take no longer to build a tree of than shuffled ones."""
+    n = 64_000
+    i = np.arange(n)
+    values = {
+        "rising": i,
+        "pipe": np.minimum(i, n - 1 - i),
+        "even then odd": np.minimum(2 * i, 2 * (n - i) - 1),
+    }
+    wide = (values[shape] * 4).astype(np.uint32)
+    shuffled = np.random.default_rng(0).permutation(wide)
+    whole = np.zeros(1, np.uint32), np.zeros(1, np.uint32), np.array([2**32 - 1], np.uint32)
+    cells = [(*whole, np.zeros(1, np.bool_), -1, None, None)] * 2
+
+    def seconds(column: np.ndarray) -> float:
+        best = np.inf
+        for _ in range(3):
+            start = time.thread_time()
+            assert kernel.count_inside([i.astype(np.uint32), column], cells).tolist() == [n]
+            best = min(best, time.thread_time() - start)
+        return best
+
+    assert seconds(wide) < 4 * seconds(shuffled)
 
 
 def test_count_inside_refuses() -> None:
