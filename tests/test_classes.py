@@ -149,8 +149,14 @@ def test_shuffle_draws_every_order() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "offsets"),
-    [([0, 1], [0, 1]), ([0, 1], [0, 0, 2]), ([0, 1], [1, 2]), ([0, 7], [0, 2])],
-    ids=["short", "empty class", "late start", "beyond"],
+    [
+        ([0, 1], [0, 1]),
+        ([0, 1], [0, 0, 2]),
+        ([0, 1], [1, 2]),
+        ([0, 7], [0, 2]),
+        ([0, 1], [0, 2**63 - 1, 5 - 2**63, 2]),
+    ],
+    ids=["short", "empty class", "late start", "beyond", "steps that wrap"],
 )
 def test_bad_classes_are_refused(rows: list[int], offsets: list[int]) -> None:
     with pytest.raises(ValueError, match=r"offsets|row number"):
@@ -228,8 +234,11 @@ def test_count_inside_refuses() -> None:
         kernel.count_inside([column], [(one + np.uint32(1), *good[1:])])
     with pytest.raises(ValueError, match="length"):
         kernel.count_inside([column], [(one, np.zeros(2, np.uint32), *good[2:])])
+    for ends in ([0], [0, 2], [0, 10**7], [-1, 1], [1, 0], [2**63 - 1, -(2**63)]):
+        with pytest.raises(ValueError, match="set_offsets"):
+            kernel.count_inside([column], [(*good[:5], np.array(ends), one)])
     with pytest.raises(ValueError, match="set_offsets"):
-        kernel.count_inside([column], [(*good[:5], np.zeros(1, np.int64), one)])
+        kernel.count_inside([column], [(*good[:5], np.array([0, 0]), None)])
 
 
 def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,19 +131,36 @@ def test_no_classes() -> None:
         ([0, 1], [0], [2], [1]),
         ([0, 1], [0], [1], [2**32]),
         ([0, 1], [0, 1], [1], [2, 2]),
+        ([0, 2**63 - 1, 5 - 2**63, 1], [0], [1], [1]),
+        ([0, 2], [0, 1], [2**63 - 1, 2**63 - 1], [2**63 - 1, 2**63 - 1]),
+        ([0, 1], [0], [1], [-1, 2]),
     ],
-    ids=["empty class", "beyond", "count 0", "more than the table", "too many", "ragged"],
+    ids=[
+        *("empty class", "beyond", "count 0", "more than the table", "too many", "ragged"),
+        *("steps that wrap", "sums that wrap", "negative"),
+    ],
 )
 def test_bad_counts_are_refused(
     offsets: list[int], values: list[int], counts: list[int], table: list[int]
 ) -> None:
-    with pytest.raises(ValueError, match=r"offsets|value|count|table"):
+    with pytest.raises(ValueError, match=r"offsets|value|count|table|rows"):
         kernel.distances(np.array(offsets), np.array(values, np.uint32), np.array(counts), np.array(table))
+
+
+@pytest.mark.parametrize("counts", [[2**62] * 3, [2**63 - 1], [2**31, 2**31]])
+def test_more_rows_than_a_table_can_have_are_refused(counts: list[int]) -> None:
+    with pytest.raises(ValueError, match="2\\*\\*32"):
+        kernel.concentration(np.array([0, len(counts)]), np.array(counts))
 
 
 def test_bad_trees_are_refused() -> None:
     case = (np.array([0, 1]), np.array([0], np.uint32), np.array([1]), np.array([1, 1]))
     good = ([-1, 0, 0], [0, 1, 1], [1, 2])
-    for bad in (([-1, 0, 0], [0, 1, 1], [1]), ([-1, 2, 0], [0, 1, 1], [1, 2]), (good[0], good[1], [1, 3])):
+    for bad in (
+        ([-1, 0, 0], [0, 1, 1], [1]),
+        ([-1, 2, 0], [0, 1, 1], [1, 2]),
+        (good[0], good[1], [1, 3]),
+        (good[0], [-(2**31), 1, 1], good[2]),
+    ):
         with pytest.raises(ValueError, match=r"tree|parent"):
             kernel.hierarchical(*case, *(np.array(part, np.int32) for part in bad))

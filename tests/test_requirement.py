@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -400,11 +401,49 @@ def test_malformed_rules_are_refused() -> None:
         kernel.Conjunction(table, 4, [("js", 1, 0.1)])
     with pytest.raises(ValueError, match="no sensitive attribute 2"):
         kernel.Conjunction(table, 4, [("s_diversity", 0.5, 1.0, [(2, None)])])
-    with pytest.raises(ValueError, match="no such rule"):
-        kernel.Conjunction(table, 4, [("simpson", 0, 0.1)])
-    short = tuple(np.zeros(size, dtype=np.int32) for size in (2, 1, 1, 1, 1))
-    with pytest.raises(ValueError, match="tree"):
-        kernel.Conjunction(table, 4, [("hierarchical", 0, 0.1, short)])
+    for unknown in (("simpson", 0, 0.1), ("simpson",), (None, 9, 0.1)):
+        with pytest.raises(ValueError, match="no such rule"):
+            kernel.Conjunction(table, 4, [("size", 2), unknown])
+    with pytest.raises(ValueError, match="n_rows"):
+        kernel.Conjunction([np.array([2**62, 2**62, 2**62, 2**62 + 4])], 4, [("equal", 0, 0)])
+    line = np.array([0.0, 1.0])
+    for r in (-0.5, -1e-6, 1.5, math.nan):
+        with pytest.raises(ValueError, match="r must be"):
+            kernel.Conjunction(table, 4, [("s_diversity", 1.0, r, [(0, line)])])
+
+
+@pytest.mark.parametrize(
+    "tree",  # parent, first, last, depth, leaf
+    [
+        ([0, 0], [0], [0], [0], [0]),
+        ([], [], [], [], [0, 0]),
+        ([7, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
+        ([1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
+        ([-2, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 3]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [-1, 2]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2, 2]),
+    ],
+    ids=["ragged", "no nodes", "no such parent", "cycle", "below -1", "no such leaf", "negative", "wide"],
+)
+def test_malformed_trees_are_refused(tree: tuple[list[int], ...]) -> None:
+    table = [np.array([2, 2], dtype=np.int64)]
+    arrays = tuple(np.array(part, dtype=np.int32) for part in tree)
+    for rule in (("hierarchical", 0, 0.1, arrays), ("s_diversity", 1.0, 1.0, [(0, arrays)])):
+        with pytest.raises(ValueError, match="tree"):
+            kernel.Conjunction(table, 4, [rule])
+
+
+def test_a_conjunction_is_made_once() -> None:
+    """No instance without its rules, and `__init__` called again changes nothing."""
+    with pytest.raises(TypeError):
+        kernel.Conjunction.__new__(kernel.Conjunction)
+    conjunction, arrays = many_classes(50)
+    expected = kernel.passing_classes(conjunction, *arrays).tolist()
+    conjunction.__init__([np.array([1])], 1, [("size", 9), ("share", 0, 1)])
+    gc.collect()
+    assert kernel.passing_classes(conjunction, *arrays).tolist() == expected
+    assert conjunction.min_size < 9
 
 
 def many_classes(n: int) -> tuple[kernel.Conjunction, tuple[Any, ...]]:

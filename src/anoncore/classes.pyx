@@ -44,7 +44,7 @@ def _check_groups(rows, offsets, n_rows):
         raise ValueError("offsets must be int64 and hold n_classes + 1 positions")
     if rows.dtype != np.uint32 or rows.ndim != 1:
         raise ValueError("rows must be one-dimensional uint32")
-    if offsets[0] != 0 or offsets[len(offsets) - 1] != len(rows) or np.any(np.diff(offsets) < 1):
+    if offsets[0] != 0 or offsets[len(offsets) - 1] != len(rows) or np.any(offsets[1:] <= offsets[:len(offsets) - 1]):
         raise ValueError("offsets must ascend strictly from 0 to the number of rows")
     if len(rows) and int(rows.max()) >= n_rows:
         raise ValueError("a row number lies beyond the column")
@@ -731,8 +731,10 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
             raise ValueError("of_box must name a cell for each box")
         if not len(arrays[1]) == len(arrays[2]) == len(arrays[3]):
             raise ValueError("low, high and null differ in length")
-        if set_offsets is not None and len(set_offsets) != len(low) + 1:
-            raise ValueError("set_offsets must hold n_cells + 1 positions")
+        ends = arrays[4]
+        if ends is not None and (len(ends) != len(low) + 1 or ends[0] < 0 or np.any(ends[1:] < ends[:len(low)])
+                                 or set_codes is None or ends[len(low)] > len(set_codes)):
+            raise ValueError("set_offsets must hold n_cells + 1 positions in set_codes, not descending")
         kept.append(arrays)
     n_boxes = len(kept[0][0])
     rows, offsets = group(columns, None, n_threads)

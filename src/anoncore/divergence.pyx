@@ -19,20 +19,30 @@ from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
 
+def _rows(counts):
+    # The sum, or the greatest count where that alone is too many: sums of smaller ones do not overflow.
+    most = int(counts.max(initial=0))
+    return most if most >= 2**32 else int(counts.sum())
+
+
 def _check_counts(offsets, values, counts, table_counts):
     for array, dtype in ((offsets, np.int64), (counts, np.int64), (values, np.uint32), (table_counts, np.int64)):
         if array is not None and (array.dtype != dtype or array.ndim != 1):
             raise ValueError(f"offsets, counts and table_counts must be int64, values uint32; one is {array.dtype}")
     n_classes = len(offsets) - 1
-    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != len(counts) or np.any(np.diff(offsets) < 1):
+    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != len(counts) or np.any(offsets[1:] <= offsets[:len(offsets) - 1]):
         raise ValueError("offsets must ascend strictly from 0 to the number of counts")
     if len(counts) and int(counts.min()) < 1:
         raise ValueError("a count is not positive")
+    if _rows(counts) >= 2**32:
+        raise ValueError("the classes hold 2**32 rows or more")
     if values is None:
         return
     if len(values) != len(counts) or (len(values) and int(values.max()) >= len(table_counts)):
         raise ValueError("a value lies beyond table_counts, or values and counts differ in length")
-    if int(table_counts.sum()) >= 2**32 or int(counts.sum()) > int(table_counts.sum()):
+    if len(table_counts) and int(table_counts.min()) < 0:
+        raise ValueError("a count of the table is negative")
+    if _rows(table_counts) >= 2**32 or _rows(counts) > _rows(table_counts):
         raise ValueError("the classes hold more rows than the table, or the table 2**32 or more")
 
 
@@ -289,7 +299,8 @@ def hierarchical(offsets, values, counts, table_counts, parent, depth, leaf, n_t
     _check_counts(*arrays)
     parent, depth, leaf = (np.ascontiguousarray(array, dtype=np.int32) for array in (parent, depth, leaf))
     n_nodes = len(parent)
-    if len(leaf) != len(arrays[3]) or len(depth) != n_nodes or (len(leaf) and not 0 <= leaf.min() <= leaf.max() < n_nodes):
+    if len(leaf) != len(arrays[3]) or len(depth) != n_nodes \
+            or (len(leaf) and not 0 <= leaf.min() <= leaf.max() < n_nodes) or (n_nodes and depth.min() < 0):
         raise ValueError("the tree does not fit the values: leaf, parent and depth disagree")
     if n_nodes and (parent[0] != -1 or np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, n_nodes))):
         raise ValueError("a parent must come before its children, and node 0 be the only root")

@@ -417,8 +417,11 @@ cdef int set_limit(Limit* limit, x, most, cap) except -1:
 
 cdef int set_nodes(list keep, Nodes* nodes, tree, n_values) except -1:
     parent, first, last, _, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in tree)
-    if not len(parent) == len(first) == len(last) or len(leaf) > n_values:
+    n_nodes = len(parent)
+    if not 0 < n_nodes == len(first) == len(last) or len(leaf) > n_values:
         raise ValueError("tree arrays do not fit each other or the attribute's values")
+    if (parent < -1).any() or (parent >= np.arange(n_nodes)).any() or (leaf < 0).any() or (leaf >= n_nodes).any():
+        raise ValueError("in a tree a parent comes before its children (-1 for the root), a leaf is a node")
     padded = np.zeros(n_values, dtype=np.int32)  # null is no leaf
     padded[:len(leaf)] = leaf
     nodes.leaf = <const int32_t*> pointer(keep, padded)
@@ -524,13 +527,11 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         limit = <Limit*> room(keep, sizeof(Limit))
         rule.params = limit
         set_limit(limit, (1 + Fraction(x)) / max(1, n), n * n, 1)
-    elif kind == "custom":
+    else:
         rule.test = <test_t> <size_t> x.address
         keep.append(x)
         params = np.ascontiguousarray(extra, dtype=np.float64)
         rule.params = pointer(keep, params)
-    else:
-        raise ValueError(f"no such rule: {kind!r}")
     return 0
 
 
@@ -540,6 +541,8 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
     cdef const int64_t[::1] codes, counts
     cdef Diversity* diversity = <Diversity*> room(keep, sizeof(Diversity))
     cdef Spread* spreads = <Spread*> room(keep, max(1, len(lines)) * sizeof(Spread))
+    if not 0 <= r <= 1:
+        raise ValueError("r must be between 0 and 1")
     diversity.bound = bound + DIVERSITY_TOLERANCE
     diversity.n = len(lines)
     diversity.spreads = spreads
@@ -603,7 +606,7 @@ cdef class Conjunction:
     S-diversity bound, the sum that the whole table as one class has.
     """
 
-    def __init__(self, table_counts, n_rows, rules):
+    def __cinit__(self, table_counts, n_rows, rules):  # not __init__: it runs exactly once
         if not 0 <= n_rows < 2**32:
             raise ValueError("n_rows must be between 0 and 2**32 - 1")
         cdef list keep = []
@@ -611,7 +614,7 @@ cdef class Conjunction:
         self.table_diversities = ()
         tables = [np.array(t, dtype=np.int64) for t in table_counts]
         for t in tables:
-            if t.ndim != 1 or (t < 0).any() or t.sum() != n_rows:
+            if t.ndim != 1 or (t < 0).any() or (t > n_rows).any() or t.sum() != n_rows:
                 raise ValueError("table_counts must be non-negative, one-dimensional and sum to n_rows")
         self.c.n_rows = n_rows
         self.c.min_size = 1
@@ -623,7 +626,10 @@ cdef class Conjunction:
                  "delta": 7, "hierarchical": 8, "ordered": 9, "enhanced_beta": 10, "js": 11, "custom": 12,
                  "s_diversity": 13}
         sensitive = False
-        for kind, *rest in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
+        for kind, *_ in rules:
+            if kind not in order:
+                raise ValueError(f"no such rule: {kind!r}")
+        for kind, *rest in sorted(rules, key=lambda rule: order[rule[0]]):
             if kind == "size":
                 self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
                 continue
