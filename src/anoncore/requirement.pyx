@@ -4,7 +4,8 @@
 
 A class has c[s] rows with sensitive value s, |C| in total; the table has t[s] of n. p = c[s]/|C|,
 q = t[s]/n. Only the values present in the class are visited: what the absent ones add has a closed
-form, so the work is O(present) and never O(domain). A value with t[s] = 0 is not in the table.
+form, so the work is O(present) and never O(domain); the rules on trees visit the nodes above the present
+values, at most the sum of their depths. A value with t[s] = 0 is not in the table.
 
 Exact rules. A real parameter arrives as a fraction x, and every such rule has the form a <= x*y
 with integers a and 1 <= y <= N known in advance (the class size, or size times count). Of all
@@ -669,25 +670,25 @@ cdef class Conjunction:
         return self.c.n_rows
 
 
-# A malloc'ed set of pointers to the counts of every class, advanced class by class.
-cdef int test_all(const Rules* rules, const int64_t[::1] sizes, const int64_t** offsets,
-                  const int64_t** values, const int64_t** counts, int64_t* n_present,
-                  const int64_t** first_values, const int64_t** first_counts,
-                  uint8_t[::1] result) noexcept nogil:
+# OUT result: 1 for each class that passes. `values`, `counts` and `n_present` are scratch, one per
+# sensitive attribute: what `passes` reads of the current class.
+cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, const int64_t** offsets,
+                   const int64_t** values, const int64_t** counts, int64_t* n_present,
+                   const int64_t** first_values, const int64_t** first_counts,
+                   uint8_t* result) noexcept nogil:
     cdef int64_t i
     cdef int32_t a
-    for i in range(sizes.shape[0]):
+    for i in range(n_classes):
         for a in range(rules.n_sensitive):
             values[a] = first_values[a] + offsets[a][i]
             counts[a] = first_counts[a] + offsets[a][i]
             n_present[a] = offsets[a][i + 1] - offsets[a][i]
         result[i] = passes(rules, sizes[i], <const int64_t* const*> values,
                            <const int64_t* const*> counts, n_present)
-    return 0
 
 
 cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, const int64_t[::1] values,
-                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) noexcept nogil:
+                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) except -1 nogil:
     cdef int64_t i, j, previous, total
     if offsets.shape[0] != sizes.shape[0] + 1 or values.shape[0] != counts.shape[0] or offsets[0] != 0 \
             or offsets[sizes.shape[0]] != values.shape[0]:
@@ -739,8 +740,10 @@ def passing_classes(Conjunction conjunction not None, const int64_t[::1] sizes n
             p[a] = &view_o[0]
             p[n + a] = &view_v[0] if view_v.shape[0] else NULL
             p[2 * n + a] = &view_c[0] if view_c.shape[0] else NULL
-        with nogil:
-            test_all(rules, sizes, p, p + 3 * n, p + 4 * n, n_present, p + n, p + 2 * n, out)
+        if sizes.shape[0]:
+            with nogil:
+                test_all(rules, sizes.shape[0], &sizes[0], p, p + 3 * n, p + 4 * n, n_present, p + n, p + 2 * n,
+                         &out[0])
     finally:
         free(p)
         free(n_present)
