@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -148,8 +149,14 @@ def test_shuffle_draws_every_order() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "offsets"),
-    [([0, 1], [0, 1]), ([0, 1], [0, 0, 2]), ([0, 1], [1, 2]), ([0, 7], [0, 2])],
-    ids=["short", "empty class", "late start", "beyond"],
+    [
+        ([0, 1], [0, 1]),
+        ([0, 1], [0, 0, 2]),
+        ([0, 1], [1, 2]),
+        ([0, 7], [0, 2]),
+        ([0, 1], [0, 2**63 - 1, 5 - 2**63, 2]),
+    ],
+    ids=["short", "empty class", "late start", "beyond", "steps that wrap"],
 )
 def test_bad_classes_are_refused(rows: list[int], offsets: list[int]) -> None:
     with pytest.raises(ValueError, match=r"offsets|row number"):
@@ -191,6 +198,32 @@ def test_count_inside(seed: int, how: tuple[int, int]) -> None:
     assert mine.tolist() == twin.count_inside(columns, sides)
 
 
+@pytest.mark.parametrize("shape", ["rising", "pipe", "even then odd"])
+def test_count_inside_is_not_slow_on_ordered_rows(shape: str) -> None:
+    """Columns that rise, or rise and fall, take no longer to build a tree of than shuffled ones."""
+    n = 64_000
+    i = np.arange(n)
+    values = {
+        "rising": i,
+        "pipe": np.minimum(i, n - 1 - i),
+        "even then odd": np.minimum(2 * i, 2 * (n - i) - 1),
+    }
+    wide = (values[shape] * 4).astype(np.uint32)
+    shuffled = np.random.default_rng(0).permutation(wide)
+    whole = np.zeros(1, np.uint32), np.zeros(1, np.uint32), np.array([2**32 - 1], np.uint32)
+    cells = [(*whole, np.zeros(1, np.bool_), -1, None, None)] * 2
+
+    def seconds(column: np.ndarray) -> float:
+        best = np.inf
+        for _ in range(3):
+            start = time.thread_time()
+            assert kernel.count_inside([i.astype(np.uint32), column], cells).tolist() == [n]
+            best = min(best, time.thread_time() - start)
+        return best
+
+    assert seconds(wide) < 4 * seconds(shuffled)
+
+
 def test_count_inside_refuses() -> None:
     column = np.zeros(2, np.uint8)
     one = np.zeros(1, np.uint32)
@@ -201,8 +234,11 @@ def test_count_inside_refuses() -> None:
         kernel.count_inside([column], [(one + np.uint32(1), *good[1:])])
     with pytest.raises(ValueError, match="length"):
         kernel.count_inside([column], [(one, np.zeros(2, np.uint32), *good[2:])])
+    for ends in ([0], [0, 2], [0, 10**7], [-1, 1], [1, 0], [2**63 - 1, -(2**63)]):
+        with pytest.raises(ValueError, match="set_offsets"):
+            kernel.count_inside([column], [(*good[:5], np.array(ends), one)])
     with pytest.raises(ValueError, match="set_offsets"):
-        kernel.count_inside([column], [(*good[:5], np.zeros(1, np.int64), one)])
+        kernel.count_inside([column], [(*good[:5], np.array([0, 0]), None)])
 
 
 def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,18 @@ def test_counts_near_the_limit_do_not_overflow() -> None:
     assert kernel.hierarchical(*case, *tree).tolist() == pytest.approx([share, 1 - share], rel=1e-15)
 
 
+@pytest.mark.parametrize("m", [100_000, 1_000_000])
+def test_many_values_add_no_rounding(m: int) -> None:
+    """Half of the values have 1, half 3 rows of the class, and all 4 of the table."""
+    counts = np.repeat([1, 3], m // 2)
+    entropy = kernel.concentration(np.array([0, m]), counts)[2]
+    assert entropy.tolist() == pytest.approx([math.log(2 * m) - 0.75 * math.log(3)], abs=1e-14)
+    ends, values = np.array([0, m]), np.arange(m, dtype=np.uint32)
+    js = kernel.distances(ends, values, counts, np.full(m, 4))[0]
+    expected = sum(p * math.log(p) - (p + 1) * math.log((p + 1) / 2) for p in (0.5, 1.5)) / 4
+    assert js.tolist() == pytest.approx([expected], abs=2e-15)
+
+
 def test_no_classes() -> None:
     case = (np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.int64), np.zeros(3, np.int64))
     assert [len(part) for part in kernel.distances(*case)] == [0] * 5
@@ -119,19 +131,36 @@ def test_no_classes() -> None:
         ([0, 1], [0], [2], [1]),
         ([0, 1], [0], [1], [2**32]),
         ([0, 1], [0, 1], [1], [2, 2]),
+        ([0, 2**63 - 1, 5 - 2**63, 1], [0], [1], [1]),
+        ([0, 2], [0, 1], [2**63 - 1, 2**63 - 1], [2**63 - 1, 2**63 - 1]),
+        ([0, 1], [0], [1], [-1, 2]),
     ],
-    ids=["empty class", "beyond", "count 0", "more than the table", "too many", "ragged"],
+    ids=[
+        *("empty class", "beyond", "count 0", "more than the table", "too many", "ragged"),
+        *("steps that wrap", "sums that wrap", "negative"),
+    ],
 )
 def test_bad_counts_are_refused(
     offsets: list[int], values: list[int], counts: list[int], table: list[int]
 ) -> None:
-    with pytest.raises(ValueError, match=r"offsets|value|count|table"):
+    with pytest.raises(ValueError, match=r"offsets|value|count|table|rows"):
         kernel.distances(np.array(offsets), np.array(values, np.uint32), np.array(counts), np.array(table))
+
+
+@pytest.mark.parametrize("counts", [[2**62] * 3, [2**63 - 1], [2**31, 2**31]])
+def test_more_rows_than_a_table_can_have_are_refused(counts: list[int]) -> None:
+    with pytest.raises(ValueError, match="2\\*\\*32"):
+        kernel.concentration(np.array([0, len(counts)]), np.array(counts))
 
 
 def test_bad_trees_are_refused() -> None:
     case = (np.array([0, 1]), np.array([0], np.uint32), np.array([1]), np.array([1, 1]))
     good = ([-1, 0, 0], [0, 1, 1], [1, 2])
-    for bad in (([-1, 0, 0], [0, 1, 1], [1]), ([-1, 2, 0], [0, 1, 1], [1, 2]), (good[0], good[1], [1, 3])):
+    for bad in (
+        ([-1, 0, 0], [0, 1, 1], [1]),
+        ([-1, 2, 0], [0, 1, 1], [1, 2]),
+        (good[0], good[1], [1, 3]),
+        (good[0], [-(2**31), 1, 1], good[2]),
+    ):
         with pytest.raises(ValueError, match=r"tree|parent"):
             kernel.hierarchical(*case, *(np.array(part, np.int32) for part in bad))

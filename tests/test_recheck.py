@@ -139,6 +139,43 @@ def test_micro_table_1() -> None:
     boundary(lambda x: TCloseness(x, "hierarchical"), 0.25, 0.2499, *crossed, **pairs)
 
 
+@pytest.mark.parametrize(("m", "rows"), [(100_000, 3), (20_000, 999), (1_000_000, 2)])
+def test_sums_over_many_values_are_within_their_tolerance(m: int, rows: int) -> None:
+    """Half of the values have `rows`, half three times as many, of a table where all have four times as many.
+
+    The other class has the rest, so both have the same entropy, ln 2m - 3/4 ln 3, and the same distance
+    from the table: p/q is 1/2 or 3/2.
+    """
+    value = np.tile(np.arange(m), 2)
+    count = np.concatenate([np.repeat([rows, 3 * rows], m // 2), np.repeat([3 * rows, rows], m // 2)])
+    size = np.full(2, 2 * m * rows)
+    domain = Domain("s", "nominal", pa.array(np.arange(m)), False)
+    group, start, total = np.repeat([0, 1], m), np.array([0, m]), np.full(m, 4 * rows)
+    counts = anon.recheck._Counts(domain, group, value, count, start, size, total)
+    l, x = 2 * m / 3**0.75, sum(p * log(p) - (p + 1) * log((p + 1) / 2) for p in (0.5, 1.5)) / 4
+    for above, passes in ((0.0, True), (0.9e-12, True), (1.1e-12, False), (1e-9, False)):
+        diverse = anon.recheck._l_diversity(LDiversity(l * (1 + above), "entropy"), counts)
+        close = anon.recheck._t_closeness(TCloseness(x - above), counts)
+        assert diverse.tolist() == close.tolist() == [passes, passes]
+
+
+@pytest.mark.parametrize(("m", "rows"), [(100_000, 3), (20_000, 999), (1_000_000, 2)])
+def test_equal_counts_have_the_entropy_of_their_number(m: int, rows: int) -> None:
+    domain = Domain("s", "nominal", pa.array(np.arange(m)), False)
+    count = np.full(m, rows)
+    counts = anon.recheck._Counts(
+        domain,
+        np.zeros(m, np.int64),
+        np.arange(m),
+        count,
+        np.zeros(1, np.int64),
+        count.sum(keepdims=True),
+        count,
+    )
+    for l, passes in ((m, True), (m * (1 + 1e-9), False)):
+        assert anon.recheck._l_diversity(LDiversity(l, "entropy"), counts).tolist() == [passes]
+
+
 def test_micro_table_2() -> None:
     """JS((½,½),(1,0)) = ¾ ln 4/3."""
     boundary(TCloseness, 0.75 * log(4 / 3) + 1e-13, 0.2157, "aaaa", "bbbb")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anon.encode import Domain
+from anon.requirements import LDiversity, infeasible
 from anoncore import requirement as kernel
 from reference import requirement as reference
 
@@ -286,6 +290,44 @@ def test_few_rows_of_many_values(seed: int, m: int) -> None:
     agree(classes, ("delta", 0, 3.0))
 
 
+def whole_table_passes(table: np.ndarray[Any, Any], rule: tuple[Any, ...]) -> bool:
+    conjunction = kernel.Conjunction([table], int(table.sum()), [rule])
+    ends = np.array([0, len(table)])
+    return bool(
+        kernel.passing_classes(
+            conjunction, table.sum(keepdims=True), [ends], [np.arange(len(table))], [table]
+        )[0]
+    )
+
+
+@pytest.mark.parametrize(("m", "rows"), [(100_000, 3), (20_000, 999), (1_000_000, 2)])
+def test_entropy_of_many_values_is_within_its_tolerance(m: int, rows: int) -> None:
+    """The entropy is ln m for equal counts, ln 2m - 3/4 ln 3 where half are three times as large."""
+    equal = np.full(m, rows)
+    uneven = np.where(np.arange(m) % 2, rows, 3 * rows)
+    for table, l in ((equal, float(m)), (uneven, 2 * m / 3**0.75)):
+        assert whole_table_passes(table, ("entropy", 0, l))
+        assert whole_table_passes(table, ("entropy", 0, l * (1 + 0.9e-12)))
+        assert not whole_table_passes(table, ("entropy", 0, l * (1 + 1.1e-12)))
+        assert not whole_table_passes(table, ("entropy", 0, l * (1 + 1e-9)))
+    domain = Domain("s", "nominal", pa.array(np.arange(m)), False)
+    for l, feasible in ((m, True), (m * (1 + 1e-9), False)):
+        error = infeasible([LDiversity(l, "entropy")], [domain], [equal], m * rows)
+        assert (error is None) == feasible
+
+
+@pytest.mark.parametrize("m", [100_000, 1_000_000])
+def test_js_of_many_values_is_within_its_tolerance(m: int) -> None:
+    """Half of the values have 1, half 3 rows of the class, all 4 of the table: p/q is 1/2 or 3/2."""
+    half = m // 2
+    counts = np.concatenate([np.full(half, 1), np.full(half, 3)])
+    x = sum(p * math.log(p) - (p + 1) * math.log((p + 1) / 2) for p in (0.5, 1.5)) / 4
+    for above, expected in ((-1.1e-12, False), (-0.9e-12, True), (0.0, True), (1e-9, True)):
+        conjunction = kernel.Conjunction([np.full(m, 4)], 4 * m, [("js", 0, x + above)])
+        arrays = (np.array([2 * m]), [np.array([0, m])], [np.arange(m)], [counts])
+        assert list(kernel.passing_classes(conjunction, *arrays)) == [expected]
+
+
 def test_every_share_against_every_fraction() -> None:
     """The limit of 64 bits decides as the fraction itself does, at every class size."""
     n = 9
@@ -359,11 +401,49 @@ def test_malformed_rules_are_refused() -> None:
         kernel.Conjunction(table, 4, [("js", 1, 0.1)])
     with pytest.raises(ValueError, match="no sensitive attribute 2"):
         kernel.Conjunction(table, 4, [("s_diversity", 0.5, 1.0, [(2, None)])])
-    with pytest.raises(ValueError, match="no such rule"):
-        kernel.Conjunction(table, 4, [("simpson", 0, 0.1)])
-    short = tuple(np.zeros(size, dtype=np.int32) for size in (2, 1, 1, 1, 1))
-    with pytest.raises(ValueError, match="tree"):
-        kernel.Conjunction(table, 4, [("hierarchical", 0, 0.1, short)])
+    for unknown in (("simpson", 0, 0.1), ("simpson",), (None, 9, 0.1)):
+        with pytest.raises(ValueError, match="no such rule"):
+            kernel.Conjunction(table, 4, [("size", 2), unknown])
+    with pytest.raises(ValueError, match="n_rows"):
+        kernel.Conjunction([np.array([2**62, 2**62, 2**62, 2**62 + 4])], 4, [("equal", 0, 0)])
+    line = np.array([0.0, 1.0])
+    for r in (-0.5, -1e-6, 1.5, math.nan):
+        with pytest.raises(ValueError, match="r must be"):
+            kernel.Conjunction(table, 4, [("s_diversity", 1.0, r, [(0, line)])])
+
+
+@pytest.mark.parametrize(
+    "tree",  # parent, first, last, depth, leaf
+    [
+        ([0, 0], [0], [0], [0], [0]),
+        ([], [], [], [], [0, 0]),
+        ([7, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
+        ([1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
+        ([-2, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 3]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [-1, 2]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2, 2]),
+    ],
+    ids=["ragged", "no nodes", "no such parent", "cycle", "below -1", "no such leaf", "negative", "wide"],
+)
+def test_malformed_trees_are_refused(tree: tuple[list[int], ...]) -> None:
+    table = [np.array([2, 2], dtype=np.int64)]
+    arrays = tuple(np.array(part, dtype=np.int32) for part in tree)
+    for rule in (("hierarchical", 0, 0.1, arrays), ("s_diversity", 1.0, 1.0, [(0, arrays)])):
+        with pytest.raises(ValueError, match="tree"):
+            kernel.Conjunction(table, 4, [rule])
+
+
+def test_a_conjunction_is_made_once() -> None:
+    """No instance without its rules, and `__init__` called again changes nothing."""
+    with pytest.raises(TypeError):
+        kernel.Conjunction.__new__(kernel.Conjunction)
+    conjunction, arrays = many_classes(50)
+    expected = kernel.passing_classes(conjunction, *arrays).tolist()
+    conjunction.__init__([np.array([1])], 1, [("size", 9), ("share", 0, 1)])
+    gc.collect()
+    assert kernel.passing_classes(conjunction, *arrays).tolist() == expected
+    assert conjunction.min_size < 9
 
 
 def many_classes(n: int) -> tuple[kernel.Conjunction, tuple[Any, ...]]:

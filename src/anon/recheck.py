@@ -9,7 +9,6 @@ requirements; decisions are exact on integers, logarithms pass within 1e-12, S-d
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ import pyarrow.compute as pc
 
 from anon.cells import Cell, Column, reader
 from anon.classes import Classes
-from anon.encode import Codes, Domain, Encoded
+from anon.encode import Codes, Domain, Encoded, available_threads
 from anon.errors import RecheckError
 
 Ints = npt.NDArray[Any]  # int64, or Python integers where those could overflow
@@ -185,7 +184,7 @@ def _facts(
             fact.low[first:last] = np.where(only_null, 1, low)
             fact.high[first:last] = np.where(only_null, 0, high)
 
-    with ThreadPoolExecutor(n_threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(n_threads or available_threads()) as pool:
         for _ in pool.map(gather, _chunks(classes.offsets)):
             pass
     return facts
@@ -386,7 +385,7 @@ class _Counts:
         return int(self.size.sum())
 
     def per_group(self, entries: Ints) -> Ints:
-        """Sums of entries by group."""
+        """Sums of entries by group, added in pairs: the error grows with the logarithm of their number."""
         return np.asarray(np.add.reduceat(entries, self.start))
 
 

@@ -10,20 +10,19 @@ not the domain's: the absent ones enter in closed form. Counts of a table are be
 
 import numpy as np
 
+from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
 from anoncore.classes import _class_blocks, _run
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
-from libc.math cimport INFINITY, fabs, fmax, fmin, log
+from libc.math cimport INFINITY, M_LN2, fabs, fmax, fmin, log
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
-cdef extern from *:
-    """
-    typedef unsigned __int128 anon_uint128;
-    """
-    ctypedef unsigned long long uint128_t "anon_uint128"
 
-cdef double LN2 = 0.6931471805599453
+def _rows(counts):
+    # The sum, or the greatest count where that alone is too many: sums of smaller ones do not overflow.
+    most = int(counts.max(initial=0))
+    return most if most >= 2**32 else int(counts.sum())
 
 
 def _check_counts(offsets, values, counts, table_counts):
@@ -31,15 +30,19 @@ def _check_counts(offsets, values, counts, table_counts):
         if array is not None and (array.dtype != dtype or array.ndim != 1):
             raise ValueError(f"offsets, counts and table_counts must be int64, values uint32; one is {array.dtype}")
     n_classes = len(offsets) - 1
-    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != len(counts) or np.any(np.diff(offsets) < 1):
+    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != len(counts) or np.any(offsets[1:] <= offsets[:len(offsets) - 1]):
         raise ValueError("offsets must ascend strictly from 0 to the number of counts")
     if len(counts) and int(counts.min()) < 1:
         raise ValueError("a count is not positive")
+    if _rows(counts) >= 2**32:
+        raise ValueError("the classes hold 2**32 rows or more")
     if values is None:
         return
     if len(values) != len(counts) or (len(values) and int(values.max()) >= len(table_counts)):
         raise ValueError("a value lies beyond table_counts, or values and counts differ in length")
-    if int(table_counts.sum()) >= 2**32 or int(counts.sum()) > int(table_counts.sum()):
+    if len(table_counts) and int(table_counts.min()) < 0:
+        raise ValueError("a count of the table is negative")
+    if _rows(table_counts) >= 2**32 or _rows(counts) > _rows(table_counts):
         raise ValueError("the classes hold more rows than the table, or the table 2**32 or more")
 
 
@@ -53,7 +56,7 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
                          int64_t[::1] size, int64_t[::1] largest, double[::1] entropy,
                          double[:, ::1] recursive, int64_t[::1] l_recursive):
     cdef int64_t c, i, j, n, total, tail, kept
-    cdef double weighted
+    cdef Sum weighted
     cdef double[1024] small  # x ln x of small counts
     cdef int64_t[::1] ordered = np.empty(max(1, max(offsets[c + 1] - offsets[c] for c in range(first, end))), np.int64)
     with nogil:
@@ -74,17 +77,17 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
             else:
                 qsort(&ordered[0], n, sizeof(int64_t), ascending)
             total = 0
-            weighted = 0.0
+            weighted = Sum(0, 0)
             l_recursive[c] = 0
             for i in range(n):
                 total += ordered[i]
-                weighted += small[ordered[i]] if ordered[i] < 1024 else ordered[i] * log(<double> ordered[i])
+                add_to(&weighted, small[ordered[i]] if ordered[i] < 1024 else ordered[i] * log(<double> ordered[i]))
                 # total is r_l + ... + r_m for l = n - i
                 if l_recursive[c] == 0 and ordered[n - 1] < 3 * total:
                     l_recursive[c] = n - i
             size[c] = total
             largest[c] = ordered[n - 1]
-            entropy[c] = fmax(log(<double> total) - weighted / total, 0.0) if n > 1 else 0.0
+            entropy[c] = fmax(log(<double> total) - (weighted.total + weighted.lost) / total, 0.0) if n > 1 else 0.0
             l_recursive[c] = max(l_recursive[c], 1)
             tail = total
             for i in range(4):
@@ -117,8 +120,9 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                      double[::1] gain, double[::1] enhanced):
     cdef int64_t c, i, size, covered
     cdef uint64_t a, b, surplus
-    cdef double x, y, total, divergence, most, best, ratio, middle, relative
+    cdef double x, y, total, most, best, ratio, middle, relative
     cdef bint beyond
+    cdef Sum divergence
     with nogil:
         for c in range(first, end):
             size = 0
@@ -127,7 +131,8 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
             total = <double> (<uint64_t> n_rows * <uint64_t> size)
             covered = 0
             surplus = 0
-            divergence = most = best = 0.0
+            divergence = Sum(0, 0)
+            most = best = 0.0
             beyond = False
             for i in range(offsets[c], offsets[c + 1]):
                 # p : q = a : b exactly
@@ -139,7 +144,7 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                 x = <double> a
                 y = <double> b
                 if b == 0:
-                    divergence += x * LN2
+                    add_to(&divergence, x * M_LN2)
                     surplus += a
                     most = best = INFINITY
                     beyond = True
@@ -147,7 +152,7 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                 # ln p/q and ln q/m, m = (p + q)/2
                 ratio = log(x / y)
                 middle = log(2.0 * y / (x + y))
-                divergence += x * (ratio + middle) + y * middle
+                add_to(&divergence, x * (ratio + middle) + y * middle)
                 most = fmax(most, fabs(ratio))
                 if a > b:
                     surplus += a - b
@@ -155,8 +160,8 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
                     best = fmax(best, relative)
                     if relative - surprise[values[i]] > 1e-12:
                         beyond = True
-            js[c] = 0.5 * (divergence / total + LN2 * (n_rows - covered) / n_rows)
-            js[c] = fmax(fmin(js[c], LN2), 0.0)
+            js[c] = 0.5 * ((divergence.total + divergence.lost) / total + M_LN2 * (n_rows - covered) / n_rows)
+            js[c] = fmax(fmin(js[c], M_LN2), 0.0)
             equal[c] = surplus / total
             quotient[c] = most if covered == n_rows else INFINITY
             gain[c] = best
@@ -184,39 +189,16 @@ def distances(offsets, values, counts, table_counts, n_threads=1, block=1 << 16)
     return tuple(results)
 
 
-cdef int64_t first_above(const int64_t* sums, int64_t low, int64_t high, int64_t bound) noexcept nogil:
-    # First i of low..high - 1 with sums[i] > bound (sums do not descend); high if there is none.
-    cdef int64_t middle
-    while low < high:
-        middle = low + (high - low) // 2
-        if sums[middle] > bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-cdef uint128_t gap(const int64_t* sums, const uint64_t* sums_of_sums, int64_t low, int64_t high,
-                   uint64_t level, uint64_t size) noexcept nogil:
-    # Sum of |level - size * sums[i]| over i of low..high - 1; sums_of_sums[i] adds sums[0..i-1].
-    cdef int64_t turn
-    cdef uint128_t below, above
-    if low == high:
-        return 0
-    turn = first_above(sums, low, high, <int64_t> (level // size))
-    below = <uint128_t> level * <uint128_t> (turn - low)
-    below -= <uint128_t> (sums_of_sums[turn] - sums_of_sums[low]) * <uint128_t> size
-    above = <uint128_t> (sums_of_sums[high] - sums_of_sums[turn]) * <uint128_t> size
-    above -= <uint128_t> level * <uint128_t> (high - turn)
-    return below + above
-
-
 def _ordered_block(const int64_t[::1] offsets, const uint32_t[::1] values, const int64_t[::1] counts,
-                   const int64_t[::1] sums, const uint64_t[::1] sums_of_sums, int64_t first, int64_t end,
-                   double[::1] distance):
+                   const int64_t[::1] ranks, const int64_t[::1] sums, const uint64_t[::1] areas, int64_t first,
+                   int64_t end, double[::1] distance):
     cdef int64_t c, i, size, position, n_values = sums.shape[0]
     cdef uint64_t held, n_rows = <uint64_t> sums[n_values - 1]
-    cdef uint128_t moved
+    cdef int128 moved
+    cdef Line line
+    line.ranks = &ranks[0]
+    line.cumulative = &sums[0]
+    line.areas = &areas[0]
     with nogil:
         for c in range(first, end):
             size = 0
@@ -226,10 +208,10 @@ def _ordered_block(const int64_t[::1] offsets, const uint32_t[::1] values, const
             held = 0
             moved = 0
             for i in range(offsets[c], offsets[c + 1]):
-                moved += gap(&sums[0], &sums_of_sums[0], position, values[i], held * n_rows, <uint64_t> size)
+                moved += area(&line, position, values[i], held * n_rows, size)
                 held += <uint64_t> counts[i]
                 position = values[i]
-            moved += gap(&sums[0], &sums_of_sums[0], position, n_values, held * n_rows, <uint64_t> size)
+            moved += area(&line, position, n_values, held * n_rows, size)
             distance[c] = <double> moved / (<double> (n_rows * <uint64_t> size) * (n_values - 1))
 
 
@@ -245,10 +227,11 @@ def ordered(offsets, values, counts, table_counts, n_threads=1, block=1 << 16):
     if len(arrays[3]) < 2:
         return distance
     sums = np.cumsum(arrays[3])
-    sums_of_sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums.astype(np.uint64))])
+    areas = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums.astype(np.uint64))])
+    ranks = np.arange(len(areas))
     _run(
         _ordered_block,
-        [(*arrays[:3], sums, sums_of_sums, *run, distance) for run in _class_blocks(arrays[0], block)],
+        [(*arrays[:3], ranks, sums, areas, *run, distance) for run in _class_blocks(arrays[0], block)],
         n_threads,
     )
     return distance
@@ -269,7 +252,7 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
     cdef int64_t c, i, n_touched
     cdef uint64_t size, a, b, n_rows = <uint64_t> node_counts[0]
     cdef int32_t node, above
-    cdef uint128_t moved
+    cdef uint128 moved
     with nogil:
         for c in range(first, end):
             n_touched = 0
@@ -299,7 +282,7 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
             for i in range(n_touched):
                 node = touched[i]
                 less[node] += (<uint64_t> node_counts[node] - seen[node]) * size
-                moved += <uint128_t> (height - depth[node]) * <uint128_t> min(more[node], less[node])
+                moved += <uint128> (height - depth[node]) * <uint128> min(more[node], less[node])
                 held[node] = seen[node] = more[node] = less[node] = 0
             distance[c] = <double> moved / (<double> (n_rows * size) * height)
 
@@ -316,7 +299,8 @@ def hierarchical(offsets, values, counts, table_counts, parent, depth, leaf, n_t
     _check_counts(*arrays)
     parent, depth, leaf = (np.ascontiguousarray(array, dtype=np.int32) for array in (parent, depth, leaf))
     n_nodes = len(parent)
-    if len(leaf) != len(arrays[3]) or len(depth) != n_nodes or (len(leaf) and not 0 <= leaf.min() <= leaf.max() < n_nodes):
+    if len(leaf) != len(arrays[3]) or len(depth) != n_nodes \
+            or (len(leaf) and not 0 <= leaf.min() <= leaf.max() < n_nodes) or (n_nodes and depth.min() < 0):
         raise ValueError("the tree does not fit the values: leaf, parent and depth disagree")
     if n_nodes and (parent[0] != -1 or np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, n_nodes))):
         raise ValueError("a parent must come before its children, and node 0 be the only root")

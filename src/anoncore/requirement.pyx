@@ -4,7 +4,8 @@
 
 A class has c[s] rows with sensitive value s, |C| in total; the table has t[s] of n. p = c[s]/|C|,
 q = t[s]/n. Only the values present in the class are visited: what the absent ones add has a closed
-form, so the work is O(present) and never O(domain). A value with t[s] = 0 is not in the table.
+form, so the work is O(present) and never O(domain); the rules on trees visit the nodes above the present
+values, at most the sum of their depths. A value with t[s] = 0 is not in the table.
 
 Exact rules. A real parameter arrives as a fraction x, and every such rule has the form a <= x*y
 with integers a and 1 <= y <= N known in advance (the class size, or size times count). Of all
@@ -12,7 +13,8 @@ fractions a/y with y <= N that are <= x there is a greatest one, a Farey neighbo
 replacing x by it changes no decision. So parameters of any precision fit in 64 bits, the products
 in 128, and the result is always that of exact arithmetic.
 
-Floating rules. Sums run over the present values in ascending order, in double precision:
+Floating rules. Sums run over the present values in ascending order, in double precision; those with
+logarithms are compensated, so that the number of values adds no error:
     entropy       ln|C| - (sum c ln c)/|C|  >=  ln l - 1e-12
     js            1/2 (sum[p ln p + q ln q - (p+q) ln((p+q)/2)] + ln 2 (1 - sum q))  <=  t + 1e-12
     delta         exp(-d) < (c n)/(|C| t[s]) < exp(d)  with  d = delta - 1e-12
@@ -21,24 +23,16 @@ Floating rules. Sums run over the present values in ascending order, in double p
 """
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from libc.math cimport exp, log
+from libc.math cimport M_LN2, exp, log
 from libc.stdlib cimport free, malloc
 
+from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
 from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
 
 from fractions import Fraction
 
 import numpy as np
 
-cdef extern from *:
-    """
-    typedef __int128 anon_int128;
-    typedef unsigned __int128 anon_uint128;
-    """
-    ctypedef long long int128 "anon_int128"
-    ctypedef unsigned long long uint128 "anon_uint128"
-
-cdef double LN2 = 0.6931471805599453
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9
 
@@ -70,11 +64,9 @@ cdef struct Real:
     const double* term     # js: q ln q
 
 
-cdef struct Line:
+cdef struct Order:
     Limit limit
-    const int64_t* ranks          # values of the table with a lower code
-    const int64_t* cumulative     # sum of t up to and including each code
-    const uint64_t* areas         # sum of `cumulative` over the table's values with a lower code
+    Line line
 
 
 cdef struct Nodes:
@@ -175,11 +167,12 @@ cdef int32_t test_entropy(const int64_t* values, const int64_t* counts, int64_t 
         return False
     if greatest(counts, n_present) * p.low <= class_size * (1 - 1e-9):
         return True  # H >= -ln max p
-    cdef double size = <double> class_size, total = 0
+    cdef double size = <double> class_size
+    cdef Sum sum = Sum(0, 0)
     cdef int64_t i
     for i in range(n_present):
-        total += N_LOG_N[counts[i]] if counts[i] < 512 else counts[i] * log(<double> counts[i])
-    return log(size) - total / size >= p.bound
+        add_to(&sum, N_LOG_N[counts[i]] if counts[i] < 512 else counts[i] * log(<double> counts[i]))
+    return log(size) - (sum.total + sum.lost) / size >= p.bound
 
 
 cdef int32_t test_equal(const int64_t* values, const int64_t* counts, int64_t n_present,
@@ -200,15 +193,17 @@ cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_pre
                      const int64_t* table_counts, int64_t n_values,
                      int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
     cdef const Real* r = <const Real*> params
-    cdef double scale = 1.0 / class_size, total = 0, mass = 0, p, q, u, term
-    cdef double first = 0, second = 0, third = 0, low
-    cdef int64_t i
+    cdef double scale = 1.0 / class_size, p, q, u, term
+    cdef double first = 0, second = 0, third = 0, low, absent
+    cdef double slack = TOLERANCE + n_present * 3e-16  # what the three sums round
+    cdef Sum sum = Sum(0, 0)
+    cdef int64_t i, covered = 0
     # 2 JS = sum over v >= 1 of sum (p+q) u^v / (2v (2v-1)), u = ((p-q)/(p+q))^2 (Topsoe 2000): three
     # terms leave at most ln 2 - 37/60 of the third sum open, and mostly decide without a logarithm.
     for i in range(n_present):
         p = counts[i] * scale
         q = r.share[values[i]]
-        mass += q
+        covered += table_counts[values[i]]
         u = (p - q) / (p + q)
         u *= u
         term = (p + q) * u
@@ -216,56 +211,31 @@ cdef int32_t test_js(const int64_t* values, const int64_t* counts, int64_t n_pre
         term *= u
         second += term
         third += term * u
-    low = first * 0.5 + second / 12 + third / 30 + LN2 * (1 - mass)
-    if 0.5 * (low + (LN2 - 37.0 / 60) * third) <= r.bound - TOLERANCE:
+    absent = M_LN2 * (n_rows - covered) / n_rows
+    low = first * 0.5 + second / 12 + third / 30 + absent
+    if 0.5 * (low + (M_LN2 - 37.0 / 60) * third) <= r.bound - slack:
         return True
-    if 0.5 * low > r.bound + TOLERANCE:
+    if 0.5 * low > r.bound + slack:
         return False
     for i in range(n_present):
         p = counts[i] * scale
         q = r.share[values[i]]
-        total += p * log(p) + r.term[values[i]] - (p + q) * log(0.5 * (p + q))
-    return 0.5 * (total + LN2 * (1 - mass)) <= r.bound
-
-
-# Sum over the table's values with codes in [start, stop) of |reached - size * cumulative|,
-# where `reached` (the class's cumulative count times n) is constant and `cumulative` grows.
-cdef inline int128 area(const Line* p, int64_t start, int64_t stop, uint64_t reached,
-                        int64_t size) noexcept nogil:
-    cdef int64_t low = start, high = stop, middle, i
-    cdef uint64_t there
-    cdef int128 total = 0
-    if stop - start <= 4:
-        for i in range(start, stop):
-            if p.ranks[i + 1] > p.ranks[i]:
-                there = <uint64_t> size * p.cumulative[i]
-                total += reached - there if reached > there else there - reached
-        return total
-    while low < high:
-        middle = low + (high - low) // 2
-        if <uint64_t> size * p.cumulative[middle] <= reached:
-            low = middle + 1
-        else:
-            high = middle
-    cdef int128 below = <int128> reached * (p.ranks[low] - p.ranks[start])
-    below -= <int128> (p.areas[low] - p.areas[start]) * size
-    cdef int128 above = <int128> (p.areas[stop] - p.areas[low]) * size
-    above -= <int128> reached * (p.ranks[stop] - p.ranks[low])
-    return below + above
+        add_to(&sum, p * log(p) + r.term[values[i]] - (p + q) * log(0.5 * (p + q)))
+    return 0.5 * (sum.total + sum.lost + absent) <= r.bound
 
 
 cdef int32_t test_ordered(const int64_t* values, const int64_t* counts, int64_t n_present,
                           const int64_t* table_counts, int64_t n_values,
                           int64_t class_size, int64_t n_rows, const void* params) noexcept nogil:
-    cdef const Line* p = <const Line*> params
+    cdef const Order* p = <const Order*> params
     cdef uint64_t reached = 0
     cdef int64_t i, start = 0
     cdef int128 total = 0
     for i in range(n_present):
-        total += area(p, start, values[i], reached, class_size)
+        total += area(&p.line, start, values[i], reached, class_size)
         start = values[i]
         reached += <uint64_t> counts[i] * n_rows
-    total += area(p, start, n_values, reached, class_size)
+    total += area(&p.line, start, n_values, reached, class_size)
     return within(total, &p.limit, class_size)
 
 
@@ -448,8 +418,11 @@ cdef int set_limit(Limit* limit, x, most, cap) except -1:
 
 cdef int set_nodes(list keep, Nodes* nodes, tree, n_values) except -1:
     parent, first, last, _, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in tree)
-    if not len(parent) == len(first) == len(last) or len(leaf) > n_values:
+    n_nodes = len(parent)
+    if not 0 < n_nodes == len(first) == len(last) or len(leaf) > n_values:
         raise ValueError("tree arrays do not fit each other or the attribute's values")
+    if (parent < -1).any() or (parent >= np.arange(n_nodes)).any() or (leaf < 0).any() or (leaf >= n_nodes).any():
+        raise ValueError("in a tree a parent comes before its children (-1 for the root), a leaf is a node")
     padded = np.zeros(n_values, dtype=np.int32)  # null is no leaf
     padded[:len(leaf)] = leaf
     nodes.leaf = <const int32_t*> pointer(keep, padded)
@@ -463,7 +436,7 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     cdef Limit* limit
     cdef Ranks* ranks
     cdef Real* real
-    cdef Line* line
+    cdef Order* order
     cdef Hierarchy* hierarchy
     n = rules.n_rows
     present = table > 0
@@ -522,17 +495,17 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         set_limit(limit, Fraction(x) * n, n, n)
     elif kind == "ordered":
         rule.test = test_ordered
-        line = <Line*> room(keep, sizeof(Line))
-        rule.params = line
-        set_limit(&line.limit, Fraction(x) * n * max(0, n_present - 1), n, n * max(0, n_present - 1))
+        order = <Order*> room(keep, sizeof(Order))
+        rule.params = order
+        set_limit(&order.limit, Fraction(x) * n * max(0, n_present - 1), n, n * max(0, n_present - 1))
         cumulative = np.cumsum(table)
         before = np.zeros(len(table) + 1, dtype=np.int64)
         np.cumsum(present, out=before[1:])
         areas = np.zeros(len(table) + 1, dtype=np.uint64)
         np.cumsum(np.where(present, cumulative, 0).astype(np.uint64), out=areas[1:])
-        line.ranks = <const int64_t*> pointer(keep, before)
-        line.cumulative = <const int64_t*> pointer(keep, cumulative)
-        line.areas = <const uint64_t*> pointer(keep, areas)
+        order.line.ranks = <const int64_t*> pointer(keep, before)
+        order.line.cumulative = <const int64_t*> pointer(keep, cumulative)
+        order.line.areas = <const uint64_t*> pointer(keep, areas)
     elif kind == "hierarchical":
         rule.test = test_hierarchical
         hierarchy = <Hierarchy*> room(keep, sizeof(Hierarchy))
@@ -555,13 +528,11 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         limit = <Limit*> room(keep, sizeof(Limit))
         rule.params = limit
         set_limit(limit, (1 + Fraction(x)) / max(1, n), n * n, 1)
-    elif kind == "custom":
+    else:
         rule.test = <test_t> <size_t> x.address
         keep.append(x)
         params = np.ascontiguousarray(extra, dtype=np.float64)
         rule.params = pointer(keep, params)
-    else:
-        raise ValueError(f"no such rule: {kind!r}")
     return 0
 
 
@@ -571,6 +542,8 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
     cdef const int64_t[::1] codes, counts
     cdef Diversity* diversity = <Diversity*> room(keep, sizeof(Diversity))
     cdef Spread* spreads = <Spread*> room(keep, max(1, len(lines)) * sizeof(Spread))
+    if not 0 <= r <= 1:
+        raise ValueError("r must be between 0 and 1")
     diversity.bound = bound + DIVERSITY_TOLERANCE
     diversity.n = len(lines)
     diversity.spreads = spreads
@@ -634,7 +607,7 @@ cdef class Conjunction:
     S-diversity bound, the sum that the whole table as one class has.
     """
 
-    def __init__(self, table_counts, n_rows, rules):
+    def __cinit__(self, table_counts, n_rows, rules):  # not __init__: it runs exactly once
         if not 0 <= n_rows < 2**32:
             raise ValueError("n_rows must be between 0 and 2**32 - 1")
         cdef list keep = []
@@ -642,7 +615,7 @@ cdef class Conjunction:
         self.table_diversities = ()
         tables = [np.array(t, dtype=np.int64) for t in table_counts]
         for t in tables:
-            if t.ndim != 1 or (t < 0).any() or t.sum() != n_rows:
+            if t.ndim != 1 or (t < 0).any() or (t > n_rows).any() or t.sum() != n_rows:
                 raise ValueError("table_counts must be non-negative, one-dimensional and sum to n_rows")
         self.c.n_rows = n_rows
         self.c.min_size = 1
@@ -654,7 +627,10 @@ cdef class Conjunction:
                  "delta": 7, "hierarchical": 8, "ordered": 9, "enhanced_beta": 10, "js": 11, "custom": 12,
                  "s_diversity": 13}
         sensitive = False
-        for kind, *rest in sorted(rules, key=lambda rule: order.get(rule[0], 0)):
+        for kind, *_ in rules:
+            if kind not in order:
+                raise ValueError(f"no such rule: {kind!r}")
+        for kind, *rest in sorted(rules, key=lambda rule: order[rule[0]]):
             if kind == "size":
                 self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
                 continue
@@ -694,25 +670,25 @@ cdef class Conjunction:
         return self.c.n_rows
 
 
-# A malloc'ed set of pointers to the counts of every class, advanced class by class.
-cdef int test_all(const Rules* rules, const int64_t[::1] sizes, const int64_t** offsets,
-                  const int64_t** values, const int64_t** counts, int64_t* n_present,
-                  const int64_t** first_values, const int64_t** first_counts,
-                  uint8_t[::1] result) noexcept nogil:
+# OUT result: 1 for each class that passes. `values`, `counts` and `n_present` are scratch, one per
+# sensitive attribute: what `passes` reads of the current class.
+cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, const int64_t** offsets,
+                   const int64_t** values, const int64_t** counts, int64_t* n_present,
+                   const int64_t** first_values, const int64_t** first_counts,
+                   uint8_t* result) noexcept nogil:
     cdef int64_t i
     cdef int32_t a
-    for i in range(sizes.shape[0]):
+    for i in range(n_classes):
         for a in range(rules.n_sensitive):
             values[a] = first_values[a] + offsets[a][i]
             counts[a] = first_counts[a] + offsets[a][i]
             n_present[a] = offsets[a][i + 1] - offsets[a][i]
         result[i] = passes(rules, sizes[i], <const int64_t* const*> values,
                            <const int64_t* const*> counts, n_present)
-    return 0
 
 
 cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, const int64_t[::1] values,
-                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) noexcept nogil:
+                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) except -1 nogil:
     cdef int64_t i, j, previous, total
     if offsets.shape[0] != sizes.shape[0] + 1 or values.shape[0] != counts.shape[0] or offsets[0] != 0 \
             or offsets[sizes.shape[0]] != values.shape[0]:
@@ -764,8 +740,10 @@ def passing_classes(Conjunction conjunction not None, const int64_t[::1] sizes n
             p[a] = &view_o[0]
             p[n + a] = &view_v[0] if view_v.shape[0] else NULL
             p[2 * n + a] = &view_c[0] if view_c.shape[0] else NULL
-        with nogil:
-            test_all(rules, sizes, p, p + 3 * n, p + 4 * n, n_present, p + n, p + 2 * n, out)
+        if sizes.shape[0]:
+            with nogil:
+                test_all(rules, sizes.shape[0], &sizes[0], p, p + 3 * n, p + 4 * n, n_present, p + n, p + 2 * n,
+                         &out[0])
     finally:
         free(p)
         free(n_present)
