@@ -382,7 +382,7 @@ def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
         (["anonymize", "IN", "--quasi", "age"], "nothing is required"),
         (["anonymize", "--quasi", "age", "--k", "2"], "no input"),
         (["anonymize", "IN", "--quasi", "age", "--k", "2"], "no output"),
-        (["anonymize", "IN", "-o", "IN", "--quasi", "age", "--k", "2"], "the output is also the input"),
+        (["anonymize", "IN", "-o", "IN", "--quasi", "age", "--k", "2"], "is also an input"),
         (["anonymize", "IN", "-o", "/nowhere/x.csv", "--quasi", "age", "--k", "2"], "/nowhere"),
         (["anonymize", "IN", "-o", "OUT", "--quasi", "age,age", "--k", "2"], "column 'age' is named twice"),
         (
@@ -425,9 +425,78 @@ def test_the_output_may_not_be_one_of_many_inputs(
 ) -> None:
     for source in (str(tmp_path), str(tmp_path / "*.csv")):
         assert main(["anonymize", source, "-o", people, "--quasi", "age", "--k", "2"]) == 2
-        assert "the output is also the input" in capsys.readouterr().err
+        assert "is also an input" in capsys.readouterr().err
     os.symlink(people, tmp_path / "link.csv")
     assert main(["anonymize", people, "-o", str(tmp_path / "link.csv"), "--quasi", "age", "--k", "2"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check people.csv --quasi age --per-class people.csv",
+        "check people.csv --quasi age --per-class second.csv --sensitive-table second.csv",
+        "check people.csv --quasi age --per-class people.sensitive.csv",
+        "check people.csv --config job.csv --per-class job.csv",
+        "check people.csv --config job.csv --per-class zip.csv",
+        "check people.csv --quasi age --ordinal age=order.csv --per-class order.csv",
+        "anonymize people.csv --quasi age --k 2 --hierarchy age=zip.csv -o zip.csv",
+        "anonymize people.csv --quasi age --k 2 --ordinal age=order.csv -o order.csv",
+        "anonymize people.csv --quasi age --k 2 --population second.csv -o second.csv",
+        "anonymize people.csv --config job.csv -o job.csv",
+        "anonymize inner -o inner/deep/people.csv --quasi age --k 2",
+        "anonymize people.sensitive.csv -o people.csv --quasi age --k 2 --publish bucketization",
+    ],
+)
+def test_nothing_that_is_read_is_overwritten(
+    engine: Engine,
+    words: str,
+    people: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner" / "deep").mkdir(parents=True)
+    for name in ("second.csv", "zip.csv", "order.csv", "people.sensitive.csv", "inner/deep/people.csv"):
+        (tmp_path / name).write_text("1\n")
+    (tmp_path / "job.csv").write_text('quasi = ["age"]\nk = 2\nhierarchy = {age = "zip.csv"}\n')
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.csv")}
+    assert main(words.split()) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.csv")} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["anonymize", "", "-o", "x.csv", "--quasi", "age", "--k", "2"],
+        ["anonymize", "IN", "-o", "", "--quasi", "age", "--k", "2"],
+        ["anonymize", "IN", "-o", "x.csv", "--quasi", "age", "--k", "2", "--population", ""],
+        ["anonymize", "--config", ""],
+        ["check", "", "--quasi", "age"],
+        ["check", "IN", "--quasi", "age", "--per-class", ""],
+        ["check", "IN", "--quasi", "age", "--sensitive-table", ""],
+        ["compare", "", "IN"],
+        ["compare", "IN", ""],
+        ["inspect", ""],
+        ["demo", "-o", ""],
+        ["data", "census", "--rows", "5", "-o", ""],
+        ["data", "adult", "", "-o", "x.csv"],
+    ],
+)
+def test_an_empty_path_is_refused(
+    engine: Engine,
+    words: list[str],
+    people: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([people if word == "IN" else word for word in words] + ["--json"]) == 2
+    assert "the path is empty" in json.loads(capsys.readouterr().out)["error"]
+    assert os.listdir(tmp_path) == ["people.csv"]
+    assert engine.calls == {}
 
 
 @pytest.mark.parametrize(

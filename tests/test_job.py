@@ -265,3 +265,18 @@ def test_an_order_and_another_kind_contradict() -> None:
 def test_a_short_hierarchy_that_means_nothing_is_refused(hierarchy: str) -> None:
     with pytest.raises(UsageError):
         Job(quasi=["a"], hierarchy={"a": hierarchy}).roles()
+
+
+@pytest.mark.parametrize("key", ["input", "output", "hierarchy.age", "ordinal.age"])
+def test_an_empty_path_in_a_job_file_is_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(UsageError, match=f"{key}.*at least 1 character"):
+        load_job(written(tmp_path, f'{key} = ""\n'), {})
+
+
+def test_the_files_a_job_reads() -> None:
+    job = Job(
+        quasi=["a", "b", "c", "d"],
+        hierarchy={"a": "a.csv", "b": "prefix:2", "c": {"intervals": [5]}},
+        ordinal={"c": "c.txt", "d": "low<high"},
+    )
+    assert job.files() == ["a.csv", "c.txt"]

@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,8 +61,18 @@ ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
     *("How it is published", "How the input is read", "Output of the command"),
 )
 
-Source = Annotated[
-    str, typer.Argument(metavar="FILE", help="Parquet, Feather/IPC or CSV file, a directory or a glob.")
+
+def _not_empty(path: str | None) -> str | None:
+    """An empty path would mean the current directory."""
+    if path == "":
+        raise typer.BadParameter("the path is empty")
+    return path
+
+
+INPUT = "Parquet, Feather/IPC or CSV file, a directory or a glob."
+Source = Annotated[str, typer.Argument(metavar="FILE", help=INPUT, callback=_not_empty)]
+Output = Annotated[
+    str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.", callback=_not_empty)
 ]
 Quasi = Annotated[
     list[str] | None,
@@ -114,7 +124,10 @@ Weight = Annotated[
 Config = Annotated[
     str | None,
     typer.Option(
-        "--config", metavar="JOB.TOML", help="Job file with any of these settings; flags override it."
+        "--config",
+        metavar="JOB.TOML",
+        help="Job file with any of these settings; flags override it.",
+        callback=_not_empty,
     ),
 ]
 Null = Annotated[
@@ -127,7 +140,12 @@ Delimiter = Annotated[str | None, typer.Option("--delimiter", help="CSV delimite
 Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV encoding.", rich_help_panel=READ)]
 SensitiveTable = Annotated[
     str | None,
-    typer.Option("--sensitive-table", metavar="FILE", help="The second table of a bucketization."),
+    typer.Option(
+        "--sensitive-table",
+        metavar="FILE",
+        help="The second table of a bucketization, where it is not beside the first.",
+        callback=_not_empty,
+    ),
 ]
 SamplingFraction = Annotated[
     float | None,
@@ -157,10 +175,11 @@ def _option(flag: str, help: str, panel: str) -> Any:
 def anonymize(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="IN", help="Parquet, Feather/IPC or CSV file, a directory or a glob."),
+        typer.Argument(metavar="IN", help=INPUT, callback=_not_empty),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.")
+        str | None,
+        typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.", callback=_not_empty),
     ] = None,
     config: Config = None,
     quasi: Quasi = None,
@@ -235,7 +254,10 @@ def anonymize(
     population: Annotated[
         str | None,
         typer.Option(
-            "--population", metavar="FILE", help="Table of the population, for journalist and marketer risk."
+            "--population",
+            metavar="FILE",
+            help="Table of the population, for journalist and marketer risk.",
+            callback=_not_empty,
         ),
     ] = None,
     sampling_fraction: SamplingFraction = None,
@@ -299,7 +321,7 @@ def anonymize(
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     require, engine = job.requirements(), job.engine()
-    source, output = _ends(job)
+    source, output = _ends(job, config, population)
     with _progress(quiet or as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
         release = anon.anonymize(
@@ -337,7 +359,13 @@ def check(
     sensitive_table: SensitiveTable = None,
     sampling_fraction: SamplingFraction = None,
     per_class: Annotated[
-        str | None, typer.Option("--per-class", metavar="OUT", help="Write the measures of every class.")
+        str | None,
+        typer.Option(
+            "--per-class",
+            metavar="OUT",
+            help="Write the measures of every class.",
+            callback=_not_empty,
+        ),
     ] = None,
     null: Null = None,
     delimiter: Delimiter = None,
@@ -351,6 +379,7 @@ def check(
     """
     import anon
     from anon import datasets
+    from anon.release import sensitive_path
 
     job = _job(
         config,
@@ -365,6 +394,9 @@ def check(
         encoding=encoding,
     )
     schema = job.roles()
+    if per_class is not None:
+        second = sensitive_table if sensitive_table is not None else str(sensitive_path(source))
+        _keep(per_class, [source, second, config, *job.files()])
     table = anon.read_source(source, **job.read_options())
     privacy = anon.check(
         table,
@@ -384,11 +416,12 @@ def check(
 
 @app.command()
 def compare(
-    original: Annotated[
-        str, typer.Argument(metavar="ORIGINAL", help="Parquet, Feather/IPC or CSV file, directory or glob.")
-    ],
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=_not_empty)],
     released: Annotated[
-        str, typer.Argument(metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.")
+        str,
+        typer.Argument(
+            metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.", callback=_not_empty
+        ),
     ],
     sensitive_table: SensitiveTable = None,
     config: Config = None,
@@ -462,7 +495,9 @@ def inspect(
 @app.command()
 def demo(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
-    folder: Annotated[str, typer.Option("-o", "--output", help="Folder for both files.")] = "anon-demo",
+    folder: Annotated[
+        str, typer.Option("-o", "--output", help="Folder for both files.", callback=_not_empty)
+    ] = "anon-demo",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -489,7 +524,7 @@ def demo(
 
 @data_app.command("census")
 def data_census(
-    output: Annotated[str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.")],
+    output: Output,
     rows: Annotated[int, typer.Option("--rows", min=0, help="Number of rows.")],
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same table.")] = 0,
     as_json: Json = False,
@@ -505,8 +540,10 @@ def data_census(
 
 @data_app.command("adult")
 def data_adult(
-    folder: Annotated[str, typer.Argument(help="Folder with adult.data and adult.test.")],
-    output: Annotated[str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.")],
+    folder: Annotated[
+        str, typer.Argument(help="Folder with adult.data and adult.test.", callback=_not_empty)
+    ],
+    output: Output,
     incomplete: Annotated[bool, typer.Option("--incomplete", help="Keep rows with missing values.")] = False,
     part: Annotated[str, typer.Option("--part", help="all, train or test.")] = "all",
     as_json: Json = False,
@@ -592,7 +629,8 @@ def _job(config: str | None, **flags: Any) -> Job:
     return load_job(config, {name: value for name, value in flags.items() if value is not None})
 
 
-def _ends(job: Job) -> tuple[str, str]:
+def _ends(job: Job, *others: str | None) -> tuple[str, str]:
+    """The input and the output, which is not to take the place of anything that is read."""
     if job.input is None:
         raise UsageError("no input: name the file to anonymize")
     if job.output is None:
@@ -600,16 +638,27 @@ def _ends(job: Job) -> tuple[str, str]:
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    inputs = _files(job.input)
-    if os.path.exists(job.output) and any(os.path.samefile(file, job.output) for file in inputs):
-        raise UsageError("the output is also the input, which is never overwritten: name another file")
+    _keep(job.output, [job.input, *job.files(), *others])
+    if job.publish == "bucketization":
+        from anon.release import sensitive_path
+
+        _keep(str(sensitive_path(job.output)), [job.input, *job.files(), *others])
     return job.input, job.output
+
+
+def _keep(output: str, read: Iterable[str | None]) -> None:
+    """Refuse to write over a file that is read."""
+    if not os.path.exists(output):
+        return
+    for source in read:
+        if source is not None and any(os.path.samefile(file, output) for file in _files(source)):
+            raise UsageError(f"{output} is also an input, which is never overwritten: name another output")
 
 
 def _files(source: str) -> list[str]:
     if os.path.isdir(source):
-        return [str(path) for path in Path(source).iterdir()]
-    return [source] if os.path.exists(source) else glob.glob(source)
+        return [str(path) for path in Path(source).rglob("*") if path.exists()]
+    return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
 
 
 def _reading(path: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anon.errors import UsageError
 
@@ -26,6 +26,9 @@ SETTINGS = {
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
 
 
+Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
+
+
 class Job(BaseModel):
     """What to read, which roles its columns have, what to require, how, and where to write.
 
@@ -34,8 +37,8 @@ class Job(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    input: str | None = None
-    output: str | None = None
+    input: Text | None = None
+    output: Text | None = None
     null: list[str] | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -44,8 +47,8 @@ class Job(BaseModel):
     sensitive: list[str] = []
     identifying: list[str] = []
     kind: dict[str, Literal["numeric", "ordinal", "nominal"]] = {}
-    hierarchy: dict[str, str | dict[str, Any]] = {}
-    ordinal: dict[str, str | list[str | int | float | bool]] = {}
+    hierarchy: dict[str, Text | dict[str, Any]] = {}
+    ordinal: dict[str, Text | list[str | int | float | bool]] = {}
     weight: dict[str, float] = {}
 
     k: int | None = None
@@ -84,6 +87,12 @@ class Job(BaseModel):
     def read_options(self) -> dict[str, Any]:
         """Keyword arguments of `anon.read_table`."""
         return _given(null=self.null, delimiter=self.delimiter, encoding=self.encoding)
+
+    def files(self) -> list[str]:
+        """The files of hierarchies and orders."""
+        hierarchies = [text for text in self.hierarchy.values() if isinstance(text, str) and _is_file(text)]
+        orders = [text for text in self.ordinal.values() if isinstance(text, str) and "<" not in text]
+        return hierarchies + orders
 
     def roles(self) -> Schema | None:
         """The schema, or None where no column is given a role."""
@@ -209,7 +218,7 @@ def _read_toml(path: str) -> dict[str, Any]:
     folder = Path(path).parent
 
     def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
-        return str(folder / text) if isinstance(text, str) and is_path(text) else text
+        return str(folder / text) if isinstance(text, str) and text and is_path(text) else text
 
     for key in ("input", "output"):
         if key in job:
