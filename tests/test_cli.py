@@ -302,6 +302,7 @@ def test_a_trivial_release_is_measured_not_written(
         (RecheckError("failed its check"), 1, "failed its check"),
         (cli.Stopped(signal.SIGINT), 130, "stopped by SIGINT"),
         (cli.Stopped(signal.SIGTERM), 143, "stopped by SIGTERM"),
+        (cli.Stopped(signal.SIGHUP), 129, "stopped by SIGHUP"),
         (MemoryError(), 2, "not enough memory for this table"),
         (pa.ArrowMemoryError(SECRET), 2, "not enough memory for this table"),
         (
@@ -659,7 +660,9 @@ def test_help_is_quick_and_lists_the_commands() -> None:
     assert "pydantic" not in loaded.stdout
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_in_the_middle_of_writing_leaves_no_file(tmp_path: Path, number: int, code: int) -> None:
     path = tmp_path / "people.parquet"
     command = [sys.executable, "-m", "anon", "data", "census", "--rows", "50000000", "-o", str(path)]
@@ -690,6 +693,76 @@ def test_a_closed_pipe_is_no_failure_of_ours() -> None:
         os.close(writing)
     assert ended.returncode == 141
     assert ended.stderr == ""
+
+
+def run(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "anon", *words], check=False, **options)
+
+
+def test_what_the_output_cannot_encode_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "\u00fc.csv"
+    path.write_text("\u00e4ge,name\n1,x\n2,y\n2,y\n", encoding="utf-8")
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    shown = run("inspect", str(path), capture_output=True, env=env)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert b"?ge" in shown.stdout
+    shown = run("inspect", str(path), "--json", capture_output=True, env=env)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert [column["name"] for column in json.loads(shown.stdout)["columns"]] == ["\u00e4ge", "name"]
+
+
+def test_a_path_that_is_not_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    path = os.fsdecode(b"in\xff.csv")
+    for words in (["inspect", path], ["check", "x.csv", "--per-class", path], ["demo", "-o", path]):
+        assert main([*words, "--json"]) == 2
+        assert "the path is not UTF-8" in json.loads(capsys.readouterr().out)["error"]
+        assert main(words) == 2
+        assert "the path is not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_or_closed_output_is_no_fault_of_ours(people: str, more: list[str]) -> None:
+    for words, code in ((["check", people, "--quasi", "age"], 2), (["check", people, "--quasi", "ages"], 2)):
+        with open("/dev/full", "wb") as full:
+            ended = run(*words, *more, stdout=full, stderr=subprocess.PIPE)
+            assert run(*words, *more, stdout=full, stderr=full).returncode == code
+        assert ended.returncode == code
+        assert ended.stderr.startswith(b"error: ")
+        assert ended.stderr.count(b"\n") == 1
+    for closed in (">&-", "<&- >&- 2>&-"):
+        for quasi, code in (("age", 0), ("ages", 2)):
+            command = [sys.executable, "-m", "anon", "check", people, "--quasi", quasi, *more]
+            ended = subprocess.run(
+                ["sh", "-c", f'"$@" {closed}', "sh", *command], capture_output=True, check=False
+            )
+            assert (ended.returncode, ended.stdout) == (code, b"")
+            assert b"Traceback" not in ended.stderr
+
+
+def test_memory_that_ran_out_is_not_called_damage(
+    engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.failure = DataError("the file is damaged")
+    engine.failure.__context__ = pa.ArrowMemoryError(SECRET)
+    assert main(asked) == 2
+    assert capsys.readouterr().err.startswith("error: not enough memory for this table")
+
+
+def test_an_ignored_signal_stays_ignored(
+    engine: Engine, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def read(source: Any, **options: Any) -> Any:
+        seen.append(signal.getsignal(signal.SIGHUP))
+
+    monkeypatch.setattr(anon, "read_source", read)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert main(asked) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [signal.SIG_IGN]
 
 
 def test_signals_are_given_back(engine: Engine, asked: list[str]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import json
 import math
 import os
@@ -12,9 +13,9 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -52,8 +53,11 @@ data_app = typer.Typer(help="Make a synthetic table, or read a known one.", no_a
 app.add_typer(data_app, name="data")
 
 
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 class Stopped(BaseException):
-    """SIGINT or SIGTERM, as an exception: temporary files are removed on its way out."""
+    """One of SIGNALS, as an exception: temporary files are removed on its way out."""
 
 
 ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
@@ -62,17 +66,19 @@ ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
 )
 
 
-def _not_empty(path: str | None) -> str | None:
-    """An empty path would mean the current directory."""
+def _path(path: str | None) -> str | None:
+    """An empty path would mean the current directory; Arrow opens UTF-8 paths alone."""
     if path == "":
         raise typer.BadParameter("the path is empty")
+    if path is not None and path != path.encode(errors="replace").decode():
+        raise typer.BadParameter("the path is not UTF-8: rename the file")
     return path
 
 
 INPUT = "Parquet, Feather/IPC or CSV file, a directory or a glob."
-Source = Annotated[str, typer.Argument(metavar="FILE", help=INPUT, callback=_not_empty)]
+Source = Annotated[str, typer.Argument(metavar="FILE", help=INPUT, callback=_path)]
 Output = Annotated[
-    str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.", callback=_not_empty)
+    str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.", callback=_path)
 ]
 Quasi = Annotated[
     list[str] | None,
@@ -127,7 +133,7 @@ Config = Annotated[
         "--config",
         metavar="JOB.TOML",
         help="Job file with any of these settings; flags override it.",
-        callback=_not_empty,
+        callback=_path,
     ),
 ]
 Null = Annotated[
@@ -144,7 +150,7 @@ SensitiveTable = Annotated[
         "--sensitive-table",
         metavar="FILE",
         help="The second table of a bucketization, where it is not beside the first.",
-        callback=_not_empty,
+        callback=_path,
     ),
 ]
 SamplingFraction = Annotated[
@@ -175,11 +181,11 @@ def _option(flag: str, help: str, panel: str) -> Any:
 def anonymize(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="IN", help=INPUT, callback=_not_empty),
+        typer.Argument(metavar="IN", help=INPUT, callback=_path),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.", callback=_not_empty),
+        typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.", callback=_path),
     ] = None,
     config: Config = None,
     quasi: Quasi = None,
@@ -257,7 +263,7 @@ def anonymize(
             "--population",
             metavar="FILE",
             help="Table of the population, for journalist and marketer risk.",
-            callback=_not_empty,
+            callback=_path,
         ),
     ] = None,
     sampling_fraction: SamplingFraction = None,
@@ -364,7 +370,7 @@ def check(
             "--per-class",
             metavar="OUT",
             help="Write the measures of every class.",
-            callback=_not_empty,
+            callback=_path,
         ),
     ] = None,
     null: Null = None,
@@ -416,11 +422,11 @@ def check(
 
 @app.command()
 def compare(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=_not_empty)],
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=_path)],
     released: Annotated[
         str,
         typer.Argument(
-            metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.", callback=_not_empty
+            metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.", callback=_path
         ),
     ],
     sensitive_table: SensitiveTable = None,
@@ -496,7 +502,7 @@ def inspect(
 def demo(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
     folder: Annotated[
-        str, typer.Option("-o", "--output", help="Folder for both files.", callback=_not_empty)
+        str, typer.Option("-o", "--output", help="Folder for both files.", callback=_path)
     ] = "anon-demo",
     as_json: Json = False,
     quiet: Quiet = False,
@@ -525,7 +531,7 @@ def demo(
 @data_app.command("census")
 def data_census(
     output: Output,
-    rows: Annotated[int, typer.Option("--rows", min=0, help="Number of rows.")],
+    rows: Annotated[int, typer.Option("--rows", min=0, help="Number of rows.")] = 200_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same table.")] = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -540,9 +546,7 @@ def data_census(
 
 @data_app.command("adult")
 def data_adult(
-    folder: Annotated[
-        str, typer.Argument(help="Folder with adult.data and adult.test.", callback=_not_empty)
-    ],
+    folder: Annotated[str, typer.Argument(help="Folder with adult.data and adult.test.", callback=_path)],
     output: Output,
     incomplete: Annotated[bool, typer.Option("--incomplete", help="Keep rows with missing values.")] = False,
     part: Annotated[str, typer.Option("--part", help="all, train or test.")] = "all",
@@ -560,15 +564,33 @@ def data_adult(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; every error becomes one message, never a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
-    usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
-    previous = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    _open_streams()
+    numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, _stop) for number in numbers}
     try:
-        code = app(words, standalone_mode=False) or 0
+        code = _run(words)
         sys.stdout.flush()
-        return int(code)
+        return code
     except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop(sys.stdout)
         return 141  # what a shell reports for SIGPIPE
+    except OSError as error:
+        _drop(sys.stdout)
+        with suppress(OSError):
+            print(f"error: the output cannot be printed: {_os_message(error)}", file=sys.stderr)
+        return 2
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _run(words: Sequence[str]) -> int:
+    """The command's exit code; what went wrong is printed."""
+    usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
+    try:
+        return int(app(words, standalone_mode=False) or 0)
+    except (BrokenPipeError, SystemExit):
+        raise
     except usage_error as error:
         if "--json" not in words:
             error.show()
@@ -578,9 +600,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("ANON_TRACEBACK") == "1":
             traceback.print_exc()
         failure = _failure(error, "--show-values" in words)
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
     if "--json" in words:
         _print_json(failure)
     else:
@@ -589,8 +608,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failure["exit_code"])
 
 
+def _open_streams() -> None:
+    """Standard streams that are closed become /dev/null; what they cannot encode is replaced."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what is still to be printed, and is kept in the buffer, nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
     """What went wrong, in words that hold no cell, with the exit code and what else is known of it."""
+    if isinstance(error.__context__, MemoryError):
+        error = error.__context__  # a reader took it for damage
     details: dict[str, Any] = {}
     match error:
         case AnonError():
@@ -742,7 +777,12 @@ def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> Non
 
 
 def _print_json(content: Mapping[str, Any]) -> None:
-    print(json.dumps(_plain(content), ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(content), ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(_plain(content), allow_nan=False)
+    print(text)
 
 
 def _plain(value: Any) -> Any:
