@@ -35,6 +35,7 @@ SECRET = "Mary Smith"
 @dataclass
 class FakePrivacy:
     per_class: pa.Table | None = None
+    unmet: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -515,6 +516,7 @@ def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFi
 def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", people]) == 0
     assert (engine.calls["schema"], engine.calls["per_class"]) == (None, False)
+    assert (engine.calls["require"], engine.calls["sensitive_table"]) == ([], None)
     assert engine.calls["at_risk"] == (2, 5, 10, 20)
     assert "prosecutor.at_risk.5" in capsys.readouterr().out
     flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
@@ -536,6 +538,51 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     job.write_text('input = "x.csv"\nquasi = ["age"]\nk = 10\n', encoding="utf-8")
     assert main(["check", people, "--config", str(job)]) == 0
     assert engine.calls["schema"]["quasi"] == ["age"]
+    assert engine.calls["require"] == [("KAnonymity", 10, {})]
+
+
+def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age,ill\n1,flu\n1,cold\n2,flu\n2,cold\n", encoding="utf-8")
+    words = ["check", str(path), "--quasi", "age", "--sensitive", "ill", "--k", "2"]
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""
+    words += ["--k", "3", "--l", "3", "--l-kind", "distinct", "--t", "0.1", "--alpha", "0.5", "--beta", "1"]
+    assert main(words) == 1
+    shown = capsys.readouterr()
+    assert "prosecutor" in shown.out
+    assert shown.err == (
+        "not met: 3-anonymity\nnot met: 3-diversity (distinct)\nnot met: (0.5,3)-anonymity\n"
+    )
+    assert main([*words, "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["unmet"]) == 3
+    assert main([*words, "--c", "2"]) == 2
+    assert "--c is a setting of --l-kind recursive" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("check IN", "name its quasi-identifiers with --quasi"),
+        ("check IN --quasi age --l 2", "name one with --sensitive"),
+        ("check IN --quasi age --sensitive name --t 0.1 --t-distance ordered", "--t-distance hierarchical"),
+        ("anonymize IN -o OUT --quasi age --k 2 --threads 0", "--threads must be at least 1"),
+        ("anonymize IN -o OUT --quasi age --k 2 --method identity", "use --method mondrian"),
+        ("anonymize IN -o OUT --quasi age --method curve --l 2 --sensitive name", "ask for --k"),
+        (
+            "anonymize IN -o OUT --quasi age --sensitive name --l 2 --method anatomy",
+            "it needs --publish bucketization",
+        ),
+    ],
+)
+def test_errors_speak_of_flags(
+    words: str, message: str, people: str, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(people).write_text("age,name\n1,x\n2,y\n3,z\n")
+    assert main([{"IN": people, "OUT": out}.get(word, word) for word in words.split()]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert not re.search(r"schema|[a-z]=|[A-Z][a-z]+\(", shown)
 
 
 def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -653,6 +700,15 @@ def test_help_is_quick_and_lists_the_commands() -> None:
     assert time.perf_counter() - start < 5  # promised: 0.5 s on an idle machine
     for command in ("anonymize", "check", "compare", "inspect", "demo", "data"):
         assert command in shown.stdout
+    told = run(
+        "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "300"}
+    ).stdout.decode()
+    for words in (
+        *("Columns without a role are published unchanged", "month, quarter, year, decade"),
+        *("probabilistic (default)", "(3)", "js (default)", "mondrian (default)", "generalization (default)"),
+        *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "draw (0)"),
+    ):
+        assert words in told
     modules = (
         "import sys, anon.cli; print(*(m for m in ('pyarrow', 'pydantic', 'numpy') if m in sys.modules))"
     )

@@ -198,11 +198,7 @@ def test_nothing_in_a_job_file_is_evaluated(tmp_path: Path) -> None:
 
 def test_no_roles_and_no_requirements() -> None:
     assert Job().roles() is None
-    with pytest.raises(
-        UsageError, match="nothing is required: give at least one requirement, such as --k 10"
-    ):
-        Job().requirements()
-    assert Job(method="identity").requirements() == []
+    assert Job().requirements() == []
 
 
 @pytest.mark.parametrize(
@@ -280,3 +276,8 @@ def test_the_files_a_job_reads() -> None:
         ordinal={"c": "c.txt", "d": "low<high"},
     )
     assert job.files() == ["a.csv", "c.txt"]
+
+
+def test_a_job_file_without_an_end_of_nesting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nested too deeply"):
+        load_job(written(tmp_path, f"quasi = {'[' * 3000}"), {})

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import signal
 import sys
 import traceback
@@ -99,7 +100,8 @@ Hierarchy = Annotated[
     typer.Option(
         "--hierarchy",
         metavar="COLUMN=FILE",
-        help="ARX CSV file, or intervals:5,10,20, prefix:4,3,2, dates:month,year.",
+        help="ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates: with month, quarter, year, decade. "
+        "Those of numbers and dates are used as predicates and by --numeric level only.",
         rich_help_panel=ROLES,
     ),
 ]
@@ -177,6 +179,27 @@ def _option(flag: str, help: str, panel: str) -> Any:
     return typer.Option(flag, help=help, rich_help_panel=panel)
 
 
+K = Annotated[int | None, _option("--k", "k-anonymity: rows of a class.", REQUIRE)]
+L = Annotated[float | None, _option("--l", "l-diversity.", REQUIRE)]
+LKind = Annotated[
+    str | None,
+    _option("--l-kind", "probabilistic (default), distinct, entropy or recursive.", REQUIRE),
+]
+C = Annotated[float | None, _option("--c", "c of recursive (c,l)-diversity (3).", REQUIRE)]
+T = Annotated[float | None, _option("--t", "t-closeness.", REQUIRE)]
+TDistance = Annotated[
+    str | None, _option("--t-distance", "js (default), equal, ordered or hierarchical.", REQUIRE)
+]
+Delta = Annotated[float | None, _option("--delta", "δ-disclosure privacy.", REQUIRE)]
+Alpha = Annotated[float | None, _option("--alpha", "(α,k)-anonymity, with --k.", REQUIRE)]
+Beta = Annotated[float | None, _option("--beta", "β-likeness.", REQUIRE)]
+Enhanced = Annotated[
+    bool | None, _option("--enhanced/--basic", "Enhanced β-likeness (default: basic).", REQUIRE)
+]
+SBound = Annotated[float | None, _option("--s-bound", "Bound of S-diversity.", REQUIRE)]
+R = Annotated[float | None, _option("--r", "Range r of S-diversity (1).", REQUIRE)]
+
+
 @app.command()
 def anonymize(
     source: Annotated[
@@ -195,27 +218,23 @@ def anonymize(
     ordinal: Ordinal = None,
     kind: Kind = None,
     weight: Weight = None,
-    k: Annotated[int | None, _option("--k", "k-anonymity: rows of a class.", REQUIRE)] = None,
-    l: Annotated[float | None, _option("--l", "l-diversity.", REQUIRE)] = None,
-    l_kind: Annotated[
-        str | None, _option("--l-kind", "probabilistic, distinct, entropy or recursive.", REQUIRE)
-    ] = None,
-    c: Annotated[float | None, _option("--c", "c of recursive (c,l)-diversity.", REQUIRE)] = None,
-    t: Annotated[float | None, _option("--t", "t-closeness.", REQUIRE)] = None,
-    t_distance: Annotated[
-        str | None, _option("--t-distance", "js, equal, ordered or hierarchical.", REQUIRE)
-    ] = None,
-    delta: Annotated[float | None, _option("--delta", "δ-disclosure privacy.", REQUIRE)] = None,
-    alpha: Annotated[float | None, _option("--alpha", "(α,k)-anonymity, with --k.", REQUIRE)] = None,
-    beta: Annotated[float | None, _option("--beta", "β-likeness.", REQUIRE)] = None,
-    enhanced: Annotated[bool | None, _option("--enhanced/--basic", "Enhanced β-likeness.", REQUIRE)] = None,
-    s_bound: Annotated[float | None, _option("--s-bound", "Bound of S-diversity.", REQUIRE)] = None,
-    r: Annotated[float | None, _option("--r", "Range r of S-diversity.", REQUIRE)] = None,
+    k: K = None,
+    l: L = None,
+    l_kind: LKind = None,
+    c: C = None,
+    t: T = None,
+    t_distance: TDistance = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    enhanced: Enhanced = None,
+    s_bound: SBound = None,
+    r: R = None,
     method: Annotated[
         str | None,
         _option(
             "--method",
-            "mondrian, kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
+            "mondrian (default), kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
             METHOD,
         ),
     ] = None,
@@ -223,39 +242,47 @@ def anonymize(
         str | None,
         _option(
             "--split",
-            "widest, most-repeated, least-repeated, information-gain, or columns in their order of priority.",
+            "widest (default), most-repeated, least-repeated, information-gain, or columns by priority.",
             METHOD,
         ),
     ] = None,
-    cuts: Annotated[str | None, _option("--cuts", "nearest or median.", METHOD)] = None,
+    cuts: Annotated[str | None, _option("--cuts", "nearest (default) or median.", METHOD)] = None,
     relaxed: Annotated[
-        bool | None, _option("--relaxed/--strict", "Share out the rows equal to the median.", METHOD)
+        bool | None,
+        _option("--relaxed/--strict", "Share out the rows equal to the median (default: strict).", METHOD),
     ] = None,
     target: Annotated[str | None, _option("--target", "Target of --split information-gain.", METHOD)] = None,
     objective: Annotated[
-        str | None, _option("--objective", "K-Members grows for utility or protection.", METHOD)
+        str | None, _option("--objective", "K-Members grows for utility (default) or protection.", METHOD)
     ] = None,
     loss: Annotated[
-        str | None, _option("--loss", "ncp; byun for K-Members; ordered for Curve.", METHOD)
+        str | None, _option("--loss", "ncp (default); byun for K-Members; ordered for Curve.", METHOD)
     ] = None,
     refine: Annotated[
-        bool | None, _option("--refine/--no-refine", "Curve improves its first classes.", METHOD)
+        bool | None,
+        _option("--refine/--no-refine", "Curve improves its first classes (default: refine).", METHOD),
     ] = None,
     ties: Annotated[
-        str | None, _option("--ties", "K-Members and Curve break ties by rank or input.", METHOD)
+        str | None, _option("--ties", "K-Members and Curve break ties by rank (default) or input.", METHOD)
     ] = None,
-    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw.", METHOD)] = None,
+    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
-    publish: Annotated[str | None, _option("--publish", "generalization or bucketization.", PUBLISH)] = None,
+    publish: Annotated[
+        str | None, _option("--publish", "generalization (default) or bucketization.", PUBLISH)
+    ] = None,
     numeric: Annotated[
-        str | None, _option("--numeric", "interval, bounds, midpoint, mean or level.", PUBLISH)
+        str | None, _option("--numeric", "interval (default), bounds, midpoint, mean or level.", PUBLISH)
     ] = None,
     missing: Annotated[
-        str | None, _option("--missing", "Missing values: category, suppress or error.", PUBLISH)
+        str | None,
+        _option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
     ] = None,
-    order: Annotated[str | None, _option("--order", "Rows by class or as in the input.", PUBLISH)] = None,
+    order: Annotated[
+        str | None, _option("--order", "Rows by class (default), or as in the input.", PUBLISH)
+    ] = None,
     on_infeasible: Annotated[
-        str | None, _option("--on-infeasible", "What no release can meet: error or trivial.", PUBLISH)
+        str | None,
+        _option("--on-infeasible", "What no release can meet: error (default) or trivial.", PUBLISH),
     ] = None,
     population: Annotated[
         str | None,
@@ -274,7 +301,7 @@ def anonymize(
     show_values: ShowValues = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a release of IN that satisfies every requirement.
+    """Write a release of IN that satisfies every requirement. Columns without a role are published unchanged.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
@@ -327,6 +354,8 @@ def anonymize(
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     require, engine = job.requirements(), job.engine()
+    if not require and job.method == "mondrian":
+        raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = _ends(job, config, population)
     with _progress(quiet or as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
@@ -359,6 +388,18 @@ def check(
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
+    k: K = None,
+    l: L = None,
+    l_kind: LKind = None,
+    c: C = None,
+    t: T = None,
+    t_distance: TDistance = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    enhanced: Enhanced = None,
+    s_bound: SBound = None,
+    r: R = None,
     risk_k: Annotated[
         str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
     ] = "2,5,10,20",
@@ -379,7 +420,7 @@ def check(
     as_json: Json = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Measure the privacy of FILE, made by anyone.
+    """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
 
     A Parquet release of anon knows its own columns; for other files name them with --quasi and --sensitive.
     """
@@ -395,6 +436,18 @@ def check(
         hierarchy=_pairs("--hierarchy", hierarchy),
         ordinal=_pairs("--ordinal", ordinal),
         kind=_pairs("--kind", kind),
+        k=k,
+        l=l,
+        l_kind=l_kind,
+        c=c,
+        t=t,
+        t_distance=t_distance,
+        delta=delta,
+        alpha=alpha,
+        beta=beta,
+        enhanced=enhanced,
+        s_bound=s_bound,
+        r=r,
         null=null,
         delimiter=delimiter,
         encoding=encoding,
@@ -407,10 +460,13 @@ def check(
     privacy = anon.check(
         table,
         schema,
-        sensitive_table=sensitive_table,
+        sensitive_table=None
+        if sensitive_table is None
+        else anon.read_source(sensitive_table, **_reading(sensitive_table, job.read_options())),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None,
+        require=job.requirements(),
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
@@ -418,6 +474,10 @@ def check(
         _print_json(privacy.to_dict())
     else:
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        for requirement in privacy.unmet or ():
+            print(f"not met: {requirement}", file=sys.stderr)
+    if privacy.unmet:
+        raise typer.Exit(InfeasibleError.exit_code)
 
 
 @app.command()
@@ -629,7 +689,7 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
     details: dict[str, Any] = {}
     match error:
         case AnonError():
-            code, message = error.exit_code, str(error)
+            code, message = error.exit_code, _in_flags(str(error))
             if isinstance(error, DataError):
                 details = {"column": error.column, "row": error.row, "count": error.count}
                 if show_values:
@@ -739,6 +799,32 @@ def _whole_numbers(flag: str, text: str) -> tuple[int, ...]:
 
 
 # --- printing -----------------------------------------------------------------------------------
+
+
+SPELLINGS = [
+    (re.compile(pattern), flag)
+    for pattern, flag in (
+        (r"name its quasi-identifiers in a schema", "name its quasi-identifiers with --quasi"),
+        (r"name one in the schema( \(sensitive=\[\.\.\.\]\))?", "name one with --sensitive"),
+        (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
+        (r"give them in a schema", "give them with --hierarchy or --ordinal"),
+        (r"give it as sensitive_table", "give it with --sensitive-table"),
+        (r"\bn_threads\b", "--threads"),
+        (r"use Mondrian\(\)", "use --method mondrian"),
+        (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),
+        (r"\bdistance=", "--t-distance "),
+        (r"\bkind=", "--l-kind "),
+        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order)=", r"--\1 "),
+        (r"(--[a-z-]+) [\"']([a-z]+)[\"']", r"\1 \2"),
+    )
+]
+"""How the engine spells its parameters in messages, and what the command calls them."""
+
+
+def _in_flags(message: str) -> str:
+    for pattern, flag in SPELLINGS:
+        message = pattern.sub(flag, message)
+    return message
 
 
 def _os_message(error: OSError) -> str:

@@ -144,8 +144,6 @@ class Job(BaseModel):
             require.append(anon.BetaLikeness(self.beta, **_given(enhanced=self.enhanced)))
         if self.s_bound is not None:
             require.append(anon.SDiversityBound(self.s_bound, **_given(r=self.r)))
-        if not require and self.method in ("mondrian", "anatomy"):
-            raise UsageError("nothing is required: give at least one requirement, such as --k 10")
         return require
 
     def _refuse_orphans(self) -> None:
@@ -215,6 +213,8 @@ def _read_toml(path: str) -> dict[str, Any]:
             job = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply for a job file") from None
     folder = Path(path).parent
 
     def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
