@@ -385,6 +385,7 @@ def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
         (["anonymize", "--quasi", "age", "--k", "2"], "no input"),
         (["anonymize", "IN", "--quasi", "age", "--k", "2"], "no output"),
         (["anonymize", "IN", "-o", "IN", "--quasi", "age", "--k", "2"], "is also an input"),
+        (["anonymize", "IN", "-o", ".", "--quasi", "age", "--k", "2"], "is a folder"),
         (["anonymize", "IN", "-o", "/nowhere/x.csv", "--quasi", "age", "--k", "2"], "/nowhere"),
         (["anonymize", "IN", "-o", "OUT", "--quasi", "age,age", "--k", "2"], "column 'age' is named twice"),
         (
@@ -530,6 +531,7 @@ def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) 
 def test_check_writes_the_measures_of_every_class(engine: Engine, people: str, tmp_path: Path) -> None:
     path = tmp_path / "classes.csv"
     assert main(["check", people, "--per-class", str(path)]) == 0
+    assert main(["check", ".", "--per-class", str(path)]) == 0
     assert pyarrow.csv.read_csv(path).to_pydict() == {"size": [3, 4]}
 
 
@@ -546,7 +548,9 @@ def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.write_text("age,ill\n1,flu\n1,cold\n2,flu\n2,cold\n", encoding="utf-8")
     words = ["check", str(path), "--quasi", "age", "--sensitive", "ill", "--k", "2"]
     assert main(words) == 0
-    assert capsys.readouterr().err == ""
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert re.search(r"unmet +none", shown.out)
     words += ["--k", "3", "--l", "3", "--l-kind", "distinct", "--t", "0.1", "--alpha", "0.5", "--beta", "1"]
     assert main(words) == 1
     shown = capsys.readouterr()
@@ -554,6 +558,8 @@ def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert shown.err == (
         "not met: 3-anonymity\nnot met: 3-diversity (distinct)\nnot met: (0.5,3)-anonymity\n"
     )
+    assert main([*words, "--quiet"]) == 1
+    assert capsys.readouterr().out + capsys.readouterr().err == ""
     assert main([*words, "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["unmet"]) == 3
     assert main([*words, "--c", "2"]) == 2

@@ -281,3 +281,7 @@ def test_the_files_a_job_reads() -> None:
 def test_a_job_file_without_an_end_of_nesting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nested too deeply"):
         load_job(written(tmp_path, f"quasi = {'[' * 3000}"), {})
+    deep = f"[hierarchy.zip.tree.{'.'.join('a' * 1500)}]"
+    job = load_job(written(tmp_path, f'quasi = ["zip"]\n{deep}\nb = ["1"]'), {})
+    with pytest.raises(UsageError, match="more than 200 levels"):
+        job.roles()

@@ -289,8 +289,8 @@ def _cast(second: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         return second[name].cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise DataError(
-            f"column {name!r}: the sensitive table of a bucketization holds {kind} there, "
-            f"not {second[name].type}",
+            f"column {name!r} of the sensitive table cannot be read as {kind}; "
+            "is it the second table of a bucketization?",
             column=name,
         ) from None
 

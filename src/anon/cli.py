@@ -419,6 +419,7 @@ def check(
     encoding: Encoding = None,
     as_json: Json = False,
     show_values: ShowValues = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
 
@@ -454,7 +455,9 @@ def check(
     )
     schema = job.roles()
     if per_class is not None:
-        second = sensitive_table if sensitive_table is not None else str(sensitive_path(source))
+        second = sensitive_table
+        if second is None and os.path.isfile(source):
+            second = str(sensitive_path(source))
         _keep(per_class, [source, second, config, *job.files()])
     table = anon.read_source(source, **job.read_options())
     privacy = anon.check(
@@ -472,7 +475,7 @@ def check(
         datasets.write_table(privacy.per_class, per_class)
     if as_json:
         _print_json(privacy.to_dict())
-    else:
+    elif not quiet:
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
         for requirement in privacy.unmet or ():
             print(f"not met: {requirement}", file=sys.stderr)
@@ -730,6 +733,8 @@ def _ends(job: Job, *others: str | None) -> tuple[str, str]:
         raise UsageError("no input: name the file to anonymize")
     if job.output is None:
         raise UsageError("no output: name the release's file with -o")
+    if os.path.isdir(job.output):
+        raise UsageError(f"the output {job.output} is a folder: name a file")
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
@@ -921,6 +926,8 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
+    if shown.get("unmet") == ():
+        shown["unmet"] = "none"
     if "t_js" in measures.get("worst_cells", {}):
         shown["greatest p_loss"] = {
             name: _shortened(cell) for name, cell in measures["worst_cells"]["t_js"].items()

@@ -15,6 +15,7 @@ from anon.errors import UsageError
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
 
+MOST_LEVELS = 200  # of a hierarchy in a job file
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
 
@@ -246,6 +247,8 @@ def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
     """`intervals:5,10`, `prefix:4,3`, `dates:month,year`, a CSV file's path, or a table of a job file."""
     from anon.hierarchy import dates, hierarchy_from_dict, intervals, prefix
 
+    if isinstance(written, dict) and _is_deeper(written, MOST_LEVELS):
+        raise UsageError(f"the hierarchy of column {name!r} has more than {MOST_LEVELS} levels")
     if isinstance(written, dict) or _is_file(written):
         return hierarchy_from_dict(written, name)
     form, _, rest = written.partition(":")
@@ -259,6 +262,13 @@ def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
             f"the hierarchy of column {name!r}: {form} takes numbers, as in {form}:4,2"
         ) from None
     return intervals(*numbers) if form == "intervals" else prefix(*numbers)
+
+
+def _is_deeper(tree: Any, levels: int) -> bool:
+    level = [tree]
+    for _ in range(levels):
+        level = [below for each in level if isinstance(each, dict) for below in each.values()]
+    return bool(level)
 
 
 def _is_file(text: str) -> bool:
