@@ -184,6 +184,8 @@ def test_unmet_requirements_are_named(requirement: Any, met: bool) -> None:
     assert measured.unmet == (() if met else (str(requirement),))
     assert measured.to_dict()["unmet"] == measured.unmet
     assert anon.check(CLASSES, schema).unmet is None
+    with pytest.raises(UsageError, match="write require="):
+        anon.check(CLASSES, schema, require=requirement)
 
 
 def test_requirements_hold_in_buckets_and_not_in_suppressed_rows(tmp_path: Path) -> None:

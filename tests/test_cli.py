@@ -710,7 +710,7 @@ def test_help_is_quick_and_lists_the_commands() -> None:
         "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "300"}
     ).stdout.decode()
     for words in (
-        *("Columns without a role are published unchanged", "month, quarter, year, decade"),
+        *("Columns without a role are neutral: published unchanged", "month, quarter, year, decade"),
         *("probabilistic (default)", "(3)", "js (default)", "mondrian (default)", "generalization (default)"),
         *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "draw (0)"),
     ):

@@ -64,6 +64,8 @@ def check(
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
     """
+    if isinstance(require, Requirement):
+        raise UsageError(f"require takes a list: write require=[{require!r}]")
     n_threads = available_threads() if n_threads is None else n_threads
     table_source = read_source(source)
     table = table_source.table

@@ -100,7 +100,7 @@ Hierarchy = Annotated[
     typer.Option(
         "--hierarchy",
         metavar="COLUMN=FILE",
-        help="ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates: with month, quarter, year, decade. "
+        help="ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "
         "Those of numbers and dates are used as predicates and by --numeric level only.",
         rich_help_panel=ROLES,
     ),
@@ -301,7 +301,7 @@ def anonymize(
     show_values: ShowValues = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a release of IN that satisfies every requirement. Columns without a role are published unchanged.
+    """Write a release of IN that satisfies every requirement. Columns without a role are neutral: published unchanged.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
