@@ -301,7 +301,9 @@ def anonymize(
     show_values: ShowValues = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a release of IN that satisfies every requirement. Columns without a role are neutral: published unchanged.
+    """Write a release of IN that satisfies every requirement.
+
+    Columns without a role are neutral: published unchanged.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
