@@ -35,6 +35,7 @@ SECRET = "Mary Smith"
 @dataclass
 class FakePrivacy:
     per_class: pa.Table | None = None
+    unmet: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -302,6 +303,7 @@ def test_a_trivial_release_is_measured_not_written(
         (RecheckError("failed its check"), 1, "failed its check"),
         (cli.Stopped(signal.SIGINT), 130, "stopped by SIGINT"),
         (cli.Stopped(signal.SIGTERM), 143, "stopped by SIGTERM"),
+        (cli.Stopped(signal.SIGHUP), 129, "stopped by SIGHUP"),
         (MemoryError(), 2, "not enough memory for this table"),
         (pa.ArrowMemoryError(SECRET), 2, "not enough memory for this table"),
         (
@@ -382,7 +384,8 @@ def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
         (["anonymize", "IN", "--quasi", "age"], "nothing is required"),
         (["anonymize", "--quasi", "age", "--k", "2"], "no input"),
         (["anonymize", "IN", "--quasi", "age", "--k", "2"], "no output"),
-        (["anonymize", "IN", "-o", "IN", "--quasi", "age", "--k", "2"], "the output is also the input"),
+        (["anonymize", "IN", "-o", "IN", "--quasi", "age", "--k", "2"], "is also an input"),
+        (["anonymize", "IN", "-o", ".", "--quasi", "age", "--k", "2"], "is a folder"),
         (["anonymize", "IN", "-o", "/nowhere/x.csv", "--quasi", "age", "--k", "2"], "/nowhere"),
         (["anonymize", "IN", "-o", "OUT", "--quasi", "age,age", "--k", "2"], "column 'age' is named twice"),
         (
@@ -425,9 +428,78 @@ def test_the_output_may_not_be_one_of_many_inputs(
 ) -> None:
     for source in (str(tmp_path), str(tmp_path / "*.csv")):
         assert main(["anonymize", source, "-o", people, "--quasi", "age", "--k", "2"]) == 2
-        assert "the output is also the input" in capsys.readouterr().err
+        assert "is also an input" in capsys.readouterr().err
     os.symlink(people, tmp_path / "link.csv")
     assert main(["anonymize", people, "-o", str(tmp_path / "link.csv"), "--quasi", "age", "--k", "2"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check people.csv --quasi age --per-class people.csv",
+        "check people.csv --quasi age --per-class second.csv --sensitive-table second.csv",
+        "check people.csv --quasi age --per-class people.sensitive.csv",
+        "check people.csv --config job.csv --per-class job.csv",
+        "check people.csv --config job.csv --per-class zip.csv",
+        "check people.csv --quasi age --ordinal age=order.csv --per-class order.csv",
+        "anonymize people.csv --quasi age --k 2 --hierarchy age=zip.csv -o zip.csv",
+        "anonymize people.csv --quasi age --k 2 --ordinal age=order.csv -o order.csv",
+        "anonymize people.csv --quasi age --k 2 --population second.csv -o second.csv",
+        "anonymize people.csv --config job.csv -o job.csv",
+        "anonymize inner -o inner/deep/people.csv --quasi age --k 2",
+        "anonymize people.sensitive.csv -o people.csv --quasi age --k 2 --publish bucketization",
+    ],
+)
+def test_nothing_that_is_read_is_overwritten(
+    engine: Engine,
+    words: str,
+    people: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner" / "deep").mkdir(parents=True)
+    for name in ("second.csv", "zip.csv", "order.csv", "people.sensitive.csv", "inner/deep/people.csv"):
+        (tmp_path / name).write_text("1\n")
+    (tmp_path / "job.csv").write_text('quasi = ["age"]\nk = 2\nhierarchy = {age = "zip.csv"}\n')
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.csv")}
+    assert main(words.split()) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.csv")} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["anonymize", "", "-o", "x.csv", "--quasi", "age", "--k", "2"],
+        ["anonymize", "IN", "-o", "", "--quasi", "age", "--k", "2"],
+        ["anonymize", "IN", "-o", "x.csv", "--quasi", "age", "--k", "2", "--population", ""],
+        ["anonymize", "--config", ""],
+        ["check", "", "--quasi", "age"],
+        ["check", "IN", "--quasi", "age", "--per-class", ""],
+        ["check", "IN", "--quasi", "age", "--sensitive-table", ""],
+        ["compare", "", "IN"],
+        ["compare", "IN", ""],
+        ["inspect", ""],
+        ["demo", "-o", ""],
+        ["data", "census", "--rows", "5", "-o", ""],
+        ["data", "adult", "", "-o", "x.csv"],
+    ],
+)
+def test_an_empty_path_is_refused(
+    engine: Engine,
+    words: list[str],
+    people: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([people if word == "IN" else word for word in words] + ["--json"]) == 2
+    assert "the path is empty" in json.loads(capsys.readouterr().out)["error"]
+    assert os.listdir(tmp_path) == ["people.csv"]
+    assert engine.calls == {}
 
 
 @pytest.mark.parametrize(
@@ -445,6 +517,7 @@ def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFi
 def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", people]) == 0
     assert (engine.calls["schema"], engine.calls["per_class"]) == (None, False)
+    assert (engine.calls["require"], engine.calls["sensitive_table"]) == ([], None)
     assert engine.calls["at_risk"] == (2, 5, 10, 20)
     assert "prosecutor.at_risk.5" in capsys.readouterr().out
     flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
@@ -458,6 +531,7 @@ def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) 
 def test_check_writes_the_measures_of_every_class(engine: Engine, people: str, tmp_path: Path) -> None:
     path = tmp_path / "classes.csv"
     assert main(["check", people, "--per-class", str(path)]) == 0
+    assert main(["check", ".", "--per-class", str(path)]) == 0
     assert pyarrow.csv.read_csv(path).to_pydict() == {"size": [3, 4]}
 
 
@@ -466,6 +540,55 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     job.write_text('input = "x.csv"\nquasi = ["age"]\nk = 10\n', encoding="utf-8")
     assert main(["check", people, "--config", str(job)]) == 0
     assert engine.calls["schema"]["quasi"] == ["age"]
+    assert engine.calls["require"] == [("KAnonymity", 10, {})]
+
+
+def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age,ill\n1,flu\n1,cold\n2,flu\n2,cold\n", encoding="utf-8")
+    words = ["check", str(path), "--quasi", "age", "--sensitive", "ill", "--k", "2"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert re.search(r"unmet +none", shown.out)
+    words += ["--k", "3", "--l", "3", "--l-kind", "distinct", "--t", "0.1", "--alpha", "0.5", "--beta", "1"]
+    assert main(words) == 1
+    shown = capsys.readouterr()
+    assert "prosecutor" in shown.out
+    assert shown.err == (
+        "not met: 3-anonymity\nnot met: 3-diversity (distinct)\nnot met: (0.5,3)-anonymity\n"
+    )
+    assert main([*words, "--quiet"]) == 1
+    assert capsys.readouterr().out + capsys.readouterr().err == ""
+    assert main([*words, "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["unmet"]) == 3
+    assert main([*words, "--c", "2"]) == 2
+    assert "--c is a setting of --l-kind recursive" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("check IN", "name its quasi-identifiers with --quasi"),
+        ("check IN --quasi age --l 2", "name one with --sensitive"),
+        ("check IN --quasi age --sensitive name --t 0.1 --t-distance ordered", "--t-distance hierarchical"),
+        ("anonymize IN -o OUT --quasi age --k 2 --threads 0", "--threads must be at least 1"),
+        ("anonymize IN -o OUT --quasi age --k 2 --method identity", "use --method mondrian"),
+        ("anonymize IN -o OUT --quasi age --method curve --l 2 --sensitive name", "ask for --k"),
+        (
+            "anonymize IN -o OUT --quasi age --sensitive name --l 2 --method anatomy",
+            "it needs --publish bucketization",
+        ),
+    ],
+)
+def test_errors_speak_of_flags(
+    words: str, message: str, people: str, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(people).write_text("age,name\n1,x\n2,y\n3,z\n")
+    assert main([{"IN": people, "OUT": out}.get(word, word) for word in words.split()]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert not re.search(r"schema|[a-z]=|[A-Z][a-z]+\(", shown)
 
 
 def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -583,6 +706,15 @@ def test_help_is_quick_and_lists_the_commands() -> None:
     assert time.perf_counter() - start < 5  # promised: 0.5 s on an idle machine
     for command in ("anonymize", "check", "compare", "inspect", "demo", "data"):
         assert command in shown.stdout
+    told = run(
+        "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "300"}
+    ).stdout.decode()
+    for words in (
+        *("Columns without a role are neutral: published unchanged", "month, quarter, year, decade"),
+        *("probabilistic (default)", "(3)", "js (default)", "mondrian (default)", "generalization (default)"),
+        *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "draw (0)"),
+    ):
+        assert words in told
     modules = (
         "import sys, anon.cli; print(*(m for m in ('pyarrow', 'pydantic', 'numpy') if m in sys.modules))"
     )
@@ -590,7 +722,9 @@ def test_help_is_quick_and_lists_the_commands() -> None:
     assert "pydantic" not in loaded.stdout
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_in_the_middle_of_writing_leaves_no_file(tmp_path: Path, number: int, code: int) -> None:
     path = tmp_path / "people.parquet"
     command = [sys.executable, "-m", "anon", "data", "census", "--rows", "50000000", "-o", str(path)]
@@ -621,6 +755,76 @@ def test_a_closed_pipe_is_no_failure_of_ours() -> None:
         os.close(writing)
     assert ended.returncode == 141
     assert ended.stderr == ""
+
+
+def run(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "anon", *words], check=False, **options)
+
+
+def test_what_the_output_cannot_encode_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "\u00fc.csv"
+    path.write_text("\u00e4ge,name\n1,x\n2,y\n2,y\n", encoding="utf-8")
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    shown = run("inspect", str(path), capture_output=True, env=env)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert b"?ge" in shown.stdout
+    shown = run("inspect", str(path), "--json", capture_output=True, env=env)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert [column["name"] for column in json.loads(shown.stdout)["columns"]] == ["\u00e4ge", "name"]
+
+
+def test_a_path_that_is_not_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    path = os.fsdecode(b"in\xff.csv")
+    for words in (["inspect", path], ["check", "x.csv", "--per-class", path], ["demo", "-o", path]):
+        assert main([*words, "--json"]) == 2
+        assert "the path is not UTF-8" in json.loads(capsys.readouterr().out)["error"]
+        assert main(words) == 2
+        assert "the path is not UTF-8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_or_closed_output_is_no_fault_of_ours(people: str, more: list[str]) -> None:
+    for words, code in ((["check", people, "--quasi", "age"], 2), (["check", people, "--quasi", "ages"], 2)):
+        with open("/dev/full", "wb") as full:
+            ended = run(*words, *more, stdout=full, stderr=subprocess.PIPE)
+            assert run(*words, *more, stdout=full, stderr=full).returncode == code
+        assert ended.returncode == code
+        assert ended.stderr.startswith(b"error: ")
+        assert ended.stderr.count(b"\n") == 1
+    for closed in (">&-", "<&- >&- 2>&-"):
+        for quasi, code in (("age", 0), ("ages", 2)):
+            command = [sys.executable, "-m", "anon", "check", people, "--quasi", quasi, *more]
+            ended = subprocess.run(
+                ["sh", "-c", f'"$@" {closed}', "sh", *command], capture_output=True, check=False
+            )
+            assert (ended.returncode, ended.stdout) == (code, b"")
+            assert b"Traceback" not in ended.stderr
+
+
+def test_memory_that_ran_out_is_not_called_damage(
+    engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.failure = DataError("the file is damaged")
+    engine.failure.__context__ = pa.ArrowMemoryError(SECRET)
+    assert main(asked) == 2
+    assert capsys.readouterr().err.startswith("error: not enough memory for this table")
+
+
+def test_an_ignored_signal_stays_ignored(
+    engine: Engine, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def read(source: Any, **options: Any) -> Any:
+        seen.append(signal.getsignal(signal.SIGHUP))
+
+    monkeypatch.setattr(anon, "read_source", read)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert main(asked) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [signal.SIG_IGN]
 
 
 def test_signals_are_given_back(engine: Engine, asked: list[str]) -> None:

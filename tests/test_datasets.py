@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -268,3 +269,15 @@ def test_the_real_adult_has_the_published_numbers_of_rows(adult_dir: Path) -> No
     assert everything.num_rows == 32_561 + 16_281
     assert pc.count_distinct(everything["salary-class"]).as_py() == 2
     assert pc.count_distinct(adult(adult_dir)["occupation"]).as_py() == 14
+
+
+@pytest.mark.parametrize(("n", "error"), [(2**32, UsageError), (10**15, UsageError), (3 * 10**9, DataError)])
+def test_a_census_that_cannot_be_written_is_refused_at_once(
+    tmp_path: Path, n: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=29 * 10**9)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(error, match="rows"):
+        datasets.write_census(n, 0, tmp_path / "big.parquet")
+    datasets.write_census(10, 0, tmp_path / "small.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["small.parquet"]

@@ -198,11 +198,7 @@ def test_nothing_in_a_job_file_is_evaluated(tmp_path: Path) -> None:
 
 def test_no_roles_and_no_requirements() -> None:
     assert Job().roles() is None
-    with pytest.raises(
-        UsageError, match="nothing is required: give at least one requirement, such as --k 10"
-    ):
-        Job().requirements()
-    assert Job(method="identity").requirements() == []
+    assert Job().requirements() == []
 
 
 @pytest.mark.parametrize(
@@ -265,3 +261,27 @@ def test_an_order_and_another_kind_contradict() -> None:
 def test_a_short_hierarchy_that_means_nothing_is_refused(hierarchy: str) -> None:
     with pytest.raises(UsageError):
         Job(quasi=["a"], hierarchy={"a": hierarchy}).roles()
+
+
+@pytest.mark.parametrize("key", ["input", "output", "hierarchy.age", "ordinal.age"])
+def test_an_empty_path_in_a_job_file_is_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(UsageError, match=f"{key}.*at least 1 character"):
+        load_job(written(tmp_path, f'{key} = ""\n'), {})
+
+
+def test_the_files_a_job_reads() -> None:
+    job = Job(
+        quasi=["a", "b", "c", "d"],
+        hierarchy={"a": "a.csv", "b": "prefix:2", "c": {"intervals": [5]}},
+        ordinal={"c": "c.txt", "d": "low<high"},
+    )
+    assert job.files() == ["a.csv", "c.txt"]
+
+
+def test_a_job_file_without_an_end_of_nesting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nested too deeply"):
+        load_job(written(tmp_path, f"quasi = {'[' * 3000}"), {})
+    deep = f"[hierarchy.zip.tree.{'.'.join('a' * 1500)}]"
+    job = load_job(written(tmp_path, f'quasi = ["zip"]\n{deep}\nb = ["1"]'), {})
+    with pytest.raises(UsageError, match="more than 200 levels"):
+        job.roles()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.cells import MISSING
-from anon.classes import Classes, group
+from anon.classes import Classes, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
 from anon.privacy import Privacy, measure, measure_columns, population_risk
 from anon.read import Source, read_source
 from anon.release import CLASS_ID, METADATA_KEY, read_metadata, sensitive_path
+from anon.requirements import Requirement, compile
 from anon.schema import Attribute, Schema, check_names, is_text
+from anoncore.requirement import passing_classes
+
+SECOND = ("attribute", CLASS_ID, "value", "count")
 
 
 def check(
@@ -31,6 +36,7 @@ def check(
     at_risk: Sequence[float] = (2, 5, 10),
     sampling_fraction: float | None = None,
     per_class: bool = False,
+    require: Sequence[Requirement] = (),
     n_threads: int | None = None,
 ) -> Privacy:
     """Measure the privacy of a released table, whoever made it.
@@ -46,57 +52,112 @@ def check(
         The roles; of the quasi-identifiers only the names are used. Without it the table must be a
         Parquet or Feather release of this package, which says its roles itself.
     sensitive_table : as `source`, optional
-        The second table of a bucketization. Needed for tables in memory and for CSV; beside a Parquet
-        or Feather file it is found.
+        The second table of a bucketization. Needed for tables in memory; beside a file it is found.
     at_risk : sequence of float
         Report the share of rows whose risk is above x, or 1/x where x >= 1.
     sampling_fraction : float in (0, 1], optional
         Share of a population that the table holds, for journalist and marketer risk.
     per_class : bool
         Also give every measure of every class, as an Arrow table.
+    require : sequence of requirements
+        Those that some class does not meet are named in the answer's `unmet`.
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
     """
+    if isinstance(require, Requirement):
+        raise UsageError(f"require takes a list: write require=[{require!r}]")
     n_threads = available_threads() if n_threads is None else n_threads
     table_source = read_source(source)
     table = table_source.table
     told = metadata_of(table_source)
+    _refuse_sensitive_half(table_source, schema)
     if schema is None and told is None:
         raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
     schema = _schema(told, schema)
-    if sensitive_table is not None or (told is not None and told["publish"] == "bucketization"):
+    if sensitive_table is not None or _is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
-        privacy, classes = _measure_buckets(table, second, schema, at_risk, per_class, n_threads)
-        encoded = None
+        classes, domains, codes = _buckets(table, second, schema, n_threads)
+        privacy = measure(
+            classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
+        )
+        shown = [CLASS_ID]
     else:
         if told is not None:
             table = _with_missing(table, schema)
         encoded = encode(table, schema, n_threads=n_threads)
+        domains, codes = encoded.sensitive, encoded.sensitive_codes
         privacy, classes = measure_columns(
             encoded.quasi,
             encoded.quasi_codes,
-            encoded.sensitive,
-            encoded.sensitive_codes,
+            domains,
+            codes,
             starred=_starred(encoded) if told is None else None,
             at_risk=at_risk,
             per_class=per_class,
             n_threads=n_threads,
         )
+        shown = [domain.name for domain in encoded.quasi]
+    if require:
+        privacy = replace(privacy, unmet=unmet(require, classes, domains, codes, n_threads))
     if sampling_fraction is not None:
         privacy = replace(
             privacy,
             population=population_risk(classes, sampling_fraction=sampling_fraction, at_risk=at_risk),
         )
-    shown = [CLASS_ID] if encoded is None else [domain.name for domain in encoded.quasi]
     return replace(privacy, worst_cells=_worst_cells(table.select(shown), classes, privacy.worst))
+
+
+def unmet(
+    require: Sequence[Requirement],
+    classes: Classes,
+    sensitive: Sequence[Domain],
+    sensitive_codes: Sequence[Codes],
+    n_threads: int = 1,
+) -> tuple[str, ...]:
+    """The requirements, in words, that some class does not meet; `sensitive` as for `privacy.measure`."""
+    if classes.n_classes == 0:
+        return ()
+    counts = [
+        sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        for domain, codes in zip(sensitive, sensitive_codes, strict=True)
+    ]
+    tables = [each.table for each in counts]
+    missed = []
+    for requirement in require:
+        conjunction = compile([requirement], sensitive, tables, len(classes.rows))
+        used = counts[: conjunction.n_sensitive]
+        passes = passing_classes(
+            conjunction,
+            classes.sizes,
+            [each.offsets for each in used],
+            [each.values.astype(np.int64) for each in used],
+            [each.counts for each in used],
+        )
+        if not passes.all():
+            missed.append(str(requirement))
+    return tuple(missed)
 
 
 def metadata_of(source: Source) -> dict[str, Any] | None:
     """What a release says about itself; None for a table that this package did not make."""
-    if len(source.paths) == 1:
-        return read_metadata(source.paths[0])
-    text = (source.table.schema.metadata or {}).get(METADATA_KEY.encode())
-    return None if text is None else dict(json.loads(text))
+    try:
+        if len(source.paths) == 1:
+            told = read_metadata(source.paths[0])
+        else:
+            told = json.loads((source.table.schema.metadata or {}).get(METADATA_KEY.encode(), b"null"))
+    except (ValueError, RecursionError):  # another's text under our key
+        return None
+    return told if _is_ours(told) else None
+
+
+def _is_ours(told: Any) -> bool:
+    try:
+        cells, kinds, roles = told["cells"], told["kinds"], told["roles"]
+        shown = [text for cell in cells.values() for text in (cell["meaning"], *cell["columns"])]
+        words = [*kinds.values(), *roles["quasi"], *roles["sensitive"], *told["requirements"], *shown]
+        return set(cells) <= set(kinds) and all(isinstance(word, str) for word in [told["publish"], *words])
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
@@ -164,29 +225,76 @@ def second_table(source: Source, given: Any) -> pa.Table:
     )
 
 
-def _measure_buckets(
-    table: pa.Table,
-    second: pa.Table,
-    schema: Schema,
-    at_risk: Sequence[float],
-    per_class: bool,
-    n_threads: int,
-) -> tuple[Privacy, Classes]:
+def _is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:
+    """By its own word; or there are class ids, a table beside it, and no sensitive attribute in it."""
+    if told is not None:
+        return bool(told["publish"] == "bucketization")
+    names = source.table.column_names
+    return (
+        CLASS_ID in names
+        and len(source.paths) == 1
+        and sensitive_path(source.paths[0]).exists()
+        and bool(schema.sensitive)
+        and not any(attribute.name in names for attribute in schema.sensitive)
+    )
+
+
+def _refuse_sensitive_half(source: Source, schema: Schema | None) -> None:
+    names = source.table.column_names
+    wanted = [] if schema is None else [attribute.name for attribute in schema.quasi]
+    if sorted(names) != sorted(SECOND) or (wanted and set(wanted) <= set(names)):
+        return
+    other = "the table with the quasi-identifiers"
+    if len(source.paths) == 1:
+        path = source.paths[0]
+        whole = path.with_name(path.stem.removesuffix(".sensitive") + path.suffix)
+        other = str(whole) if whole != path and whole.exists() else other
+    raise DataError(f"this is the sensitive half of a bucketization; name its other half, {other}")
+
+
+def _buckets(
+    table: pa.Table, second: pa.Table, schema: Schema, n_threads: int
+) -> tuple[Classes, tuple[Domain, ...], tuple[Codes, ...]]:
+    """The buckets as classes, and the sensitive attributes with one code per row of the table."""
     check_names([CLASS_ID], table.column_names)
-    check_names(["attribute", CLASS_ID, "value", "count"], second.column_names)
+    check_names(SECOND, second.column_names)
     ids = encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
     classes = group(ids.quasi_codes, n_threads=n_threads)
     known = ids.quasi[0].values
+    second = pa.table(
+        {
+            "attribute": _cast(second, "attribute", pa.large_string()),
+            CLASS_ID: _cast(second, CLASS_ID, known.type),
+            "value": second["value"],
+            "count": _cast(second, "count", pa.int64()),
+        }
+    )
+    low = pc.fill_null(pc.less(second["count"], 1), True)
+    if pc.any(low).as_py():
+        raise DataError(
+            "column 'count': rows of a bucket are counted in whole numbers above 0",
+            column="count",
+            row=pc.index(low, True).as_py(),
+            count=pc.sum(low).as_py(),
+        )
     domains, codes = [], []
     for attribute in schema.sensitive:
         part = second.filter(pc.equal(second["attribute"], attribute.name))
         domain, column = _bucket_codes(part, attribute, known, classes)
         domains.append(domain)
         codes.append(column)
-    privacy = measure(
-        classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
-    )
-    return privacy, classes
+    return classes, tuple(domains), tuple(codes)
+
+
+def _cast(second: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return second[name].cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(
+            f"column {name!r} of the sensitive table cannot be read as {kind}; "
+            "is it the second table of a bucketization?",
+            column=name,
+        ) from None
 
 
 def _bucket_codes(
@@ -204,10 +312,35 @@ def _bucket_codes(
             column=name,
         )
     values = part["value"]
-    if attribute.kind == "numeric":
-        values = values.cast(pa.float64())
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if attribute.kind == "numeric" and is_text(values.type):
+        values = _numbers(values, name)
     encoded = encode(pa.table({name: values}), Schema([attribute]))
     order = np.argsort(bucket.to_numpy(), kind="stable")
     codes = np.empty(len(classes.rows), encoded.quasi_codes[0].dtype)
     codes[classes.rows] = np.repeat(encoded.quasi_codes[0][order], counts[order])
     return encoded.quasi[0], codes
+
+
+def _numbers(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """What `cells.texts` wrote of numbers, dates, times or durations, of a type that keeps them distinct."""
+    words = pc.replace_substring_regex(texts, r"^(-?\d+)(s|ms|us|ns)$", r"\1")
+    words = pc.replace_substring_regex(words, r"^(\d\d:.*)$", r"1970-01-01T\1")
+    n_decimals = pc.max(pc.utf8_length(pc.replace_substring_regex(words, r"^[^.]*\.?", ""))).as_py()
+    kinds = (
+        *(pa.int64(), pa.uint64(), pa.date32(), pa.timestamp("us"), pa.timestamp("ns")),
+        *(pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC"), pa.float64()),
+        pa.decimal256(76, min(n_decimals or 0, 76)),
+    )
+    read = []
+    for kind in kinds:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            read.append(words.cast(kind))
+    if not read:
+        raise DataError(
+            f"column {name!r}: its values in the sensitive table are not all numbers, dates or times; "
+            "make it nominal",
+            column=name,
+        )
+    return max(read, key=lambda values: int(pc.count_distinct(values).as_py()))

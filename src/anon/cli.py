@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import glob
+import io
 import json
 import math
 import os
+import re
 import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -52,8 +54,11 @@ data_app = typer.Typer(help="Make a synthetic table, or read a known one.", no_a
 app.add_typer(data_app, name="data")
 
 
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 class Stopped(BaseException):
-    """SIGINT or SIGTERM, as an exception: temporary files are removed on its way out."""
+    """One of SIGNALS, as an exception: temporary files are removed on its way out."""
 
 
 ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
@@ -61,8 +66,20 @@ ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
     *("How it is published", "How the input is read", "Output of the command"),
 )
 
-Source = Annotated[
-    str, typer.Argument(metavar="FILE", help="Parquet, Feather/IPC or CSV file, a directory or a glob.")
+
+def _path(path: str | None) -> str | None:
+    """An empty path would mean the current directory; Arrow opens UTF-8 paths alone."""
+    if path == "":
+        raise typer.BadParameter("the path is empty")
+    if path is not None and path != path.encode(errors="replace").decode():
+        raise typer.BadParameter("the path is not UTF-8: rename the file")
+    return path
+
+
+INPUT = "Parquet, Feather/IPC or CSV file, a directory or a glob."
+Source = Annotated[str, typer.Argument(metavar="FILE", help=INPUT, callback=_path)]
+Output = Annotated[
+    str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.", callback=_path)
 ]
 Quasi = Annotated[
     list[str] | None,
@@ -83,7 +100,8 @@ Hierarchy = Annotated[
     typer.Option(
         "--hierarchy",
         metavar="COLUMN=FILE",
-        help="ARX CSV file, or intervals:5,10,20, prefix:4,3,2, dates:month,year.",
+        help="ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "
+        "Those of numbers and dates are used as predicates and by --numeric level only.",
         rich_help_panel=ROLES,
     ),
 ]
@@ -114,7 +132,10 @@ Weight = Annotated[
 Config = Annotated[
     str | None,
     typer.Option(
-        "--config", metavar="JOB.TOML", help="Job file with any of these settings; flags override it."
+        "--config",
+        metavar="JOB.TOML",
+        help="Job file with any of these settings; flags override it.",
+        callback=_path,
     ),
 ]
 Null = Annotated[
@@ -127,7 +148,12 @@ Delimiter = Annotated[str | None, typer.Option("--delimiter", help="CSV delimite
 Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV encoding.", rich_help_panel=READ)]
 SensitiveTable = Annotated[
     str | None,
-    typer.Option("--sensitive-table", metavar="FILE", help="The second table of a bucketization."),
+    typer.Option(
+        "--sensitive-table",
+        metavar="FILE",
+        help="The second table of a bucketization, where it is not beside the first.",
+        callback=_path,
+    ),
 ]
 SamplingFraction = Annotated[
     float | None,
@@ -153,14 +179,36 @@ def _option(flag: str, help: str, panel: str) -> Any:
     return typer.Option(flag, help=help, rich_help_panel=panel)
 
 
+K = Annotated[int | None, _option("--k", "k-anonymity: rows of a class.", REQUIRE)]
+L = Annotated[float | None, _option("--l", "l-diversity.", REQUIRE)]
+LKind = Annotated[
+    str | None,
+    _option("--l-kind", "probabilistic (default), distinct, entropy or recursive.", REQUIRE),
+]
+C = Annotated[float | None, _option("--c", "c of recursive (c,l)-diversity (3).", REQUIRE)]
+T = Annotated[float | None, _option("--t", "t-closeness.", REQUIRE)]
+TDistance = Annotated[
+    str | None, _option("--t-distance", "js (default), equal, ordered or hierarchical.", REQUIRE)
+]
+Delta = Annotated[float | None, _option("--delta", "δ-disclosure privacy.", REQUIRE)]
+Alpha = Annotated[float | None, _option("--alpha", "(α,k)-anonymity, with --k.", REQUIRE)]
+Beta = Annotated[float | None, _option("--beta", "β-likeness.", REQUIRE)]
+Enhanced = Annotated[
+    bool | None, _option("--enhanced/--basic", "Enhanced β-likeness (default: basic).", REQUIRE)
+]
+SBound = Annotated[float | None, _option("--s-bound", "Bound of S-diversity.", REQUIRE)]
+R = Annotated[float | None, _option("--r", "Range r of S-diversity (1).", REQUIRE)]
+
+
 @app.command()
 def anonymize(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="IN", help="Parquet, Feather/IPC or CSV file, a directory or a glob."),
+        typer.Argument(metavar="IN", help=INPUT, callback=_path),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.")
+        str | None,
+        typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.", callback=_path),
     ] = None,
     config: Config = None,
     quasi: Quasi = None,
@@ -170,27 +218,23 @@ def anonymize(
     ordinal: Ordinal = None,
     kind: Kind = None,
     weight: Weight = None,
-    k: Annotated[int | None, _option("--k", "k-anonymity: rows of a class.", REQUIRE)] = None,
-    l: Annotated[float | None, _option("--l", "l-diversity.", REQUIRE)] = None,
-    l_kind: Annotated[
-        str | None, _option("--l-kind", "probabilistic, distinct, entropy or recursive.", REQUIRE)
-    ] = None,
-    c: Annotated[float | None, _option("--c", "c of recursive (c,l)-diversity.", REQUIRE)] = None,
-    t: Annotated[float | None, _option("--t", "t-closeness.", REQUIRE)] = None,
-    t_distance: Annotated[
-        str | None, _option("--t-distance", "js, equal, ordered or hierarchical.", REQUIRE)
-    ] = None,
-    delta: Annotated[float | None, _option("--delta", "δ-disclosure privacy.", REQUIRE)] = None,
-    alpha: Annotated[float | None, _option("--alpha", "(α,k)-anonymity, with --k.", REQUIRE)] = None,
-    beta: Annotated[float | None, _option("--beta", "β-likeness.", REQUIRE)] = None,
-    enhanced: Annotated[bool | None, _option("--enhanced/--basic", "Enhanced β-likeness.", REQUIRE)] = None,
-    s_bound: Annotated[float | None, _option("--s-bound", "Bound of S-diversity.", REQUIRE)] = None,
-    r: Annotated[float | None, _option("--r", "Range r of S-diversity.", REQUIRE)] = None,
+    k: K = None,
+    l: L = None,
+    l_kind: LKind = None,
+    c: C = None,
+    t: T = None,
+    t_distance: TDistance = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    enhanced: Enhanced = None,
+    s_bound: SBound = None,
+    r: R = None,
     method: Annotated[
         str | None,
         _option(
             "--method",
-            "mondrian, kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
+            "mondrian (default), kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
             METHOD,
         ),
     ] = None,
@@ -198,44 +242,55 @@ def anonymize(
         str | None,
         _option(
             "--split",
-            "widest, most-repeated, least-repeated, information-gain, or columns in their order of priority.",
+            "widest (default), most-repeated, least-repeated, information-gain, or columns by priority.",
             METHOD,
         ),
     ] = None,
-    cuts: Annotated[str | None, _option("--cuts", "nearest or median.", METHOD)] = None,
+    cuts: Annotated[str | None, _option("--cuts", "nearest (default) or median.", METHOD)] = None,
     relaxed: Annotated[
-        bool | None, _option("--relaxed/--strict", "Share out the rows equal to the median.", METHOD)
+        bool | None,
+        _option("--relaxed/--strict", "Share out the rows equal to the median (default: strict).", METHOD),
     ] = None,
     target: Annotated[str | None, _option("--target", "Target of --split information-gain.", METHOD)] = None,
     objective: Annotated[
-        str | None, _option("--objective", "K-Members grows for utility or protection.", METHOD)
+        str | None, _option("--objective", "K-Members grows for utility (default) or protection.", METHOD)
     ] = None,
     loss: Annotated[
-        str | None, _option("--loss", "ncp; byun for K-Members; ordered for Curve.", METHOD)
+        str | None, _option("--loss", "ncp (default); byun for K-Members; ordered for Curve.", METHOD)
     ] = None,
     refine: Annotated[
-        bool | None, _option("--refine/--no-refine", "Curve improves its first classes.", METHOD)
+        bool | None,
+        _option("--refine/--no-refine", "Curve improves its first classes (default: refine).", METHOD),
     ] = None,
     ties: Annotated[
-        str | None, _option("--ties", "K-Members and Curve break ties by rank or input.", METHOD)
+        str | None, _option("--ties", "K-Members and Curve break ties by rank (default) or input.", METHOD)
     ] = None,
-    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw.", METHOD)] = None,
+    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
-    publish: Annotated[str | None, _option("--publish", "generalization or bucketization.", PUBLISH)] = None,
+    publish: Annotated[
+        str | None, _option("--publish", "generalization (default) or bucketization.", PUBLISH)
+    ] = None,
     numeric: Annotated[
-        str | None, _option("--numeric", "interval, bounds, midpoint, mean or level.", PUBLISH)
+        str | None, _option("--numeric", "interval (default), bounds, midpoint, mean or level.", PUBLISH)
     ] = None,
     missing: Annotated[
-        str | None, _option("--missing", "Missing values: category, suppress or error.", PUBLISH)
+        str | None,
+        _option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
     ] = None,
-    order: Annotated[str | None, _option("--order", "Rows by class or as in the input.", PUBLISH)] = None,
+    order: Annotated[
+        str | None, _option("--order", "Rows by class (default), or as in the input.", PUBLISH)
+    ] = None,
     on_infeasible: Annotated[
-        str | None, _option("--on-infeasible", "What no release can meet: error or trivial.", PUBLISH)
+        str | None,
+        _option("--on-infeasible", "What no release can meet: error (default) or trivial.", PUBLISH),
     ] = None,
     population: Annotated[
         str | None,
         typer.Option(
-            "--population", metavar="FILE", help="Table of the population, for journalist and marketer risk."
+            "--population",
+            metavar="FILE",
+            help="Table of the population, for journalist and marketer risk.",
+            callback=_path,
         ),
     ] = None,
     sampling_fraction: SamplingFraction = None,
@@ -247,6 +302,8 @@ def anonymize(
     quiet: Quiet = False,
 ) -> None:
     """Write a release of IN that satisfies every requirement.
+
+    Columns without a role are neutral: published unchanged.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
@@ -299,7 +356,9 @@ def anonymize(
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     require, engine = job.requirements(), job.engine()
-    source, output = _ends(job)
+    if not require and job.method == "mondrian":
+        raise UsageError("nothing is required: give at least one requirement, such as --k 10")
+    source, output = _ends(job, config, population)
     with _progress(quiet or as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
         release = anon.anonymize(
@@ -331,26 +390,46 @@ def check(
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
+    k: K = None,
+    l: L = None,
+    l_kind: LKind = None,
+    c: C = None,
+    t: T = None,
+    t_distance: TDistance = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    enhanced: Enhanced = None,
+    s_bound: SBound = None,
+    r: R = None,
     risk_k: Annotated[
         str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
     ] = "2,5,10,20",
     sensitive_table: SensitiveTable = None,
     sampling_fraction: SamplingFraction = None,
     per_class: Annotated[
-        str | None, typer.Option("--per-class", metavar="OUT", help="Write the measures of every class.")
+        str | None,
+        typer.Option(
+            "--per-class",
+            metavar="OUT",
+            help="Write the measures of every class.",
+            callback=_path,
+        ),
     ] = None,
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     as_json: Json = False,
     show_values: ShowValues = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Measure the privacy of FILE, made by anyone.
+    """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
 
     A Parquet release of anon knows its own columns; for other files name them with --quasi and --sensitive.
     """
     import anon
     from anon import datasets
+    from anon.release import sensitive_path
 
     job = _job(
         config,
@@ -360,35 +439,60 @@ def check(
         hierarchy=_pairs("--hierarchy", hierarchy),
         ordinal=_pairs("--ordinal", ordinal),
         kind=_pairs("--kind", kind),
+        k=k,
+        l=l,
+        l_kind=l_kind,
+        c=c,
+        t=t,
+        t_distance=t_distance,
+        delta=delta,
+        alpha=alpha,
+        beta=beta,
+        enhanced=enhanced,
+        s_bound=s_bound,
+        r=r,
         null=null,
         delimiter=delimiter,
         encoding=encoding,
     )
     schema = job.roles()
+    if per_class is not None:
+        second = sensitive_table
+        if second is None and os.path.isfile(source):
+            second = str(sensitive_path(source))
+        _keep(per_class, [source, second, config, *job.files()])
     table = anon.read_source(source, **job.read_options())
     privacy = anon.check(
         table,
         schema,
-        sensitive_table=sensitive_table,
+        sensitive_table=None
+        if sensitive_table is None
+        else anon.read_source(sensitive_table, **_reading(sensitive_table, job.read_options())),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None,
+        require=job.requirements(),
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
     if as_json:
         _print_json(privacy.to_dict())
-    else:
+    elif not quiet:
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        for requirement in privacy.unmet or ():
+            print(f"not met: {requirement}", file=sys.stderr)
+    if privacy.unmet:
+        raise typer.Exit(InfeasibleError.exit_code)
 
 
 @app.command()
 def compare(
-    original: Annotated[
-        str, typer.Argument(metavar="ORIGINAL", help="Parquet, Feather/IPC or CSV file, directory or glob.")
-    ],
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=_path)],
     released: Annotated[
-        str, typer.Argument(metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.")
+        str,
+        typer.Argument(
+            metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.", callback=_path
+        ),
     ],
     sensitive_table: SensitiveTable = None,
     config: Config = None,
@@ -462,7 +566,9 @@ def inspect(
 @app.command()
 def demo(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
-    folder: Annotated[str, typer.Option("-o", "--output", help="Folder for both files.")] = "anon-demo",
+    folder: Annotated[
+        str, typer.Option("-o", "--output", help="Folder for both files.", callback=_path)
+    ] = "anon-demo",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -489,8 +595,8 @@ def demo(
 
 @data_app.command("census")
 def data_census(
-    output: Annotated[str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.")],
-    rows: Annotated[int, typer.Option("--rows", min=0, help="Number of rows.")],
+    output: Output,
+    rows: Annotated[int, typer.Option("--rows", min=0, help="Number of rows.")] = 200_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same table.")] = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -505,8 +611,8 @@ def data_census(
 
 @data_app.command("adult")
 def data_adult(
-    folder: Annotated[str, typer.Argument(help="Folder with adult.data and adult.test.")],
-    output: Annotated[str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.")],
+    folder: Annotated[str, typer.Argument(help="Folder with adult.data and adult.test.", callback=_path)],
+    output: Output,
     incomplete: Annotated[bool, typer.Option("--incomplete", help="Keep rows with missing values.")] = False,
     part: Annotated[str, typer.Option("--part", help="all, train or test.")] = "all",
     as_json: Json = False,
@@ -523,15 +629,33 @@ def data_adult(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; every error becomes one message, never a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
-    usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
-    previous = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    _open_streams()
+    numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, _stop) for number in numbers}
     try:
-        code = app(words, standalone_mode=False) or 0
+        code = _run(words)
         sys.stdout.flush()
-        return int(code)
+        return code
     except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop(sys.stdout)
         return 141  # what a shell reports for SIGPIPE
+    except OSError as error:
+        _drop(sys.stdout)
+        with suppress(OSError):
+            print(f"error: the output cannot be printed: {_os_message(error)}", file=sys.stderr)
+        return 2
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _run(words: Sequence[str]) -> int:
+    """The command's exit code; what went wrong is printed."""
+    usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
+    try:
+        return int(app(words, standalone_mode=False) or 0)
+    except (BrokenPipeError, SystemExit):
+        raise
     except usage_error as error:
         if "--json" not in words:
             error.show()
@@ -541,9 +665,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("ANON_TRACEBACK") == "1":
             traceback.print_exc()
         failure = _failure(error, "--show-values" in words)
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
     if "--json" in words:
         _print_json(failure)
     else:
@@ -552,12 +673,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(failure["exit_code"])
 
 
+def _open_streams() -> None:
+    """Standard streams that are closed become /dev/null; what they cannot encode is replaced."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _drop(stream: TextIO) -> None:
+    """Send what is still to be printed, and is kept in the buffer, nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
     """What went wrong, in words that hold no cell, with the exit code and what else is known of it."""
+    if isinstance(error.__context__, MemoryError):
+        error = error.__context__  # a reader took it for damage
     details: dict[str, Any] = {}
     match error:
         case AnonError():
-            code, message = error.exit_code, str(error)
+            code, message = error.exit_code, _in_flags(str(error))
             if isinstance(error, DataError):
                 details = {"column": error.column, "row": error.row, "count": error.count}
                 if show_values:
@@ -592,24 +729,38 @@ def _job(config: str | None, **flags: Any) -> Job:
     return load_job(config, {name: value for name, value in flags.items() if value is not None})
 
 
-def _ends(job: Job) -> tuple[str, str]:
+def _ends(job: Job, *others: str | None) -> tuple[str, str]:
+    """The input and the output, which is not to take the place of anything that is read."""
     if job.input is None:
         raise UsageError("no input: name the file to anonymize")
     if job.output is None:
         raise UsageError("no output: name the release's file with -o")
+    if os.path.isdir(job.output):
+        raise UsageError(f"the output {job.output} is a folder: name a file")
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    inputs = _files(job.input)
-    if os.path.exists(job.output) and any(os.path.samefile(file, job.output) for file in inputs):
-        raise UsageError("the output is also the input, which is never overwritten: name another file")
+    _keep(job.output, [job.input, *job.files(), *others])
+    if job.publish == "bucketization":
+        from anon.release import sensitive_path
+
+        _keep(str(sensitive_path(job.output)), [job.input, *job.files(), *others])
     return job.input, job.output
+
+
+def _keep(output: str, read: Iterable[str | None]) -> None:
+    """Refuse to write over a file that is read."""
+    if not os.path.exists(output):
+        return
+    for source in read:
+        if source is not None and any(os.path.samefile(file, output) for file in _files(source)):
+            raise UsageError(f"{output} is also an input, which is never overwritten: name another output")
 
 
 def _files(source: str) -> list[str]:
     if os.path.isdir(source):
-        return [str(path) for path in Path(source).iterdir()]
-    return [source] if os.path.exists(source) else glob.glob(source)
+        return [str(path) for path in Path(source).rglob("*") if path.exists()]
+    return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
 
 
 def _reading(path: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -657,6 +808,32 @@ def _whole_numbers(flag: str, text: str) -> tuple[int, ...]:
 # --- printing -----------------------------------------------------------------------------------
 
 
+SPELLINGS = [
+    (re.compile(pattern), flag)
+    for pattern, flag in (
+        (r"name its quasi-identifiers in a schema", "name its quasi-identifiers with --quasi"),
+        (r"name one in the schema( \(sensitive=\[\.\.\.\]\))?", "name one with --sensitive"),
+        (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
+        (r"give them in a schema", "give them with --hierarchy or --ordinal"),
+        (r"give it as sensitive_table", "give it with --sensitive-table"),
+        (r"\bn_threads\b", "--threads"),
+        (r"use Mondrian\(\)", "use --method mondrian"),
+        (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),
+        (r"\bdistance=", "--t-distance "),
+        (r"\bkind=", "--l-kind "),
+        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order)=", r"--\1 "),
+        (r"(--[a-z-]+) [\"']([a-z]+)[\"']", r"\1 \2"),
+    )
+]
+"""How the engine spells its parameters in messages, and what the command calls them."""
+
+
+def _in_flags(message: str) -> str:
+    for pattern, flag in SPELLINGS:
+        message = pattern.sub(flag, message)
+    return message
+
+
 def _os_message(error: OSError) -> str:
     if error.strerror is None:
         return str(error).partition("\n")[0]
@@ -693,7 +870,12 @@ def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> Non
 
 
 def _print_json(content: Mapping[str, Any]) -> None:
-    print(json.dumps(_plain(content), ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(content), ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(_plain(content), allow_nan=False)
+    print(text)
 
 
 def _plain(value: Any) -> Any:
@@ -746,6 +928,8 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
+    if shown.get("unmet") == ():
+        shown["unmet"] = "none"
     if "t_js" in measures.get("worst_cells", {}):
         shown["greatest p_loss"] = {
             name: _shortened(cell) for name, cell in measures["worst_cells"]["t_js"].items()

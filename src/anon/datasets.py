@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.integer[Any]]
 
 BLOCK = 1 << 18  # rows made from one seed; part of what (n, seed) means
+LEAST_ROW = 10  # bytes of a row of the census in a file, at the least
 N_LANES = 16  # 16-bit random numbers per row
 
 # --- the census: every distribution is a row of integer weights, so that no rounding of the
@@ -235,7 +237,13 @@ def write_census(
     """Write `census(n, seed)` to a .parquet, .feather, .arrow, .ipc or .csv file, block by block.
 
     The file gets its name when it is complete. `progress(stage, done, total)` is told the rows written.
+    More than 2**32 - 1 rows, or more than the disk clearly holds, are refused.
     """
+    folder = Path(path).parent
+    if n >= 2**32:
+        raise UsageError("a table has at most 2**32 - 1 rows")
+    if folder.is_dir() and n * LEAST_ROW > shutil.disk_usage(folder).free:
+        raise DataError(f"{n} rows need more room than is left in {str(folder)!r}; nothing was written")
     _write_batches(_blocks(n, seed), CENSUS_SCHEMA, Path(path), n, progress)
 
 

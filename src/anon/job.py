@@ -6,15 +6,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anon.errors import UsageError
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
 
+MOST_LEVELS = 200  # of a hierarchy in a job file
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
 
@@ -26,6 +27,9 @@ SETTINGS = {
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
 
 
+Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
+
+
 class Job(BaseModel):
     """What to read, which roles its columns have, what to require, how, and where to write.
 
@@ -34,8 +38,8 @@ class Job(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    input: str | None = None
-    output: str | None = None
+    input: Text | None = None
+    output: Text | None = None
     null: list[str] | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -44,8 +48,8 @@ class Job(BaseModel):
     sensitive: list[str] = []
     identifying: list[str] = []
     kind: dict[str, Literal["numeric", "ordinal", "nominal"]] = {}
-    hierarchy: dict[str, str | dict[str, Any]] = {}
-    ordinal: dict[str, str | list[str | int | float | bool]] = {}
+    hierarchy: dict[str, Text | dict[str, Any]] = {}
+    ordinal: dict[str, Text | list[str | int | float | bool]] = {}
     weight: dict[str, float] = {}
 
     k: int | None = None
@@ -84,6 +88,12 @@ class Job(BaseModel):
     def read_options(self) -> dict[str, Any]:
         """Keyword arguments of `anon.read_table`."""
         return _given(null=self.null, delimiter=self.delimiter, encoding=self.encoding)
+
+    def files(self) -> list[str]:
+        """The files of hierarchies and orders."""
+        hierarchies = [text for text in self.hierarchy.values() if isinstance(text, str) and _is_file(text)]
+        orders = [text for text in self.ordinal.values() if isinstance(text, str) and "<" not in text]
+        return hierarchies + orders
 
     def roles(self) -> Schema | None:
         """The schema, or None where no column is given a role."""
@@ -135,8 +145,6 @@ class Job(BaseModel):
             require.append(anon.BetaLikeness(self.beta, **_given(enhanced=self.enhanced)))
         if self.s_bound is not None:
             require.append(anon.SDiversityBound(self.s_bound, **_given(r=self.r)))
-        if not require and self.method in ("mondrian", "anatomy"):
-            raise UsageError("nothing is required: give at least one requirement, such as --k 10")
         return require
 
     def _refuse_orphans(self) -> None:
@@ -206,10 +214,12 @@ def _read_toml(path: str) -> dict[str, Any]:
             job = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply for a job file") from None
     folder = Path(path).parent
 
     def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
-        return str(folder / text) if isinstance(text, str) and is_path(text) else text
+        return str(folder / text) if isinstance(text, str) and text and is_path(text) else text
 
     for key in ("input", "output"):
         if key in job:
@@ -237,6 +247,8 @@ def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
     """`intervals:5,10`, `prefix:4,3`, `dates:month,year`, a CSV file's path, or a table of a job file."""
     from anon.hierarchy import dates, hierarchy_from_dict, intervals, prefix
 
+    if isinstance(written, dict) and _is_deeper(written, MOST_LEVELS):
+        raise UsageError(f"the hierarchy of column {name!r} has more than {MOST_LEVELS} levels")
     if isinstance(written, dict) or _is_file(written):
         return hierarchy_from_dict(written, name)
     form, _, rest = written.partition(":")
@@ -250,6 +262,13 @@ def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
             f"the hierarchy of column {name!r}: {form} takes numbers, as in {form}:4,2"
         ) from None
     return intervals(*numbers) if form == "intervals" else prefix(*numbers)
+
+
+def _is_deeper(tree: Any, levels: int) -> bool:
+    level = [tree]
+    for _ in range(levels):
+        level = [below for each in level if isinstance(each, dict) for below in each.values()]
+    return bool(level)
 
 
 def _is_file(text: str) -> bool:

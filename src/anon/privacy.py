@@ -166,7 +166,8 @@ class Privacy(Disclosure):
     a file made by another tool; `k_with_starred` is k with those as one more class.
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
-    measure in `worst`, the published cells of its class.
+    measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
+    does not meet, None where none was asked about.
     """
 
     n_rows: int
@@ -185,6 +186,7 @@ class Privacy(Disclosure):
     population: PopulationRisk | None = None
     per_class: pa.Table | None = None
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unmet: tuple[str, ...] | None = None
 
     @property
     def joint(self) -> Disclosure:

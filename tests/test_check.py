@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of tables made by anyone: pairs of a bucketization, foreign metadata, requirements."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+import pytest
+
+import anon
+from anon.errors import DataError, UsageError
+
+DAY = datetime.date(2020, 2, 29)
+NOON = datetime.datetime(2020, 2, 29, 12, 0, 0, 1)
+
+
+def bucketized(values: Any) -> anon.Release:
+    """Rows of four ages in buckets of two or more different values."""
+    n = len(values)
+    return anon.anonymize(
+        pa.table({"age": list(range(n)), "s": values}),
+        anon.Schema(["age"], ["s"]),
+        require=[anon.LDiversity(2)],
+        publish="bucketization",
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([DAY + datetime.timedelta(n) for n in (0, 1, 2, 400)], pa.date32()),
+        pa.array([DAY + datetime.timedelta(n) for n in (0, 1, 2, 400)], pa.date64()),
+        pa.array([NOON + datetime.timedelta(n) for n in (0, 1, 2, 400)], pa.timestamp("us")),
+        pa.array([0, 1, 2, 10**18 + 1], pa.timestamp("ns")),
+        pa.array([0, 1, 2, 10**9], pa.timestamp("s", "Europe/Berlin")),
+        pa.array([0, 1, 3600, 86399], pa.time32("s")),
+        pa.array([0, 1, 60 * 10**9, 86399 * 10**9], pa.time64("ns")),
+        pa.array([-5, 0, 7, 10**15], pa.duration("ms")),
+        pa.array([2**53, 2**53 + 1, 2**53 + 2, -(2**63)]),
+        pa.array([2**64 - 1, 2**64 - 2, 1, 0], pa.uint64()),
+        pa.array([0.1, 1e-300, -2.5, 1e22]),
+        pa.array(list(map(decimal.Decimal, ["12345678901234567890.1", "12345678901234567890.2", "0", "-1"]))),
+        pa.array(["x", "5s", "2020-01-01", "*"]),
+    ],
+)
+def test_a_sensitive_attribute_of_any_type_keeps_its_values_and_their_order(
+    tmp_path: Path, values: pa.Array
+) -> None:
+    release = bucketized(pa.concat_arrays([values, values[::-1], values[:1]]))
+    release.write(tmp_path / "b.parquet")
+    ours, theirs = release.privacy(), anon.check(tmp_path / "b.parquet")
+    for name in ("k", "l_distinct", "l_probabilistic", "t_js", "t_ordered", "delta", "a_know"):
+        assert getattr(theirs, name) == pytest.approx(getattr(ours, name), abs=1e-12), name
+    assert (ours.t_ordered is None) == pa.types.is_string(values.type)
+
+
+def test_the_second_table_of_a_csv_is_found(tmp_path: Path) -> None:
+    release = bucketized([1, 2, 3, 1, 2, 3])
+    release.write(tmp_path / "b.csv")
+    schema = anon.Schema(["age"], ["s"])
+    assert anon.check(tmp_path / "b.csv", schema).l_distinct == release.privacy().l_distinct == 3
+    # its own columns come first: a table that holds the attribute is a table for itself
+    (tmp_path / "t.csv").write_text("age,class_id,s\n1,0,x\n1,0,x\n")
+    (tmp_path / "t.sensitive.csv").write_text("attribute,class_id,value,count\ns,0,x,1\ns,0,y,1\n")
+    assert anon.check(tmp_path / "t.csv", schema).l_distinct == 1
+    assert anon.check(tmp_path / "t.csv", anon.Schema(["age"])).k == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_the_sensitive_half_alone_is_told_from_the_other(tmp_path: Path, suffix: str) -> None:
+    bucketized([1, 2, 3, 1, 2, 3]).write(tmp_path / f"b.{suffix}")
+    second = tmp_path / f"b.sensitive.{suffix}"
+    for schema in (None, anon.Schema(["age"], ["s"])):
+        with pytest.raises(DataError, match=rf"sensitive half.*{tmp_path / f'b.{suffix}'}"):
+            anon.check(second, schema)
+    # but a table may have such columns
+    alike = {"attribute": ["s"], "class_id": [0], "value": [1], "count": [1]}
+    assert anon.check(alike, anon.Schema(["attribute"])).k == 1
+
+
+def with_column(table: pa.Table, name: str, column: Any) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("count", lambda t: with_column(t, "count", pa.array(["many"] * len(t)))),
+        ("count", lambda t: with_column(t, "count", pc.multiply(t["count"].cast(pa.float64()), 0.5))),
+        ("count", lambda t: with_column(t, "count", pa.nulls(len(t), pa.int64()))),
+        ("count", lambda t: with_column(t, "count", pc.negate(t["count"]))),
+        ("count", lambda t: with_column(t, "count", pa.array([[1]] * len(t)))),
+        (
+            "count",
+            lambda t: pa.concat_tables([t, t[:1], with_column(t, "count", pc.negate(t["count"]))[:1]]),
+        ),
+        ("class_id", lambda t: with_column(t, "class_id", pa.array(["first"] * len(t)))),
+        ("s", lambda t: with_column(t, "count", pa.array([2**62] * len(t)))),
+        ("s", lambda t: with_column(t, "class_id", pa.nulls(len(t), pa.int64()))),
+        ("s", lambda t: with_column(t, "attribute", pa.array([1] * len(t)))),
+        ("s", lambda t: with_column(t, "value", pa.array(["SECRET"] * len(t)))),
+        ("s", lambda t: t[:1]),
+        ("s", lambda t: t[:0].cast(t.schema)),
+        ("s", lambda t: pa.concat_tables([t, t])),
+    ],
+)
+def test_halves_that_do_not_belong_together_are_told(
+    tmp_path: Path, column: str, change: Callable[[pa.Table], pa.Table]
+) -> None:
+    release = bucketized([1, 2, 3, 1, 2, 3])
+    release.write(tmp_path / "b.parquet")
+    changed = change(release.sensitive_table)
+    with pytest.raises(DataError) as caught:
+        anon.check(tmp_path / "b.parquet", sensitive_table=changed)
+    assert caught.value.column == column or len(changed) == 0
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.float64(), pa.int16()])
+def test_counts_and_ids_of_another_type_are_read(tmp_path: Path, kind: pa.DataType) -> None:
+    release = bucketized([1, 2, 3, 1, 2, 3])
+    release.write(tmp_path / "b.parquet")
+    second = release.sensitive_table
+    for name in ("count", "class_id"):
+        second = with_column(second, name, second[name].cast(kind))
+    assert anon.check(tmp_path / "b.parquet", sensitive_table=second).l_distinct == 3
+
+
+def test_metadata_that_is_not_ours_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.parquet"
+    table = pa.table({"a": [1, 2, 3, 4], "s": list("xyxy")})
+    release = anon.anonymize(table, anon.Schema(["a"], ["s"]), require=[anon.KAnonymity(2)])
+    release.write(path)
+    told = anon.release.read_metadata(path)
+    assert told is not None
+    without = {key: {k: v for k, v in told.items() if k != key} for key in ("cells", "kinds", "roles")}
+    odd: list[Any] = [
+        *({}, [], 5, None, without["cells"], without["kinds"], without["roles"]),
+        *({**told, "cells": [1]}, {**told, "cells": {"a": 5}}, {**told, "cells": {"a": {"columns": [5]}}}),
+        *({**told, "roles": None}, {**told, "kinds": []}, {**told, "publish": [1]}),
+        {**told, "roles": {"quasi": ["a"], "sensitive": [1]}},
+    ]
+    for text in [*map(json.dumps, odd), "{", b"\xff", "[" * 100_000]:
+        held = release.table.replace_schema_metadata({"anon": text})
+        pyarrow.parquet.write_table(held, path)
+        for source in (path, held):
+            with pytest.raises(UsageError, match="does not say its roles"):
+                anon.check(source)
+            assert anon.check(source, anon.Schema(["a"], ["s"])).k == 2
+
+
+CLASSES = {"q": list("aaabbb"), "s": list("xxyxyz")}  # of s: 2 + 1 of 3, and 1 + 1 + 1
+
+
+@pytest.mark.parametrize(
+    ("requirement", "met"),
+    [
+        (anon.KAnonymity(3), True),
+        (anon.KAnonymity(4), False),
+        (anon.LDiversity(1.5), True),
+        (anon.LDiversity(2), False),
+        (anon.LDiversity(2, "distinct"), True),
+        (anon.LDiversity(3, "distinct"), False),
+        (anon.TCloseness(0.17, "equal"), True),  # 1/6
+        (anon.TCloseness(0.16, "equal"), False),
+        (anon.AlphaK(0.67, 3), True),
+        (anon.AlphaK(0.66, 3), False),
+        (anon.DeltaDisclosure(9), False),  # the first class lacks z
+        (anon.BetaLikeness(1.01), True),  # z: from 1/6 to 1/3
+        (anon.BetaLikeness(0.99), False),
+    ],
+)
+def test_unmet_requirements_are_named(requirement: Any, met: bool) -> None:
+    schema = anon.Schema(["q"], ["s"])
+    measured = anon.check(CLASSES, schema, require=[anon.KAnonymity(1), requirement])
+    assert measured.unmet == (() if met else (str(requirement),))
+    assert measured.to_dict()["unmet"] == measured.unmet
+    assert anon.check(CLASSES, schema).unmet is None
+    with pytest.raises(UsageError, match="write require="):
+        anon.check(CLASSES, schema, require=requirement)
+
+
+def test_requirements_hold_in_buckets_and_not_in_suppressed_rows(tmp_path: Path) -> None:
+    bucketized([1, 2, 3, 1, 2, 3]).write(tmp_path / "b.parquet")
+    require = [anon.LDiversity(2), anon.LDiversity(4, "distinct")]
+    assert anon.check(tmp_path / "b.parquet", require=require).unmet == ("4-diversity (distinct)",)
+    starred = {"q": ["a", "a", "*"], "s": ["x", "y", "x"]}
+    schema = anon.Schema(["q"], ["s"])
+    assert anon.check(starred, schema, require=[anon.KAnonymity(2)]).unmet == ()
+    assert anon.check({"q": ["*"], "s": ["x"]}, schema, require=[anon.KAnonymity(2)]).unmet == ()
