@@ -343,6 +343,47 @@ def test_a_column_named_twice_in_a_file(tmp_path: Path, csv: Callable[..., pa.Ta
     assert "2 columns named 'a'" in refused(lambda: csv("a,b,a\n1,2,3\n"))
 
 
+def damaged(tmp_path: Path, column: pa.Array, at: list[int], position: int, by: int) -> Path:
+    """A Feather file in which one of the int32 (that follow each other as in `at`) is another."""
+    path = tmp_path / "t.feather"
+    pa_feather.write_feather(pa.table({"q": column}), path, compression="uncompressed")
+    content = bytearray(path.read_bytes())
+    start = bytes(content).index(np.array(at, "<i4").tobytes()) + 4 * position
+    content[start : start + 4] = np.array([by], "<i4").tobytes()
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("by", [2**31 - 1, -1, 2])
+def test_a_feather_file_whose_strings_lie_elsewhere_is_refused(tmp_path: Path, by: int) -> None:
+    path = damaged(tmp_path, pa.array(["x", "yy", "zzz", "w"]), [0, 1, 3, 6, 7], 3, by)
+    assert refused(lambda: read_table(path)) == (
+        f"column 'q' of file {str(path)!r} is damaged: its Arrow data contradict themselves; make it again"
+    )
+
+
+@pytest.mark.parametrize("by", [10**6, -5])
+def test_a_feather_file_with_an_index_outside_of_its_dictionary_is_refused(tmp_path: Path, by: int) -> None:
+    path = damaged(tmp_path, pa.array(["x", "yy", "zzz", "w"]).dictionary_encode(), [0, 1, 2, 3], 2, by)
+    assert "is damaged" in refused(lambda: read_table(path))
+
+
+@pytest.mark.parametrize("index", [4, -1])
+def test_an_index_outside_of_a_dictionary_in_memory_is_refused(index: int) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, index]), ["x", "y"], safe=False)
+    assert "column 'q' of the table is damaged" in refused(lambda: read_table({"n": [1, 2], "q": column}))
+
+
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    buffers = pa.array([b"x", b"\xff"], pa.binary()).buffers()
+    column = pa.Array.from_buffers(pa.string(), 2, buffers)
+    assert "not UTF-8" in refused(lambda: encode(pa.table({"q": column}), Schema(["q"])))
+    pa_feather.write_feather(pa.table({"q": column}), tmp_path / "t.feather")
+    assert "is damaged" in refused(lambda: read_table(tmp_path / "t.feather"))
+    pq.write_table(pa.table({"q": column}), tmp_path / "t.parquet")
+    assert "not UTF-8" in refused(lambda: encode(read_table(tmp_path / "t.parquet"), Schema(["q"])))
+
+
 # --- CSV -----------------------------------------------------------------------------------------
 
 

@@ -228,7 +228,17 @@ class _Factors:
         return first, count, value
 
 
-def _factors(column: pa.ChunkedArray) -> _Factors:
+def _factors(column: pa.ChunkedArray, name: str) -> _Factors:
+    factors = _split(column)
+    if is_text(factors.values.type):
+        try:
+            factors.values.validate(full=True)
+        except pa.ArrowException:
+            raise DataError(f"column {name!r} holds text that is not UTF-8; decode it", column=name) from None
+    return factors
+
+
+def _split(column: pa.ChunkedArray) -> _Factors:
     if pa.types.is_dictionary(column.type):
         chunks = column.chunks
         dictionaries: list[pa.Array] = []
@@ -306,7 +316,7 @@ def _narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
 
 def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
     name = attribute.name
-    factors = _factors(column)
+    factors = _factors(column, name)
     used = factors.used()
     present = _present(factors, used, name)
     if len(present) == 0:
@@ -419,7 +429,7 @@ def _check_numbers(table: pa.Table, schema: Schema) -> None:
             continue
         if not is_text(value_type(table.schema.field(name).type)):
             continue
-        factors = _factors(table.column(name))
+        factors = _factors(table.column(name), name)
         wrong = [text is not None and not _is_number(text) for text in factors.values.to_pylist()]
         marked = factors.used()[:-1] & np.array(wrong, dtype=np.bool_)
         if marked.any():
@@ -498,7 +508,7 @@ def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
 
 def _encode_like(table: pa.Table, domain: Domain) -> Codes:
     check_names([domain.name], table.column_names)
-    factors = _factors(table.column(domain.name))
+    factors = _factors(table.column(domain.name), domain.name)
     values, known = factors.values, domain.values
     if domain.kind == "numeric":
         values, known = _alike(values, known, domain.name)

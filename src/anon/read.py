@@ -15,7 +15,8 @@ import csv
 import glob
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -103,6 +104,8 @@ def read_source(
         table = _from_memory(source)
         check_unique(table.column_names)
         table = table if columns is None else table.select(_wanted(columns, table.column_names))
+        # strings in memory are trusted, to look at each would cost as much as to encode it
+        _check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
         return _checked(Source(table, table.schema))
 
     format = _format(paths)
@@ -116,6 +119,8 @@ def read_source(
         tables = _Csv(markers, delimiter, encoding).tables(paths)
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, _name(path))
+        if format == "feather":  # a date64 need not be a whole day: it is read as its day
+            _check_data(each, _name(path), lambda column: not pa.types.is_date64(column))
     schema = _common_schema(paths, [each.schema for each in tables])
     table = pa.concat_tables(each.cast(schema) for each in tables)
     table = table if columns is None else table.select(_wanted(columns, table.column_names))
@@ -127,8 +132,27 @@ def _checked(source: Source) -> Source:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise DataError("the table has no rows")
-    schema = _without_views(source.schema.empty_table()).schema
+    schema = pa.schema([field.with_type(_without_view(field.type)) for field in source.schema])
     return replace(source, table=_without_views(source.table), schema=schema)
+
+
+def _check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bool]) -> None:
+    """Refuse Arrow data that lead out of their buffers; those checked `in_full` also if not valid UTF-8."""
+
+    def is_sound(column: pa.ChunkedArray) -> bool:
+        try:
+            column.validate(full=in_full(column.type))
+        except (pa.ArrowException, IndexError):
+            return False
+        return True
+
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        for name, sound in zip(table.column_names, pool.map(is_sound, table.columns), strict=True):
+            if not sound:
+                raise DataError(
+                    f"column {name!r} of {where} is damaged: its Arrow data contradict themselves; make it again",
+                    column=name,
+                )
 
 
 def _wanted(columns: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -505,19 +529,26 @@ def _from_memory(source: Any) -> pa.Table:
     )
 
 
+def _without_view(arrow_type: pa.DataType) -> pa.DataType:
+    """The type of a column in which string views are large strings."""
+    if pa.types.is_dictionary(arrow_type):
+        return pa.dictionary(arrow_type.index_type, _without_view(arrow_type.value_type), arrow_type.ordered)
+    return pa.large_string() if pa.types.is_string_view(arrow_type) else arrow_type
+
+
 def _without_views(table: pa.Table) -> pa.Table:
     """The table with string views as large strings, which every part of Arrow can work with."""
     for i, field in enumerate(table.schema):
-        column = table.column(i)
-        if pa.types.is_string_view(field.type):
-            table = table.set_column(i, field.name, column.cast(pa.large_string()))
-        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
+        column, plain = table.column(i), _without_view(field.type)
+        if plain == field.type:
+            continue
+        if pa.types.is_dictionary(plain):
             chunks = [
-                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(plain.value_type))
                 for chunk in column.chunks
             ]
-            plain = pa.dictionary(field.type.index_type, pa.large_string())
-            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
+            column = pa.chunked_array(chunks, type=plain)
+        table = table.set_column(i, field.name, column.cast(plain))
     return table
 
 
