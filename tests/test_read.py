@@ -368,6 +368,16 @@ def test_a_feather_file_with_an_index_outside_of_its_dictionary_is_refused(tmp_p
     assert "is damaged" in refused(lambda: read_table(path))
 
 
+@pytest.mark.parametrize("suffix", ["feather", "parquet"])
+def test_a_column_name_that_is_not_utf_8_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    write = {"feather": pa_feather.write_feather, "parquet": pq.write_table}[suffix]
+    table = pa.table({"name": ["x"]})
+    write(table.replace_schema_metadata(None), path)
+    path.write_bytes(path.read_bytes().replace(b"name", b"nam\xff"))
+    assert "is damaged or truncated" in refused(lambda: read_table(path))
+
+
 @pytest.mark.parametrize("index", [4, -1])
 def test_an_index_outside_of_a_dictionary_in_memory_is_refused(index: int) -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0, index]), ["x", "y"], safe=False)

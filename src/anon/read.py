@@ -150,7 +150,8 @@ def _check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bo
         for name, sound in zip(table.column_names, pool.map(is_sound, table.columns), strict=True):
             if not sound:
                 raise DataError(
-                    f"column {name!r} of {where} is damaged: its Arrow data contradict themselves; make it again",
+                    f"column {name!r} of {where} is damaged: its Arrow data contradict themselves; "
+                    "make it again",
                     column=name,
                 )
 
@@ -264,9 +265,9 @@ def _read_feather(path: Path) -> pa.Table:
             except pa.ArrowInvalid:
                 file.seek(0)
                 table = pa_ipc.open_stream(file).read_all()
-    except (pa.ArrowException, OSError):
+        return _without_index(table)
+    except (pa.ArrowException, OSError, UnicodeError):
         raise _unreadable(path, "feather") from None
-    return _without_index(table)
 
 
 def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
@@ -276,10 +277,11 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
         try:
             with pq.ParquetFile(path) as file:
                 schemas.append(file.schema_arrow)
+                names = schemas[-1].names
                 compact = _stored_as_dictionary(file)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise _unreadable(path, "parquet") from None
-        check_unique(schemas[-1].names, _name(path))
+        check_unique(names, _name(path))
         dictionaries = compact if dictionaries is None else dictionaries & compact
     schema = _common_schema(paths, schemas)
     wanted = schema.names if columns is None else _wanted(columns, schema.names)
@@ -544,7 +546,9 @@ def _without_views(table: pa.Table) -> pa.Table:
             continue
         if pa.types.is_dictionary(plain):
             chunks = [
-                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(plain.value_type))
+                pa.DictionaryArray.from_arrays(
+                    chunk.indices, chunk.dictionary.cast(plain.value_type), ordered=plain.ordered
+                )
                 for chunk in column.chunks
             ]
             column = pa.chunked_array(chunks, type=plain)
