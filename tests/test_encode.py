@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anon.encode import Encoded, code_type, encode, encode_like
+from anon.encode import Encoded, available_threads, code_type, encode, encode_like
 from anon.errors import DataError, UsageError
 from anon.hierarchy import intervals, prefix
 from anon.read import read_table
@@ -309,8 +309,21 @@ def test_missing_error_names_column_row_and_count() -> None:
 def test_parameters_are_checked() -> None:
     with pytest.raises(UsageError, match="category, suppress, error"):
         of_one([1], missing="drop")
-    with pytest.raises(UsageError, match="at least 1"):
-        of_one([1], n_threads=0)
+
+
+@pytest.mark.parametrize(
+    "asked", [0, -1, 1.5, "2", True, float("nan"), 10**30, np.bool_(True), [1]], ids=repr
+)
+def test_threads_are_counted_in_whole_numbers(asked: Any) -> None:
+    with pytest.raises(UsageError, match="n_threads must be None or a whole number from 1 to 1024"):
+        available_threads(asked)
+    with pytest.raises(UsageError, match="n_threads"):
+        of_one([1], n_threads=asked)
+
+
+def test_threads_asked_for_are_given() -> None:
+    assert available_threads(3) == available_threads(np.int64(3)) == 3
+    assert available_threads() >= 1
 
 
 # --- Refused -------------------------------------------------------------------------------------

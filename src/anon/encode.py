@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_typ
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
 
+MOST_THREADS = 1024
 BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 
 
@@ -104,9 +106,17 @@ class Encoded:
         )
 
 
-def available_threads() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def available_threads(asked: int | None = None) -> int:
+    """The number of threads asked for; if None, of processors this process may run on."""
+    if asked is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        n_threads = 0 if isinstance(asked, bool | np.bool_) else operator.index(asked)
+    except TypeError:
+        n_threads = 0
+    if not 1 <= n_threads <= MOST_THREADS:
+        raise UsageError(f"n_threads must be None or a whole number from 1 to {MOST_THREADS}")
+    return n_threads
 
 
 def encode(
@@ -120,8 +130,7 @@ def encode(
     """
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
-    if n_threads is not None and n_threads < 1:
-        raise UsageError("n_threads must be at least 1")
+    n_threads = available_threads(n_threads)
     _check_numbers(table, schema)
     bound = schema.bind(table.schema)
     if table.num_rows == 0:
@@ -129,7 +138,7 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    with ThreadPoolExecutor(n_threads or available_threads()) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         encoded = list(pool.map(lambda each: encode_column(table.column(each.name), each), attributes))
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
