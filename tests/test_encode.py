@@ -309,6 +309,9 @@ def test_missing_error_names_column_row_and_count() -> None:
 def test_parameters_are_checked() -> None:
     with pytest.raises(UsageError, match="category, suppress, error"):
         of_one([1], missing="drop")
+    for schema in ("a", None, {"quasi": ["a"]}):
+        with pytest.raises(UsageError, match="a schema is a Schema, not"):
+            encode(pa.table({"a": [1]}), schema)
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,8 @@ def test_bind_keeps_what_was_declared() -> None:
         (lambda: numeric("a", weight=0), "above 0"),
         (lambda: numeric("a", weight=-1.0), "above 0"),
         (lambda: numeric("a", weight=float("inf")), "finite"),
+        (lambda: numeric("a", weight=10**400), "finite"),
+        (lambda: ordinal("a", None), "must be a list"),
         (lambda: numeric("a", weight=float("nan")), "finite"),
         (lambda: numeric("a", weight=True), "finite"),
         (lambda: numeric("a", weight="2"), "finite"),

@@ -130,6 +130,8 @@ def encode(
     """
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
+    if not isinstance(schema, Schema):
+        raise UsageError(f"a schema is a Schema, not {type(schema).__name__}; write Schema(quasi=[...])")
     n_threads = available_threads(n_threads)
     _check_numbers(table, schema)
     bound = schema.bind(table.schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -57,7 +57,8 @@ class Attribute:
         if self.kind is not None and self.kind not in get_args(Kind):
             raise UsageError(f"column {self.name!r}: kind must be one of {', '.join(get_args(Kind))}")
         weight = self.weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+        most = sys.float_info.max
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= most:
             raise UsageError(f"column {self.name!r}: weight must be a finite number above 0")
         if (self.kind == "ordinal") != (self.order is not None):
             raise UsageError(
@@ -103,8 +104,8 @@ def numeric(name: str, hierarchy: Any = None, weight: float = 1.0) -> Attribute:
 
 def ordinal(name: str, order: Iterable[Any], weight: float = 1.0) -> Attribute:
     """Labels with an order, lowest first. Every value of the column must be listed."""
-    if isinstance(order, str):
-        raise UsageError(f"column {name!r}: the order must be a list of values, not one string")
+    if isinstance(order, str) or not isinstance(order, Iterable):
+        raise UsageError(f"column {name!r}: the order must be a list of values")
     return Attribute(name, "ordinal", None, tuple(order), weight)
 
 
