@@ -378,6 +378,17 @@ def test_a_column_name_that_is_not_utf_8_is_refused(tmp_path: Path, suffix: str)
     assert "is damaged or truncated" in refused(lambda: read_table(path))
 
 
+def test_integers_of_more_than_64_bits_are_refused() -> None:
+    for source in ({"n": [1], "q": [2**70]}, pd.DataFrame({"n": [1], "q": [2**70]})):
+        assert "column 'q' holds integers of more than 64 bits" in refused(
+            lambda table=source: read_table(table)
+        )
+
+
+def test_a_column_name_that_is_no_text_is_refused() -> None:
+    assert "name is not valid Unicode" in refused(lambda: read_table({"\ud800": [1]}))
+
+
 @pytest.mark.parametrize("index", [4, -1])
 def test_an_index_outside_of_a_dictionary_in_memory_is_refused(index: int) -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0, index]), ["x", "y"], safe=False)
@@ -392,6 +403,29 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     assert "is damaged" in refused(lambda: read_table(tmp_path / "t.feather"))
     pq.write_table(pa.table({"q": column}), tmp_path / "t.parquet")
     assert "not UTF-8" in refused(lambda: encode(read_table(tmp_path / "t.parquet"), Schema(["q"])))
+
+
+# --- Paths ---------------------------------------------------------------------------------------
+
+
+def test_of_a_directory_only_the_tables_are_read(tmp_path: Path) -> None:
+    for name in ("part-1.csv", "part-2.csv.gz", "sub/part-3.CSV", "py.typed", "notes.md", "sub/_SUCCESS"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(b"q\n1\n") if name.endswith(".gz") else b"q\n1\n")
+    (tmp_path / "py.typed").write_bytes(b"")
+    assert read_table(tmp_path)["q"].to_pylist() == [1, 1, 1]
+
+
+def test_a_directory_without_tables_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "py.typed").touch()
+    assert re.search(r"there is no file \.parquet, .* in '", refused(lambda: read_table(tmp_path)))
+
+
+def test_an_empty_path_is_not_the_current_directory() -> None:
+    for path in ("", [""]):
+        with pytest.raises(UsageError, match="path of the table is empty"):
+            read_table(path)
 
 
 # --- CSV -----------------------------------------------------------------------------------------
@@ -592,3 +626,61 @@ def test_importing_pulls_in_no_data_frame_library() -> None:
         "assert not {'pandas', 'polars', 'sklearn', 'numba', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("rows", [["q,n", "x,1", "y,2"], ["q", "x", "y"]])
+def test_empty_lines_before_the_header_are_passed_over(
+    csv: Callable[..., pa.Table], bom: str, end: str, rows: list[str]
+) -> None:
+    plain = csv(end.join([*rows, ""]))
+    assert csv(bom + end.join(["", "", *rows, ""])).equals(plain)
+
+
+def test_lines_are_counted_from_the_first_also_if_it_is_empty(csv: Callable[..., pa.Table]) -> None:
+    assert "line 4: 3 fields where the header has 2" in refused(lambda: csv("\nq,n\nx,1\ny,2,3\n"))
+    for content in ("\n", "\n\n\n"):
+        refused(lambda text=content: csv(text))
+
+
+@pytest.mark.parametrize("delimiter", ["é", "", ";;", "\n", "\r", '"', "\0"])
+def test_delimiters_are_one_character_of_ascii(csv: Callable[..., pa.Table], delimiter: str) -> None:
+    with pytest.raises(UsageError, match="one character of ASCII"):
+        csv("q,n\nx,1\n", delimiter=delimiter)
+    assert csv("q\x01n\nx\x011\n", delimiter="\x01").column_names == ["q", "n"]
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "punycode", "idna", "ascii", "utf-32", "utf-7"])
+def test_a_file_that_is_not_in_its_encoding_is_refused(csv: Callable[..., pa.Table], encoding: str) -> None:
+    message = refused(lambda: csv("q,n\nx,é-1\nü,2\n", encoding=encoding))
+    assert f"is not {encoding}" in message
+
+
+@pytest.mark.parametrize("encoding", ["", "no-such", "rot13", "hex", "a\0b"])
+def test_an_encoding_that_is_none_is_refused(csv: Callable[..., pa.Table], encoding: str) -> None:
+    with pytest.raises(UsageError, match="there is no encoding"):
+        csv("q,n\nx,1\n", encoding=encoding)
+
+
+def test_a_character_cut_off_at_the_end_is_not_in_the_encoding(csv: Callable[..., pa.Table]) -> None:
+    assert "is not utf-8: byte 6, in line 2" in refused(lambda: csv(b"q,n\nx,\xc3"))
+
+
+def test_a_field_too_long_for_a_block_is_called_that(csv: Callable[..., pa.Table]) -> None:
+    message = refused(lambda: csv("q,n\nx,1\n" + "y" * (40 << 20) + ",2\n"))
+    assert "line 3: a field has more than 131072 characters" in message
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2"])
+def test_a_damaged_compressed_file_is_named(tmp_path: Path, suffix: str) -> None:
+    rng = np.random.default_rng(1)
+    content = ("q,n\n" + "".join(f"{x},1\n" for x in rng.integers(0, 10**9, 10_000))).encode()
+    path = tmp_path / f"table.csv.{suffix}"
+    with pa.output_stream(path, compression={"zst": "zstd", "gz": "gzip"}.get(suffix, suffix)) as file:
+        file.write(content)
+    whole = path.read_bytes()
+    assert read_table(path).num_rows == 10_000
+    for damaged_bytes in (whole[: len(whole) // 2], whole[:30] + b"\xff" * 30 + whole[60:], content):
+        path.write_bytes(damaged_bytes)
+        assert f"file {str(path)!r}" in refused(lambda: read_table(path))

@@ -173,6 +173,8 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
     files: list[Path] = []
     for source in sources:
         path = Path(source)
+        if not os.fspath(source):
+            raise UsageError("the path of the table is empty")
         if path.is_dir():
             inside = sorted(path.rglob("*"))
             found = [each for each in inside if not any(p[0] in "._" for p in each.relative_to(path).parts)]
@@ -181,11 +183,14 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
                     f"the directories in {str(path)!r} hold the values of a column in their names; "
                     "read them with pyarrow.dataset and pass the table"
                 )
+            found = [each for each in found if _suffix(each) in FORMAT_OF_SUFFIX]
         elif path.is_file():
             found = [path]
         else:
             found = sorted(map(Path, glob.glob(os.fspath(source), recursive=True)))
         found = [each for each in found if each.is_file()]
+        if not found and path.is_dir():
+            raise DataError(f"there is no file {', '.join(FORMAT_OF_SUFFIX)} in {os.fspath(source)!r}")
         if not found:
             raise DataError(f"there is no file {os.fspath(source)!r}")
         files += found
@@ -216,13 +221,18 @@ def _format_of(path: Path) -> Format:
         return "parquet"
     if magic.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
         return "feather"
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    format = FORMAT_OF_SUFFIX.get(suffixes[-1] if suffixes else "", "csv")
+    format = FORMAT_OF_SUFFIX.get(_suffix(path), "csv")
     if format != "csv":
         raise _unreadable(path, format)
     return format
+
+
+def _suffix(path: Path) -> str:
+    """The last suffix that does not tell of compression, in lower case."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
 
 
 def _unreadable(path: Path, format: Format) -> DataError:
@@ -341,6 +351,19 @@ class _Csv:
     delimiter: str | None
     encoding: str
 
+    def __post_init__(self) -> None:
+        delimiter = self.delimiter
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'
+        ):
+            raise UsageError(
+                "the delimiter of a CSV file must be one character of ASCII, no quote or line end"
+            )
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
+        except (LookupError, ValueError):
+            raise UsageError(f"there is no encoding {self.encoding!r}") from None
+
     def tables(self, paths: Sequence[Path]) -> list[pa.Table]:
         """One table per file, of types that agree: a column that they type differently is text in all."""
         tables = [self.read(path) for path in paths]
@@ -361,13 +384,19 @@ class _Csv:
 
     def read(self, path: Path, as_text: Iterable[str] = ()) -> pa.Table:
         """One file. `as_text` names columns that are strings whatever they hold."""
-        header, delimiter = self._header(path)
+        try:
+            return self._read(path, as_text)
+        except (pa.ArrowException, OSError, EOFError):
+            raise _unreadable(path, "csv") from None
+
+    def _read(self, path: Path, as_text: Iterable[str]) -> pa.Table:
+        header, delimiter, n_blank = self._header(path)
         check_unique(header, _name(path))
         if self._has_open_quote(path):
             fault = self._fault(path, delimiter)
             if fault.row is not None:
                 raise fault
-        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24)
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24, skip_rows=n_blank)
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
@@ -417,38 +446,39 @@ class _Csv:
                 return column
         return column
 
-    def _header(self, path: Path) -> tuple[list[str], str]:
-        """The names in the first line, and the delimiter: the given one, or the one that finds most names."""
-        if self.delimiter is not None and len(self.delimiter) != 1:
-            raise UsageError("the delimiter of a CSV file must be one character")
+    def _header(self, path: Path) -> tuple[list[str], str, int]:
+        """The names in the first line, the delimiter (the given one, or the one that finds most names),
+        and the number of empty lines before.
+        """
+        n_blank = 0
         with self._text(path) as text:
             try:
-                first = text.readline()
+                while (first := text.readline()) and not first.strip("\r\n"):
+                    n_blank += 1
             except UnicodeError:
                 raise self._fault(path, ",") from None
         headers = [
             (next(csv.reader([first], delimiter=each), []), each) for each in self.delimiter or ",;\t|"
         ]
-        return max(headers, key=lambda header: len(header[0]))
+        return *max(headers, key=lambda header: len(header[0])), n_blank
 
     def _text(self, path: Path) -> io.TextIOWrapper:
         encoding = (
             "utf-8-sig" if self.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else self.encoding
         )
-        try:
-            return io.TextIOWrapper(_bytes(path), encoding=encoding, newline="")
-        except LookupError:
-            raise UsageError(f"there is no encoding {self.encoding!r}") from None
+        return io.TextIOWrapper(_bytes(path), encoding=encoding, newline="")
 
     def _fault(self, path: Path, delimiter: str) -> DataError:
         """What is wrong with a file that Arrow could not read, said without its values."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         n_bytes, n_lines = 0, 1
         with _bytes(path) as file:
-            while block := file.read(1 << 20):
+            block = b"-"
+            while block:
+                block = file.read(1 << 20)
                 n_bytes += len(block)
                 try:
-                    n_lines += decoder.decode(block).count("\n")
+                    n_lines += decoder.decode(block, final=not block).count("\n")
                 except UnicodeDecodeError as error:
                     byte = n_bytes - len(error.object) + error.start
                     line = n_lines + error.object[: error.start].count(b"\n")
@@ -456,11 +486,15 @@ class _Csv:
                         f"{_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
                         "name its encoding, such as --encoding latin-1"
                     )
+                except UnicodeError:
+                    return DataError(
+                        f"{_name(path)} is not {self.encoding}; name its encoding, such as --encoding latin-1"
+                    )
         with self._text(path) as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
             line = n_rows = 0
             try:
-                header = next(rows, [])
+                header = next(filter(None, rows), [])
                 line = rows.line_num + 1
                 for row in rows:
                     if row and len(row) != len(header):
@@ -472,9 +506,13 @@ class _Csv:
                             row=n_rows,
                         )
                     line, n_rows = rows.line_num + 1, n_rows + 1
-            except csv.Error:
+            except csv.Error as error:
+                what = "a quote has no proper end; double quotes inside of quotes"
+                if "field limit" in str(error):
+                    most = csv.field_size_limit()
+                    what = f"a field has more than {most} characters; shorten it, or end its quote"
                 return DataError(
-                    f"{_name(path)}, line {line}: a quote has no proper end; double quotes inside of quotes",
+                    f"{_name(path)}, line {line}: {what}",
                     row=max(0, n_rows),
                 )
         return _unreadable(path, "csv") if n_rows else DataError("the table has no rows")
@@ -563,6 +601,11 @@ def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
     for name, values in arrays.items():
         try:
             column = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
+        except OverflowError:
+            raise DataError(
+                f"column {name!r} holds integers of more than 64 bits; make them decimals or strings",
+                column=str(name),
+            ) from None
         except (pa.ArrowException, TypeError, ValueError):
             raise DataError(
                 f"column {name!r} is no array of one type; convert its values to one type", column=str(name)
@@ -574,4 +617,7 @@ def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
             )
         n_rows = len(column)
         columns[str(name)] = column
-    return pa.table(columns)
+    try:
+        return pa.table(columns)
+    except UnicodeError:
+        raise DataError("a column's name is not valid Unicode; rename it") from None
