@@ -662,6 +662,8 @@ def test_order_and_hierarchy_refuse_missing_values(kind: str, requirement: Requi
 def test_order_needs_an_ordered_attribute() -> None:
     with pytest.raises(UsageError, match="'s0' has no order; declare it ordinal or numeric"):
         Table("ab").passing(ordered(1))
+    with pytest.raises(UsageError, match="'s0' has no order; declare it ordinal or numeric"):
+        Table("a-b a-").passing(ordered(1))
     with pytest.raises(UsageError, match='is ordinal; use distance="ordered"'):
         Table("ab", kind="ordinal").passing(TCloseness(1, "hierarchical"))
 

@@ -179,16 +179,17 @@ class TCloseness(Requirement):
             return "js", a, float(self.t)
         if self.distance == "equal":
             return "equal", a, exact(self.t)
-        _refuse_missing(self, domain, counts)
         if self.distance == "ordered":
             if domain.kind == "nominal":
                 raise UsageError(
                     f"{self}: {domain.name!r} has no order; declare it ordinal or numeric, "
                     'or use distance="hierarchical", "equal" or "js"'
                 )
+            _refuse_missing(self, domain, counts)
             return "ordered", a, exact(self.t)
         if domain.kind != "nominal":
             raise UsageError(f'{self}: {domain.name!r} is {domain.kind}; use distance="ordered"')
+        _refuse_missing(self, domain, counts)
         if domain.tree is None:  # one level: the distance is "equal"
             return "equal", a, exact(self.t)
         return "hierarchical", a, exact(self.t), _tree(domain)
