@@ -735,9 +735,12 @@ def _calendar_bins(values: pa.Array, unit: str, column: str) -> _Bins:
     if not (types.is_date(values.type) or types.is_timestamp(values.type)):
         raise UsageError(f"column {column!r}: dates() is for dates and timestamps, not for {values.type}")
     zone = values.type.tz if types.is_timestamp(values.type) else None
-    local = (pc.local_timestamp(values) if zone else values).to_numpy(zero_copy_only=False)
-    if np.isnat(local).any():  # the least int64, which Arrow holds as a time
-        raise OverflowError
+    ticks, per_unit = places(values)
+    # in whole seconds, as nanoseconds may not hold the local time or the ends
+    local = (
+        values if types.is_date(values.type) else pa.array(ticks // per_unit).view(pa.timestamp("s", zone))
+    )
+    local = (pc.local_timestamp(local) if zone else local).to_numpy(zero_copy_only=False)
     month = local.astype("datetime64[M]").astype(np.int64)
     n_months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
     since = 1970 * 12  # months are counted from year 0, so that decades start at years divisible by 10
@@ -747,14 +750,12 @@ def _calendar_bins(values: pa.Array, unit: str, column: str) -> _Bins:
     if types.is_date(values.type):
         days = ends.astype("datetime64[D]").astype(np.int64).tolist()
     else:
-        instants = pa.array(ends.astype(f"datetime64[{values.type.unit}]"))
+        instants = pa.array(ends.astype("datetime64[s]"))
         if zone:
             instants = pc.assume_timezone(instants, zone, ambiguous="earliest", nonexistent="earliest")
-        days = instants.cast(pa.int64()).to_pylist()
-        if None in days:
-            raise OverflowError
+        days = [second * per_unit for second in instants.cast(pa.int64()).to_pylist()]
     starts, stops = days[: len(numbers)], days[len(numbers) :]
-    origin = int(places(values)[0][0])
+    origin = int(ticks[0])
     if types.is_date(values.type):
         stops = [stop - 1 for stop in stops]
     return _Bins(of_code, labels, starts, stops, origin)
