@@ -32,6 +32,7 @@ from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_typ
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
 
+MILLISECONDS_PER_DAY = 86_400_000
 MOST_THREADS = 1024
 BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 
@@ -234,14 +235,25 @@ class _Factors:
             hits = marked[positions]
             if first < 0 and hits.any():
                 first = row + int(np.argmax(hits))
-                value = self.values[int(positions[np.argmax(hits)])].as_py()
+                try:
+                    value = self.values[int(positions[np.argmax(hits)])].as_py()
+                except (OverflowError, ValueError):  # a date that Python has not
+                    value = None
             count += int(np.count_nonzero(hits))
         return first, count, value
 
 
 def _factors(column: pa.ChunkedArray, name: str) -> _Factors:
+    plain = value_type(column.type)
+    if pa.types.is_timestamp(plain) and plain.tz:
+        try:
+            pc.local_timestamp(pa.scalar(0, plain))
+        except pa.ArrowException:
+            raise DataError(
+                f"column {name!r} has an unknown time zone, {plain.tz!r}; cast it to UTC", column=name
+            ) from None
     factors = _split(column)
-    if is_text(factors.values.type):
+    if is_text(plain):
         try:
             factors.values.validate(full=True)
         except pa.ArrowException:
@@ -279,7 +291,10 @@ def _comparable(values: pa.Array) -> pa.Array:
         numbers = pc.add(numbers, pa.scalar(0, numbers.type))
         return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
     if types.is_date64(values.type):
-        return values.cast(pa.date32())
+        # the day of an instant that is none (Arrow asks for whole days, but does not enforce them)
+        days = values.view(pa.int64()).fill_null(0).to_numpy() // MILLISECONDS_PER_DAY
+        days = np.clip(days, -(2**31), 2**31 - 1).astype(np.int32)
+        return pa.array(days, mask=np.asarray(values.is_null())).view(pa.date32())
     if types.is_decimal(values.type):
         precision, scale = values.type.precision, values.type.scale
         if scale < 0:
@@ -422,14 +437,42 @@ def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
 
 
 def _present(factors: _Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
-    """Where the values stand that occur and are not missing; infinite ones are refused."""
+    """Where the values stand that occur and are not missing; infinite ones are refused, and dates and
+    times that cannot be written.
+    """
     valid = used[:-1] & np.asarray(factors.values.is_valid())
     if pa.types.is_floating(factors.values.type):
         infinite = valid & np.isinf(factors.values.to_numpy(zero_copy_only=False))
         if infinite.any():
             way_out = "replace infinities by numbers or by null"
             raise _error_in_rows(factors, infinite, name, "is infinite", way_out)
+    limits = _limits(factors.values.type)
+    if limits is not None:
+        least, most, what = limits
+        ticks = factors.values.view(pa.int32() if factors.values.type.bit_width == 32 else pa.int64())
+        numbers = ticks.fill_null(0).to_numpy()
+        outside = valid & ((numbers < least) | (numbers > most))
+        if outside.any():
+            raise _error_in_rows(factors, outside, name, what, "replace them by null")
     return np.flatnonzero(valid)
+
+
+def _limits(arrow_type: pa.DataType) -> tuple[int, int, str] | None:
+    """The first and last date or time (in ticks) that can be written, and what a column beyond holds."""
+    types = pa.types
+    first, last = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 in days
+    if types.is_date32(arrow_type):
+        return first, last, "holds dates outside of the years 1 to 9999"
+    if not (types.is_timestamp(arrow_type) or types.is_time(arrow_type) or types.is_duration(arrow_type)):
+        return None
+    day = 86_400 * TICKS_PER_SECOND[arrow_type.unit]
+    if types.is_time(arrow_type):
+        return 0, day - 1, "holds times outside of a day"
+    if types.is_duration(arrow_type):
+        return -999_999_999 * day, 999_999_999 * day, "holds durations of a billion days"
+    margin = 0 if arrow_type.tz in (None, "UTC") else 1  # the local day may be the one before or after
+    what = "holds timestamps outside of the years 1 to 9999"
+    return (first + margin) * day, (last + 1 - margin) * day - 1, what
 
 
 def _check_numbers(table: pa.Table, schema: Schema) -> None:
