@@ -378,6 +378,42 @@ def test_a_column_name_that_is_not_utf_8_is_refused(tmp_path: Path, suffix: str)
     assert "is damaged or truncated" in refused(lambda: read_table(path))
 
 
+HALVES = pa.array(np.array([1, 2], np.float16))
+
+
+def indexed(values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), values, ordered=True)
+
+
+@pytest.mark.parametrize(
+    ("column", "plain"),
+    [
+        (pa.RunEndEncodedArray.from_arrays([1, 3], ["a", None]), pa.string()),
+        (pa.RunEndEncodedArray.from_arrays([2, 4], ["a", "b"]).slice(1), pa.string()),
+        (
+            pa.RunEndEncodedArray.from_arrays([1, 3], pa.array(["a", "b"], pa.string_view())),
+            pa.large_string(),
+        ),
+        (pa.array([b"a", None], pa.binary_view()), pa.large_binary()),
+        (pa.array(["a", None], pa.string_view()), pa.large_string()),
+        (indexed(HALVES), pa.float16()),
+        (indexed(pa.array([[1], [2, 3]])), pa.list_(pa.int64())),
+        (indexed(pa.array(["a", "b"], pa.string_view())), pa.dictionary(pa.int64(), pa.large_string(), True)),
+        (indexed(pa.array(["a", "b"])), pa.dictionary(pa.int64(), pa.string(), True)),
+    ],
+    ids=lambda each: str(getattr(each, "type", "")),
+)
+@pytest.mark.parametrize("n_chunks", [1, 2])
+def test_layouts_that_arrow_cannot_sort_or_take_are_plain(
+    column: pa.Array, plain: pa.DataType, n_chunks: int
+) -> None:
+    source = read_source(pa.table({"q": pa.chunked_array([column] * n_chunks)}))
+    assert source.schema.field("q").type == source.table.schema.field("q").type == plain
+    assert source.table["q"].to_pylist() == column.to_pylist() * n_chunks
+    source.table["q"].validate(full=True)
+    source.table.take([0])
+
+
 def test_integers_of_more_than_64_bits_are_refused() -> None:
     for source in ({"n": [1], "q": [2**70]}, pd.DataFrame({"n": [1], "q": [2**70]})):
         assert "column 'q' holds integers of more than 64 bits" in refused(

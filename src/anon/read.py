@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -28,7 +29,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_names, check_unique, is_text
+from anon.schema import check_names, check_unique, is_measurable, is_text
 
 Format = Literal["parquet", "feather", "csv"]
 
@@ -132,8 +133,14 @@ def _checked(source: Source) -> Source:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise DataError("the table has no rows")
-    schema = pa.schema([field.with_type(_without_view(field.type)) for field in source.schema])
-    return replace(source, table=_without_views(source.table), schema=schema)
+    schema = pa.schema([field.with_type(_plain_type(field.type)) for field in source.schema])
+    table = source.table
+    for i, field in enumerate(table.schema):
+        plain = _plain_type(field.type)
+        if plain != field.type:
+            chunks = [_plain(chunk) for chunk in table.column(i).chunks]
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
+    return replace(source, table=table, schema=schema)
 
 
 def _check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bool]) -> None:
@@ -569,29 +576,34 @@ def _from_memory(source: Any) -> pa.Table:
     )
 
 
-def _without_view(arrow_type: pa.DataType) -> pa.DataType:
-    """The type of a column in which string views are large strings."""
-    if pa.types.is_dictionary(arrow_type):
-        return pa.dictionary(arrow_type.index_type, _without_view(arrow_type.value_type), arrow_type.ordered)
-    return pa.large_string() if pa.types.is_string_view(arrow_type) else arrow_type
+def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    """The type as which a column is held: one that every part of Arrow can work with."""
+    types = pa.types
+    if types.is_dictionary(arrow_type):
+        values = _plain_type(arrow_type.value_type)
+        sortable = is_text(values) or (is_measurable(values) and not types.is_float16(values))
+        return pa.dictionary(arrow_type.index_type, values, arrow_type.ordered) if sortable else values
+    if types.is_run_end_encoded(arrow_type):
+        return _plain_type(arrow_type.value_type)
+    if types.is_string_view(arrow_type):
+        return pa.large_string()
+    return pa.large_binary() if types.is_binary_view(arrow_type) else arrow_type
 
 
-def _without_views(table: pa.Table) -> pa.Table:
-    """The table with string views as large strings, which every part of Arrow can work with."""
-    for i, field in enumerate(table.schema):
-        column, plain = table.column(i), _without_view(field.type)
-        if plain == field.type:
-            continue
-        if pa.types.is_dictionary(plain):
-            chunks = [
-                pa.DictionaryArray.from_arrays(
-                    chunk.indices, chunk.dictionary.cast(plain.value_type), ordered=plain.ordered
-                )
-                for chunk in column.chunks
-            ]
-            column = pa.chunked_array(chunks, type=plain)
-        table = table.set_column(i, field.name, column.cast(plain))
-    return table
+def _plain(array: pa.Array) -> pa.Array:
+    """An array in its plain type."""
+    plain = _plain_type(array.type)
+    if plain == array.type:
+        return array
+    if pa.types.is_run_end_encoded(array.type):
+        run = pa.RunEndEncodedArray.from_arrays(array.run_ends, np.arange(len(array.values)))
+        return _plain(array.values).take(pc.run_end_decode(run.slice(array.offset, len(array))))
+    if not pa.types.is_dictionary(array.type):
+        return array.cast(plain)
+    values = _plain(array.dictionary)
+    if pa.types.is_dictionary(plain):
+        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=plain.ordered)
+    return values.take(array.indices)
 
 
 def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
