@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as pa_feather
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anon.encode import Encoded, code_type, encode, encode_like
+from anon.encode import Encoded, available_threads, code_type, encode, encode_like
 from anon.errors import DataError, UsageError
 from anon.hierarchy import intervals, prefix
 from anon.read import read_table
@@ -309,8 +311,24 @@ def test_missing_error_names_column_row_and_count() -> None:
 def test_parameters_are_checked() -> None:
     with pytest.raises(UsageError, match="category, suppress, error"):
         of_one([1], missing="drop")
-    with pytest.raises(UsageError, match="at least 1"):
-        of_one([1], n_threads=0)
+    for schema in ("a", None, {"quasi": ["a"]}):
+        with pytest.raises(UsageError, match="a schema is a Schema, not"):
+            encode(pa.table({"a": [1]}), schema)
+
+
+@pytest.mark.parametrize(
+    "asked", [0, -1, 1.5, "2", True, float("nan"), 10**30, np.bool_(True), [1]], ids=repr
+)
+def test_threads_are_counted_in_whole_numbers(asked: Any) -> None:
+    with pytest.raises(UsageError, match="n_threads must be None or a whole number from 1 to 1024"):
+        available_threads(asked)
+    with pytest.raises(UsageError, match="n_threads"):
+        of_one([1], n_threads=asked)
+
+
+def test_threads_asked_for_are_given() -> None:
+    assert available_threads(3) == available_threads(np.int64(3)) == 3
+    assert available_threads() >= 1
 
 
 # --- Refused -------------------------------------------------------------------------------------
@@ -451,3 +469,64 @@ def test_encode_like_refuses_what_it_cannot_compare() -> None:
 def test_hierarchies_reach_the_domain() -> None:
     assert of_one([1, 12], numeric("a", intervals(10))).quasi[0].levels is not None
     assert of_one(["021", "022"], nominal("a", prefix(2))).quasi[0].tree is not None
+
+
+def test_a_date64_that_is_no_whole_day_is_its_day(tmp_path: Path) -> None:
+    milliseconds = [-1, 0, 86_399_999, -86_400_000, -86_400_001, None]
+    column = pa.array(milliseconds, pa.int64()).view(pa.date64())
+    days = [dt.date(1969, 12, 30), dt.date(1969, 12, 31), dt.date(1970, 1, 1)]
+    pa_feather.write_feather(pa.table({"a": column}), tmp_path / "t.feather")
+    for each in (column, column.dictionary_encode(), read_table(tmp_path / "t.feather")["a"]):
+        assert domain_of(each) == days
+        assert codes_of(each) == [1, 2, 2, 1, 0, 3]
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "arrow_type", "what"),
+    [
+        ([LEAST, 0, MOST], pa.date64(), "dates outside of the years 1 to 9999"),
+        ([-(2**31), 0, 2**31 - 1], pa.date32(), "dates outside of the years 1 to 9999"),
+        ([-719163, 0, 2932897], pa.date32(), "dates outside of the years 1 to 9999"),
+        ([LEAST, 0, MOST], pa.timestamp("s"), "timestamps outside of the years 1 to 9999"),
+        ([LEAST, 0, MOST], pa.timestamp("us", "Europe/Berlin"), "timestamps outside of the years 1 to 9999"),
+        ([-1, 0, 86400], pa.time32("s"), "times outside of a day"),
+        ([LEAST, 0, 86400 * 10**9], pa.time64("ns"), "times outside of a day"),
+        ([LEAST, 0, MOST], pa.duration("s"), "durations of a billion days"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["numeric", "nominal"])
+def test_dates_that_cannot_be_written_are_refused(
+    numbers: list[int], arrow_type: pa.DataType, what: str, kind: Any
+) -> None:
+    column = pa.array(numbers, pa.int32() if arrow_type.bit_width == 32 else pa.int64()).view(arrow_type)
+    with pytest.raises(DataError, match=f"'a' holds {what} in 2 rows, the first of them row 1; replace"):
+        of_one(column, Attribute("a", kind))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([-719162, 2932896], pa.int32()).view(pa.date32()),
+        pa.array([-719162 * 86400, 2932897 * 86400 - 1], pa.timestamp("s")),
+        pa.array([-719162 * 86400, 2932897 * 86400 - 1], pa.timestamp("s", "UTC")),
+        pa.array([-719161 * 86400, 2932896 * 86400 - 1], pa.timestamp("s", "Europe/Berlin")),
+        pa.array([LEAST, MOST], pa.timestamp("ns")),
+        pa.array([0, 86399], pa.time32("s")),
+        pa.array([-999_999_999 * 86400, 999_999_999 * 86400], pa.duration("s")),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_the_first_and_last_date_that_can_be_written(column: pa.Array) -> None:
+    assert len(domain_of(column)) == 2
+
+
+def test_an_unknown_time_zone_is_refused() -> None:
+    column = pa.array([1, 2], pa.timestamp("s", "No/Where"))
+    for each in (column, column.dictionary_encode()):
+        for attribute in (numeric("a"), nominal("a")):
+            with pytest.raises(DataError, match="'a' has an unknown time zone, 'No/Where'; cast it to UTC"):
+                of_one(each, attribute)

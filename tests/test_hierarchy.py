@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +26,7 @@ from anon.hierarchy import (
     as_hierarchy,
     children,
     dates,
+    hierarchy_from_dict,
     intervals,
     lca,
     n_leaves,
@@ -276,7 +278,7 @@ def test_csv_that_is_no_hierarchy_is_refused(
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"'q' .*nowhere.csv.* cannot be read: No such file"):
         tree_on(["a"], tmp_path / "nowhere.csv")
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+    with pytest.raises(DataError, match="cannot be read: it is no regular file"):
         tree_on(["a"], tmp_path)
 
 
@@ -570,6 +572,18 @@ def test_a_constant_column_has_levels_without_sets(value: Any) -> None:
     assert levels.interval_of([0], [0]).tolist() == [-1]
 
 
+def chain(n_levels: int) -> Any:
+    """A dict of so many levels above its one leaf."""
+    node: Any = ["a"]
+    for level in range(n_levels):
+        node = {str(level): node}
+    return node
+
+
+ITSELF: dict[str, Any] = {"x": ["a"]}
+ITSELF |= {"y": ITSELF, "z": ITSELF}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -588,8 +602,80 @@ def test_a_constant_column_has_levels_without_sets(value: Any) -> None:
         lambda: dates("week"),
         lambda: dates("year", "year"),
         lambda: as_hierarchy(5, "q"),
+        lambda: as_hierarchy("", "q"),
+        lambda: hierarchy_from_dict("", "q"),
+        lambda: intervals(10**400),
+        lambda: as_hierarchy(chain(5000), "q"),
+        lambda: hierarchy_from_dict({"tree": chain(101)}, "q"),
+        lambda: as_hierarchy(ITSELF, "q"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(wrong: Any) -> None:
     with pytest.raises(UsageError):
         wrong()
+
+
+def test_a_dict_may_have_a_hundred_levels() -> None:
+    hierarchy = as_hierarchy(chain(99), "q")
+    assert tree_on(["a"], hierarchy).labels == ("a",)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "fifo"])
+def test_a_file_that_never_ends_is_refused(tmp_path: Path, path: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(DataError, match=r"'q' .* it is no regular file"):
+        tree_on(["a"], tmp_path / path)
+    with pytest.raises(DataError, match="null character"):
+        tree_on(["a"], "a\0b")
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_field_too_long_for_a_label_is_refused(tmp_path: Path, at: int) -> None:
+    lines = ["a;*", "b;*"]
+    lines[at] = "a" * 200_000 + ";*"
+    with pytest.raises(DataError, match=f"line {at + 1}: field larger than field limit"):
+        tree_on(["a"], write(tmp_path, "\n".join(lines)))
+
+
+def test_a_header_above_several_roots_is_spoken_of(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"3 roots .*; if its first line is a header, delete that line"):
+        tree_on(["a", "b"], write(tmp_path, "town;country\na;x\nb;y\na2;x\nb2;y\n"))
+    with pytest.raises(DataError, match=r"2 roots .* above all of them$"):
+        tree_on(["a", "b"], write(tmp_path, "a;x\na2;x\nb;y\nb2;y\n"))
+
+
+@pytest.mark.parametrize("leaf", ["1e999999999", "-1e999999999", "1e-999999999"])
+@pytest.mark.parametrize(
+    "values", [pa.array([1, 2]), pa.array([1.0, 2.0]), pa.array([1, 2]).cast(pa.decimal128(30, 2))]
+)
+def test_a_leaf_beyond_every_number_is_no_value_of_the_column(
+    tmp_path: Path, values: pa.Array, leaf: str
+) -> None:
+    levels, domain = levels_on(values, write(tmp_path, f"1;low;*\n{leaf};low;*\n2;high;*\n"))
+    assert sets(levels, domain, 1) == {1: "low", 2: "high"}
+
+
+@pytest.mark.parametrize(
+    ("values", "hierarchy"),
+    [
+        (pa.array([1.0, 1e300]), intervals(1e-320)),
+        (pa.array([dt.date(2020, 1, 1), dt.date(2021, 1, 1)]), intervals(1e308)),
+        (pa.array([1, 2], pa.timestamp("s")), intervals(1e30)),
+        (pa.array([Decimal("1.5"), Decimal("-2.5")]), intervals(1e308)),
+    ],
+    ids=str,
+)
+def test_levels_beyond_the_type_are_refused(values: pa.Array, hierarchy: Hierarchy) -> None:
+    with pytest.raises(UsageError, match=r"'q': .* is too fine or too coarse for its"):
+        levels_on(values, hierarchy)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_calendar_units_may_reach_beyond_the_type(zone: str | None) -> None:
+    values = pa.array([-(2**63), 0, 2**63 - 1], pa.timestamp("ns", zone))
+    levels, domain = levels_on(values, dates("decade"))
+    assert levels.labels == ("1670s", "1970s", "2260s")
+    assert domain.positions is not None
+    assert levels.lower[0] == 0
+    assert levels.upper[0] < domain.positions[1] < levels.upper[1]
+    assert levels.lower[2] < levels.upper[2] == domain.positions[-1]

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from anon.datasets import census
 from anon.errors import DataError
 from anon.inspection import Column, identifying_neutral, inspect
+from anon.read import read_table
 
 
 def column(values: Any, name: str = "x", **arrow: Any) -> Column:
@@ -160,3 +162,50 @@ def test_the_census_and_an_id() -> None:
     assert hints["key"] == "identifying"
     assert hints["postcode"] == "quasi-identifying"
     assert hints["salary"] == "sensitive"
+
+
+HALVES = np.array([1, 2, 2, np.nan], np.float16)
+
+
+@pytest.mark.parametrize(
+    ("values", "n_distinct", "n_null"),
+    [
+        (pa.nulls(4), 0, 4),
+        (pa.array(HALVES), 2, 1),
+        (pa.array([1, 2, 2, None], pa.decimal32(5)), 2, 1),
+        (pa.array([1, 2, 2, None], pa.decimal64(12, 2)), 2, 1),
+        (pa.DictionaryArray.from_arrays([0, 1, 1, None], pa.array(HALVES[:2])), 2, 1),
+        (pa.DictionaryArray.from_arrays([0, 1, 1, 0], pa.nulls(2)), 0, 4),
+        (pa.DictionaryArray.from_arrays([0, 1, 1, None], pa.array([1, 2], pa.decimal32(5))), 2, 1),
+    ],
+    ids=lambda each: str(getattr(each, "type", "")),
+)
+def test_types_in_which_arrow_cannot_count(values: pa.Array, n_distinct: int, n_null: int) -> None:
+    seen = column(values)
+    assert (seen.n_distinct, seen.n_null) == (n_distinct, n_null)
+    assert identifying_neutral(pa.table({"x": values}), ["x"]) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
+        pa.array([b"a"], pa.binary_view()),
+        pa.array([[1]]),
+        pa.array([{"a": 1}]),
+        pa.array([None], pa.month_day_nano_interval()),
+        pa.array([b"0" * 16], pa.uuid()),
+    ],
+    ids=lambda each: str(each.type),
+)
+def test_types_that_are_not_counted(values: pa.Array) -> None:
+    seen = column(values)
+    assert (seen.kind, seen.n_distinct, seen.role) == ("other", None, "neutral")
+    assert identifying_neutral(pa.table({"x": values}), ["x"]) == []
+
+
+def test_a_neutral_column_without_values_is_no_reason_to_stop(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,e\n1,x,\n1,x,\n2,y,\n2,y,\n", encoding="utf-8")
+    assert inspect(path).columns[2].n_distinct == 0
+    assert identifying_neutral(read_table(path), ["e"]) == []

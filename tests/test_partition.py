@@ -699,6 +699,9 @@ def test_wrong_methods_are_refused() -> None:
         {"cuts": "middle"},
         {"split": "information-gain"},
         {"target": "income"},
+        {"split": 5},
+        {"split": None},
+        {"split": "information-gain", "target": 5},
     ):
         with pytest.raises(UsageError):
             Mondrian(**arguments)

@@ -343,6 +343,127 @@ def test_a_column_named_twice_in_a_file(tmp_path: Path, csv: Callable[..., pa.Ta
     assert "2 columns named 'a'" in refused(lambda: csv("a,b,a\n1,2,3\n"))
 
 
+def damaged(tmp_path: Path, column: pa.Array, at: list[int], position: int, by: int) -> Path:
+    """A Feather file in which one of the int32 (that follow each other as in `at`) is another."""
+    path = tmp_path / "t.feather"
+    pa_feather.write_feather(pa.table({"q": column}), path, compression="uncompressed")
+    content = bytearray(path.read_bytes())
+    start = bytes(content).index(np.array(at, "<i4").tobytes()) + 4 * position
+    content[start : start + 4] = np.array([by], "<i4").tobytes()
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("by", [2**31 - 1, -1, 2])
+def test_a_feather_file_whose_strings_lie_elsewhere_is_refused(tmp_path: Path, by: int) -> None:
+    path = damaged(tmp_path, pa.array(["x", "yy", "zzz", "w"]), [0, 1, 3, 6, 7], 3, by)
+    assert refused(lambda: read_table(path)) == (
+        f"column 'q' of file {str(path)!r} is damaged: its Arrow data contradict themselves; make it again"
+    )
+
+
+@pytest.mark.parametrize("by", [10**6, -5])
+def test_a_feather_file_with_an_index_outside_of_its_dictionary_is_refused(tmp_path: Path, by: int) -> None:
+    path = damaged(tmp_path, pa.array(["x", "yy", "zzz", "w"]).dictionary_encode(), [0, 1, 2, 3], 2, by)
+    assert "is damaged" in refused(lambda: read_table(path))
+
+
+@pytest.mark.parametrize("suffix", ["feather", "parquet"])
+def test_a_column_name_that_is_not_utf_8_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    write = {"feather": pa_feather.write_feather, "parquet": pq.write_table}[suffix]
+    table = pa.table({"name": ["x"]})
+    write(table.replace_schema_metadata(None), path)
+    path.write_bytes(path.read_bytes().replace(b"name", b"nam\xff"))
+    assert "is damaged or truncated" in refused(lambda: read_table(path))
+
+
+HALVES = pa.array(np.array([1, 2], np.float16))
+
+
+def indexed(values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), values, ordered=True)
+
+
+@pytest.mark.parametrize(
+    ("column", "plain"),
+    [
+        (pa.RunEndEncodedArray.from_arrays([1, 3], ["a", None]), pa.string()),
+        (pa.RunEndEncodedArray.from_arrays([2, 4], ["a", "b"]).slice(1), pa.string()),
+        (
+            pa.RunEndEncodedArray.from_arrays([1, 3], pa.array(["a", "b"], pa.string_view())),
+            pa.large_string(),
+        ),
+        (pa.array([b"a", None], pa.binary_view()), pa.large_binary()),
+        (pa.array(["a", None], pa.string_view()), pa.large_string()),
+        (indexed(HALVES), pa.float16()),
+        (indexed(pa.array([[1], [2, 3]])), pa.list_(pa.int64())),
+        (indexed(pa.array(["a", "b"], pa.string_view())), pa.dictionary(pa.int64(), pa.large_string(), True)),
+        (indexed(pa.array(["a", "b"])), pa.dictionary(pa.int64(), pa.string(), True)),
+    ],
+    ids=lambda each: str(getattr(each, "type", "")),
+)
+@pytest.mark.parametrize("n_chunks", [1, 2])
+def test_layouts_that_arrow_cannot_sort_or_take_are_plain(
+    column: pa.Array, plain: pa.DataType, n_chunks: int
+) -> None:
+    source = read_source(pa.table({"q": pa.chunked_array([column] * n_chunks)}))
+    assert source.schema.field("q").type == source.table.schema.field("q").type == plain
+    assert source.table["q"].to_pylist() == column.to_pylist() * n_chunks
+    source.table["q"].validate(full=True)
+    source.table.take([0])
+
+
+def test_integers_of_more_than_64_bits_are_refused() -> None:
+    for source in ({"n": [1], "q": [2**70]}, pd.DataFrame({"n": [1], "q": [2**70]})):
+        assert "column 'q' holds integers of more than 64 bits" in refused(
+            lambda table=source: read_table(table)
+        )
+
+
+def test_a_column_name_that_is_no_text_is_refused() -> None:
+    assert "name is not valid Unicode" in refused(lambda: read_table({"\ud800": [1]}))
+
+
+@pytest.mark.parametrize("index", [4, -1])
+def test_an_index_outside_of_a_dictionary_in_memory_is_refused(index: int) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0, index]), ["x", "y"], safe=False)
+    assert "column 'q' of the table is damaged" in refused(lambda: read_table({"n": [1, 2], "q": column}))
+
+
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    buffers = pa.array([b"x", b"\xff"], pa.binary()).buffers()
+    column = pa.Array.from_buffers(pa.string(), 2, buffers)
+    assert "not UTF-8" in refused(lambda: encode(pa.table({"q": column}), Schema(["q"])))
+    pa_feather.write_feather(pa.table({"q": column}), tmp_path / "t.feather")
+    assert "is damaged" in refused(lambda: read_table(tmp_path / "t.feather"))
+    pq.write_table(pa.table({"q": column}), tmp_path / "t.parquet")
+    assert "not UTF-8" in refused(lambda: encode(read_table(tmp_path / "t.parquet"), Schema(["q"])))
+
+
+# --- Paths ---------------------------------------------------------------------------------------
+
+
+def test_of_a_directory_only_the_tables_are_read(tmp_path: Path) -> None:
+    for name in ("part-1.csv", "part-2.csv.gz", "sub/part-3.CSV", "py.typed", "notes.md", "sub/_SUCCESS"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(b"q\n1\n") if name.endswith(".gz") else b"q\n1\n")
+    (tmp_path / "py.typed").write_bytes(b"")
+    assert read_table(tmp_path)["q"].to_pylist() == [1, 1, 1]
+
+
+def test_a_directory_without_tables_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "py.typed").touch()
+    assert re.search(r"there is no file \.parquet, .* in '", refused(lambda: read_table(tmp_path)))
+
+
+def test_an_empty_path_is_not_the_current_directory() -> None:
+    for path in ("", [""]):
+        with pytest.raises(UsageError, match="path of the table is empty"):
+            read_table(path)
+
+
 # --- CSV -----------------------------------------------------------------------------------------
 
 
@@ -541,3 +662,61 @@ def test_importing_pulls_in_no_data_frame_library() -> None:
         "assert not {'pandas', 'polars', 'sklearn', 'numba', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("rows", [["q,n", "x,1", "y,2"], ["q", "x", "y"]])
+def test_empty_lines_before_the_header_are_passed_over(
+    csv: Callable[..., pa.Table], bom: str, end: str, rows: list[str]
+) -> None:
+    plain = csv(end.join([*rows, ""]))
+    assert csv(bom + end.join(["", "", *rows, ""])).equals(plain)
+
+
+def test_lines_are_counted_from_the_first_also_if_it_is_empty(csv: Callable[..., pa.Table]) -> None:
+    assert "line 4: 3 fields where the header has 2" in refused(lambda: csv("\nq,n\nx,1\ny,2,3\n"))
+    for content in ("\n", "\n\n\n"):
+        refused(lambda text=content: csv(text))
+
+
+@pytest.mark.parametrize("delimiter", ["é", "", ";;", "\n", "\r", '"', "\0"])
+def test_delimiters_are_one_character_of_ascii(csv: Callable[..., pa.Table], delimiter: str) -> None:
+    with pytest.raises(UsageError, match="one character of ASCII"):
+        csv("q,n\nx,1\n", delimiter=delimiter)
+    assert csv("q\x01n\nx\x011\n", delimiter="\x01").column_names == ["q", "n"]
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "punycode", "idna", "ascii", "utf-32", "utf-7"])
+def test_a_file_that_is_not_in_its_encoding_is_refused(csv: Callable[..., pa.Table], encoding: str) -> None:
+    message = refused(lambda: csv("q,n\nx,é-1\nü,2\n", encoding=encoding))
+    assert f"is not {encoding}" in message
+
+
+@pytest.mark.parametrize("encoding", ["", "no-such", "rot13", "hex", "a\0b"])
+def test_an_encoding_that_is_none_is_refused(csv: Callable[..., pa.Table], encoding: str) -> None:
+    with pytest.raises(UsageError, match="there is no encoding"):
+        csv("q,n\nx,1\n", encoding=encoding)
+
+
+def test_a_character_cut_off_at_the_end_is_not_in_the_encoding(csv: Callable[..., pa.Table]) -> None:
+    assert "is not utf-8: byte 6, in line 2" in refused(lambda: csv(b"q,n\nx,\xc3"))
+
+
+def test_a_field_too_long_for_a_block_is_called_that(csv: Callable[..., pa.Table]) -> None:
+    message = refused(lambda: csv("q,n\nx,1\n" + "y" * (40 << 20) + ",2\n"))
+    assert "line 3: a field has more than 131072 characters" in message
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2"])
+def test_a_damaged_compressed_file_is_named(tmp_path: Path, suffix: str) -> None:
+    rng = np.random.default_rng(1)
+    content = ("q,n\n" + "".join(f"{x},1\n" for x in rng.integers(0, 10**9, 10_000))).encode()
+    path = tmp_path / f"table.csv.{suffix}"
+    with pa.output_stream(path, compression={"zst": "zstd", "gz": "gzip"}.get(suffix, suffix)) as file:
+        file.write(content)
+    whole = path.read_bytes()
+    assert read_table(path).num_rows == 10_000
+    for damaged_bytes in (whole[: len(whole) // 2], whole[:30] + b"\xff" * 30 + whole[60:], content):
+        path.write_bytes(damaged_bytes)
+        assert f"file {str(path)!r}" in refused(lambda: read_table(path))

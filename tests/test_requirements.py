@@ -583,6 +583,7 @@ def test_nothing_is_infeasible_without_rows() -> None:
         (lambda: DeltaDisclosure(0), "delta = 0: must be greater than 0"),
         (lambda: DeltaDisclosure(math.inf), "delta must be"),
         (lambda: AlphaK(0, 2), "alpha = 0"),
+        (lambda: AlphaK(1e-16, 2), "alpha is too small"),
         (lambda: AlphaK(1.01, 2), "alpha = 1.01: must be between 0 and 1"),
         (lambda: AlphaK(0.5, 0), "k = 0"),
         (lambda: BetaLikeness(0), "beta = 0"),
@@ -590,7 +591,16 @@ def test_nothing_is_infeasible_without_rows() -> None:
         (lambda: SDiversityBound(-1), "bound = -1"),
         (lambda: SDiversityBound(1, 1.5), "r = 1.5: must be between 0 and 1"),
         (lambda: SDiversityBound(1, -0.5), "r = -0.5"),
+        (lambda: TCloseness(1e-320, "equal"), "t is too small: must be 0 or at least 1e-15"),
+        (lambda: TCloseness(Decimal("1e-999999"), "equal"), "t is too small"),
+        (lambda: TCloseness(Decimal("1e-999999999")), "t is too small"),
+        (lambda: TCloseness(Decimal("1e999999999")), "t must be a finite number"),
+        (lambda: BetaLikeness(1e-320), "beta is too small: must be at least 1e-15"),
+        (lambda: BetaLikeness(Fraction(1, 10**400), enhanced=True), "beta is too small"),
         (lambda: Custom(print), "cfunc"),
+        (lambda: Custom(None, params="x"), "params must be a list of numbers"),
+        (lambda: Custom(None, params=None), "params"),
+        (lambda: Custom(None, params=(10**400,)), "params"),
         (lambda: Custom(numba.cfunc("int32(int64)")(lambda x: 1)), "SIGNATURE"),
     ],
 )
@@ -607,7 +617,7 @@ def test_parameters_that_make_no_sense(make: Any, word: str) -> None:
         (LDiversity(2.5, "entropy", sensitive="job"), "2.5-diversity (entropy) of 'job'"),
         (LDiversity(4, "recursive"), "(3,4)-diversity (recursive)"),
         (TCloseness(0.2), "0.2-closeness (js)"),
-        (TCloseness(Fraction(1, 3), "equal"), "1/3-closeness (equal)"),
+        (TCloseness(Fraction(1, 3), "equal"), "1/3 (about 0.333333)-closeness (equal)"),
         (DeltaDisclosure(1.0), "1-disclosure privacy"),
         (AlphaK(0.5, 10), "(0.5,10)-anonymity"),
         (BetaLikeness(2), "basic 2-likeness"),
@@ -652,6 +662,8 @@ def test_order_and_hierarchy_refuse_missing_values(kind: str, requirement: Requi
 def test_order_needs_an_ordered_attribute() -> None:
     with pytest.raises(UsageError, match="'s0' has no order; declare it ordinal or numeric"):
         Table("ab").passing(ordered(1))
+    with pytest.raises(UsageError, match="'s0' has no order; declare it ordinal or numeric"):
+        Table("a-b a-").passing(ordered(1))
     with pytest.raises(UsageError, match='is ordinal; use distance="ordered"'):
         Table("ab", kind="ordinal").passing(TCloseness(1, "hierarchical"))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 
 from anon.errors import DataError, UsageError
 from anon.hierarchy import dates, intervals, prefix
-from anon.schema import Attribute, Role, Schema, kind_of, nominal, numeric, ordinal
+from anon.schema import Attribute, Role, Schema, check_names, kind_of, nominal, numeric, ordinal
 
 FULL = Schema(
     quasi=[
@@ -146,6 +147,8 @@ def test_bind_keeps_what_was_declared() -> None:
         (lambda: numeric("a", weight=0), "above 0"),
         (lambda: numeric("a", weight=-1.0), "above 0"),
         (lambda: numeric("a", weight=float("inf")), "finite"),
+        (lambda: numeric("a", weight=10**400), "finite"),
+        (lambda: ordinal("a", None), "must be a list"),
         (lambda: numeric("a", weight=float("nan")), "finite"),
         (lambda: numeric("a", weight=True), "finite"),
         (lambda: numeric("a", weight="2"), "finite"),
@@ -223,3 +226,17 @@ def test_a_hierarchy_without_a_kind_fits_the_columns_own() -> None:
     assert [attribute.kind for attribute in bare.bind(COLUMNS).quasi] == ["numeric", "nominal"]
     with pytest.raises(UsageError, match="not for a numeric attribute"):
         Schema([Attribute("age", hierarchy=prefix(2))]).bind(COLUMNS)
+
+
+def test_a_column_is_found_whatever_its_case() -> None:
+    with pytest.raises(DataError, match="no column 'AGE'; did you mean 'age'"):
+        check_names(["AGE"], ["sex", "age"])
+
+
+def test_a_prefix_of_numbers_names_the_way_out() -> None:
+    way_out = re.escape("declare it nominal, by anon.nominal('zip', prefix(...)) or --kind zip=nominal")
+    with pytest.raises(UsageError, match=way_out):
+        Schema([Attribute("zip", hierarchy=prefix(2))]).bind(pa.schema([("zip", pa.int64())]))
+    with pytest.raises(UsageError) as caught:
+        nominal("zip", intervals(2))
+    assert "--kind" not in str(caught.value)

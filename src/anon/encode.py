@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_typ
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
 
+MILLISECONDS_PER_DAY = 86_400_000
+MOST_THREADS = 1024
 BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 
 
@@ -104,9 +107,17 @@ class Encoded:
         )
 
 
-def available_threads() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def available_threads(asked: int | None = None) -> int:
+    """The number of threads asked for; if None, of processors this process may run on."""
+    if asked is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        n_threads = 0 if isinstance(asked, bool | np.bool_) else operator.index(asked)
+    except TypeError:
+        n_threads = 0
+    if not 1 <= n_threads <= MOST_THREADS:
+        raise UsageError(f"n_threads must be None or a whole number from 1 to {MOST_THREADS}")
+    return n_threads
 
 
 def encode(
@@ -120,8 +131,9 @@ def encode(
     """
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
-    if n_threads is not None and n_threads < 1:
-        raise UsageError("n_threads must be at least 1")
+    if not isinstance(schema, Schema):
+        raise UsageError(f"a schema is a Schema, not {type(schema).__name__}; write Schema(quasi=[...])")
+    n_threads = available_threads(n_threads)
     _check_numbers(table, schema)
     bound = schema.bind(table.schema)
     if table.num_rows == 0:
@@ -129,7 +141,7 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    with ThreadPoolExecutor(n_threads or available_threads()) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         encoded = list(pool.map(lambda each: encode_column(table.column(each.name), each), attributes))
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
@@ -223,12 +235,33 @@ class _Factors:
             hits = marked[positions]
             if first < 0 and hits.any():
                 first = row + int(np.argmax(hits))
-                value = self.values[int(positions[np.argmax(hits)])].as_py()
+                try:
+                    value = self.values[int(positions[np.argmax(hits)])].as_py()
+                except (OverflowError, ValueError):  # a date that Python has not
+                    value = None
             count += int(np.count_nonzero(hits))
         return first, count, value
 
 
-def _factors(column: pa.ChunkedArray) -> _Factors:
+def _factors(column: pa.ChunkedArray, name: str) -> _Factors:
+    plain = value_type(column.type)
+    if pa.types.is_timestamp(plain) and plain.tz:
+        try:
+            pc.local_timestamp(pa.scalar(0, plain))
+        except pa.ArrowException:
+            raise DataError(
+                f"column {name!r} has an unknown time zone, {plain.tz!r}; cast it to UTC", column=name
+            ) from None
+    factors = _split(column)
+    if is_text(plain):
+        try:
+            factors.values.validate(full=True)
+        except pa.ArrowException:
+            raise DataError(f"column {name!r} holds text that is not UTF-8; decode it", column=name) from None
+    return factors
+
+
+def _split(column: pa.ChunkedArray) -> _Factors:
     if pa.types.is_dictionary(column.type):
         chunks = column.chunks
         dictionaries: list[pa.Array] = []
@@ -258,7 +291,10 @@ def _comparable(values: pa.Array) -> pa.Array:
         numbers = pc.add(numbers, pa.scalar(0, numbers.type))
         return pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
     if types.is_date64(values.type):
-        return values.cast(pa.date32())
+        # the day of an instant that is none (Arrow asks for whole days, but does not enforce them)
+        days = values.view(pa.int64()).fill_null(0).to_numpy() // MILLISECONDS_PER_DAY
+        days = np.clip(days, -(2**31), 2**31 - 1).astype(np.int32)
+        return pa.array(days, mask=np.asarray(values.is_null())).view(pa.date32())
     if types.is_decimal(values.type):
         precision, scale = values.type.precision, values.type.scale
         if scale < 0:
@@ -306,7 +342,7 @@ def _narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
 
 def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
     name = attribute.name
-    factors = _factors(column)
+    factors = _factors(column, name)
     used = factors.used()
     present = _present(factors, used, name)
     if len(present) == 0:
@@ -401,14 +437,42 @@ def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
 
 
 def _present(factors: _Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
-    """Where the values stand that occur and are not missing; infinite ones are refused."""
+    """Where the values stand that occur and are not missing; infinite ones are refused, and dates and
+    times that cannot be written.
+    """
     valid = used[:-1] & np.asarray(factors.values.is_valid())
     if pa.types.is_floating(factors.values.type):
         infinite = valid & np.isinf(factors.values.to_numpy(zero_copy_only=False))
         if infinite.any():
             way_out = "replace infinities by numbers or by null"
             raise _error_in_rows(factors, infinite, name, "is infinite", way_out)
+    limits = _limits(factors.values.type)
+    if limits is not None:
+        least, most, what = limits
+        ticks = factors.values.view(pa.int32() if factors.values.type.bit_width == 32 else pa.int64())
+        numbers = ticks.fill_null(0).to_numpy()
+        outside = valid & ((numbers < least) | (numbers > most))
+        if outside.any():
+            raise _error_in_rows(factors, outside, name, what, "replace them by null")
     return np.flatnonzero(valid)
+
+
+def _limits(arrow_type: pa.DataType) -> tuple[int, int, str] | None:
+    """The first and last date or time (in ticks) that can be written, and what a column beyond holds."""
+    types = pa.types
+    first, last = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31 in days
+    if types.is_date32(arrow_type):
+        return first, last, "holds dates outside of the years 1 to 9999"
+    if not (types.is_timestamp(arrow_type) or types.is_time(arrow_type) or types.is_duration(arrow_type)):
+        return None
+    day = 86_400 * TICKS_PER_SECOND[arrow_type.unit]
+    if types.is_time(arrow_type):
+        return 0, day - 1, "holds times outside of a day"
+    if types.is_duration(arrow_type):
+        return -999_999_999 * day, 999_999_999 * day, "holds durations of a billion days"
+    margin = 0 if arrow_type.tz in (None, "UTC") else 1  # the local day may be the one before or after
+    what = "holds timestamps outside of the years 1 to 9999"
+    return (first + margin) * day, (last + 1 - margin) * day - 1, what
 
 
 def _check_numbers(table: pa.Table, schema: Schema) -> None:
@@ -419,7 +483,7 @@ def _check_numbers(table: pa.Table, schema: Schema) -> None:
             continue
         if not is_text(value_type(table.schema.field(name).type)):
             continue
-        factors = _factors(table.column(name))
+        factors = _factors(table.column(name), name)
         wrong = [text is not None and not _is_number(text) for text in factors.values.to_pylist()]
         marked = factors.used()[:-1] & np.array(wrong, dtype=np.bool_)
         if marked.any():
@@ -498,7 +562,7 @@ def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
 
 def _encode_like(table: pa.Table, domain: Domain) -> Codes:
     check_names([domain.name], table.column_names)
-    factors = _factors(table.column(domain.name))
+    factors = _factors(table.column(domain.name), domain.name)
     values, known = factors.values, domain.values
     if domain.kind == "numeric":
         values, known = _alike(values, known, domain.name)

@@ -11,6 +11,7 @@ import copy
 import csv
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,6 +26,8 @@ import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
 
+MOST_DIGITS = 400  # before or after the point: more than any type of number holds
+MOST_LEVELS = 100  # of a nested dict
 CALENDAR = ("month", "quarter", "year", "decade")
 TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -86,8 +89,9 @@ def intervals(*widths: int | float) -> Intervals:
     """Half-open intervals of each width, aligned at 0; widths need not nest (dates: days, times: seconds)."""
     if not widths:
         raise UsageError("intervals() needs at least one width")
+    most = sys.float_info.max
     for width in widths:
-        if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < math.inf:
+        if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width <= most:
             raise UsageError("every width of intervals() must be a finite number above 0")
     if len(set(widths)) < len(widths):
         raise UsageError("intervals() lists a width twice")
@@ -123,13 +127,32 @@ def as_hierarchy(written: Any, column: str) -> Hierarchy:
     if isinstance(written, Intervals | Prefix | Dates | Nested | CsvFile):
         return written
     if isinstance(written, Mapping):
-        return Nested(copy.deepcopy(dict(written)))
+        return _nested(written, column)
     if isinstance(written, str | os.PathLike):
-        return CsvFile(os.fspath(written))
+        return _csv_file(os.fspath(written), column)
     raise UsageError(
         f"column {column!r}: a hierarchy is intervals(), prefix(), dates(), a nested dict or the path "
         f"of a CSV file, not {type(written).__name__}"
     )
+
+
+def _nested(root: Mapping[str, Any], column: str) -> Nested:
+    level: list[Any] = [root]
+    for _ in range(MOST_LEVELS):
+        dicts = {id(node): node for node in level if isinstance(node, Mapping)}
+        level = [below for node in dicts.values() for below in node.values()]
+        if not level:
+            return Nested(copy.deepcopy(dict(root)))
+    raise UsageError(
+        f"column {column!r}: the dict of its hierarchy has more than {MOST_LEVELS} levels, or holds itself; "
+        "leave levels out"
+    )
+
+
+def _csv_file(path: str, column: str) -> CsvFile:
+    if not path:
+        raise UsageError(f"column {column!r}: the path of its hierarchy is empty")
+    return CsvFile(path)
 
 
 def hierarchy_to_dict(hierarchy: Hierarchy) -> Any:
@@ -150,7 +173,7 @@ def hierarchy_to_dict(hierarchy: Hierarchy) -> Any:
 def hierarchy_from_dict(data: Any, column: str) -> Hierarchy:
     """The inverse of `hierarchy_to_dict`."""
     if isinstance(data, str):
-        return CsvFile(data)
+        return _csv_file(data, column)
     if isinstance(data, Mapping) and len(data) == 1:
         (key, value), *_ = data.items()
         makers: dict[str, Callable[..., Hierarchy]] = {
@@ -161,7 +184,7 @@ def hierarchy_from_dict(data: Any, column: str) -> Hierarchy:
         if key in makers and isinstance(value, list | tuple):
             return makers[key](*value)
         if key == "tree" and isinstance(value, Mapping):
-            return Nested(value)
+            return _nested(value, column)
     raise UsageError(
         f"column {column!r}: a hierarchy is the path of a CSV file or a table with one of the keys "
         "intervals, prefix, dates (lists) or tree (nested tables)"
@@ -416,8 +439,12 @@ def _parents(
     roots = [node for node, above in parents.items() if above is None]
     if len(roots) != 1:
         shown = ", ".join(map(repr, roots[:5])) + (", …" if len(roots) > 5 else "")
+        header = ""
+        if isinstance(hierarchy, CsvFile) and [row[-1] for row in rows].count(rows[0][-1]) == 1:
+            header = "; if its first line is a header, delete that line"
         raise DataError(
-            f"{where} has {len(roots)} roots ({shown}); put one label, such as '*', above all of them",
+            f"{where} has {len(roots)} roots ({shown}); put one label, such as '*', above all of them"
+            f"{header}",
             column=column,
         )
     return parents, leaves
@@ -479,18 +506,24 @@ def label_of(value: Any, column: str) -> str:
 
 def _read_csv(hierarchy: CsvFile, column: str, values: set[str]) -> list[list[str]]:
     where = _where(hierarchy, column)
+    path = Path(hierarchy.path)
+    if path.exists() and not path.is_file():
+        raise DataError(f"{where} cannot be read: it is no regular file", column=column)
     try:
-        text = Path(hierarchy.path).read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
             f"{where} is not UTF-8 (byte {error.start}); save it as UTF-8", column=column
         ) from None
     except OSError as error:
         raise DataError(f"{where} cannot be read: {error.strerror}", column=column) from None
+    except ValueError:
+        raise DataError(f"{where} cannot be read: its path holds a null character", column=column) from None
     lines = text.splitlines(keepends=True)
-    first = next(csv.reader(lines[:1], delimiter=";"), [])
-    reader = csv.reader(lines, delimiter=";" if len(first) > 1 else ",", strict=True)
+    reader = csv.reader(lines[:1], delimiter=";")
     try:
+        first = next(reader, [])
+        reader = csv.reader(lines, delimiter=";" if len(first) > 1 else ",", strict=True)
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise DataError(f"{where}, line {reader.line_num}: {error}", column=column) from None
@@ -524,14 +557,19 @@ def levels_of(
 
     Raises MissingValues where a CSV file or dict lacks values, DataError where it is no hierarchy.
     """
-    if isinstance(hierarchy, Intervals):
-        widths = sorted(hierarchy.widths)
-        bins = [_interval_bins(values, width, unit_lattice, column) for width in widths]
-        return _levels_of_bins(tuple(map(str, widths)), bins, positions)
-    if isinstance(hierarchy, Dates):
-        units = sorted(hierarchy.units, key=CALENDAR.index)
-        bins = [_calendar_bins(values, unit, column) for unit in units]
-        return _levels_of_bins(tuple(units), bins, positions)
+    try:
+        if isinstance(hierarchy, Intervals):
+            widths = sorted(hierarchy.widths)
+            bins = [_interval_bins(values, width, unit_lattice, column) for width in widths]
+            return _levels_of_bins(tuple(map(str, widths)), bins, positions)
+        if isinstance(hierarchy, Dates):
+            units = sorted(hierarchy.units, key=CALENDAR.index)
+            bins = [_calendar_bins(values, unit, column) for unit in units]
+            return _levels_of_bins(tuple(units), bins, positions)
+    except OverflowError:
+        raise UsageError(
+            f"column {column!r}: {hierarchy!r} is too fine or too coarse for its {values.type} values"
+        ) from None
     return _levels_of_rows(hierarchy, values, positions, column)
 
 
@@ -697,8 +735,13 @@ def _calendar_bins(values: pa.Array, unit: str, column: str) -> _Bins:
     if not (types.is_date(values.type) or types.is_timestamp(values.type)):
         raise UsageError(f"column {column!r}: dates() is for dates and timestamps, not for {values.type}")
     zone = values.type.tz if types.is_timestamp(values.type) else None
-    local = pc.local_timestamp(values) if zone else values
-    month = local.to_numpy(zero_copy_only=False).astype("datetime64[M]").astype(np.int64)
+    ticks, per_unit = places(values)
+    # in whole seconds, as nanoseconds may not hold the local time or the ends
+    local = (
+        values if types.is_date(values.type) else pa.array(ticks // per_unit).view(pa.timestamp("s", zone))
+    )
+    local = (pc.local_timestamp(local) if zone else local).to_numpy(zero_copy_only=False)
+    month = local.astype("datetime64[M]").astype(np.int64)
     n_months = {"month": 1, "quarter": 3, "year": 12, "decade": 120}[unit]
     since = 1970 * 12  # months are counted from year 0, so that decades start at years divisible by 10
     numbers, of_code = np.unique((month + since) // n_months, return_inverse=True)
@@ -707,12 +750,12 @@ def _calendar_bins(values: pa.Array, unit: str, column: str) -> _Bins:
     if types.is_date(values.type):
         days = ends.astype("datetime64[D]").astype(np.int64).tolist()
     else:
-        instants = pa.array(ends.astype(f"datetime64[{values.type.unit}]"))
+        instants = pa.array(ends.astype("datetime64[s]"))
         if zone:
             instants = pc.assume_timezone(instants, zone, ambiguous="earliest", nonexistent="earliest")
-        days = instants.cast(pa.int64()).to_pylist()
+        days = [second * per_unit for second in instants.cast(pa.int64()).to_pylist()]
     starts, stops = days[: len(numbers)], days[len(numbers) :]
-    origin = int(places(values)[0][0])
+    origin = int(ticks[0])
     if types.is_date(values.type):
         stops = [stop - 1 for stop in stops]
     return _Bins(of_code, labels, starts, stops, origin)
@@ -790,6 +833,8 @@ def _leaf(text: str, arrow_type: pa.DataType, hierarchy: Hierarchy, column: str)
         number = Decimal(text)
         if not number.is_finite():
             raise ValueError
+        if number and abs(number.adjusted()) > MOST_DIGITS:
+            return None
         if types.is_floating(arrow_type):
             value = float(number)
             if math.isinf(value):

@@ -172,11 +172,18 @@ def _n_distinct(column: pa.ChunkedArray) -> int:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column without dictionary, NaN as null, -0.0 as 0.0."""
-    if pa.types.is_dictionary(column.type):
+    """The column in a type that Arrow can count: without dictionary, NaN as null, -0.0 as 0.0."""
+    types = pa.types
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_string_view(column.type):
+    if types.is_string_view(column.type):
         column = column.cast(pa.large_string())
-    if pa.types.is_floating(column.type):
+    elif types.is_null(column.type):
+        column = column.cast(pa.bool_())
+    elif types.is_decimal(column.type) and column.type.bit_width < 128:
+        column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+    elif types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    if types.is_floating(column.type):
         column = pc.add(pc.if_else(pc.is_nan(column), None, column), pa.scalar(0.0, column.type))
     return column

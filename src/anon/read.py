@@ -15,11 +15,13 @@ import csv
 import glob
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -27,7 +29,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_names, check_unique, is_text
+from anon.schema import check_names, check_unique, is_measurable, is_text
 
 Format = Literal["parquet", "feather", "csv"]
 
@@ -103,6 +105,8 @@ def read_source(
         table = _from_memory(source)
         check_unique(table.column_names)
         table = table if columns is None else table.select(_wanted(columns, table.column_names))
+        # strings in memory are trusted, to look at each would cost as much as to encode it
+        _check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
         return _checked(Source(table, table.schema))
 
     format = _format(paths)
@@ -116,6 +120,8 @@ def read_source(
         tables = _Csv(markers, delimiter, encoding).tables(paths)
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, _name(path))
+        if format == "feather":  # a date64 need not be a whole day: it is read as its day
+            _check_data(each, _name(path), lambda column: not pa.types.is_date64(column))
     schema = _common_schema(paths, [each.schema for each in tables])
     table = pa.concat_tables(each.cast(schema) for each in tables)
     table = table if columns is None else table.select(_wanted(columns, table.column_names))
@@ -127,8 +133,34 @@ def _checked(source: Source) -> Source:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise DataError("the table has no rows")
-    schema = _without_views(source.schema.empty_table()).schema
-    return replace(source, table=_without_views(source.table), schema=schema)
+    schema = pa.schema([field.with_type(_plain_type(field.type)) for field in source.schema])
+    table = source.table
+    for i, field in enumerate(table.schema):
+        plain = _plain_type(field.type)
+        if plain != field.type:
+            chunks = [_plain(chunk) for chunk in table.column(i).chunks]
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
+    return replace(source, table=table, schema=schema)
+
+
+def _check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bool]) -> None:
+    """Refuse Arrow data that lead out of their buffers; those checked `in_full` also if not valid UTF-8."""
+
+    def is_sound(column: pa.ChunkedArray) -> bool:
+        try:
+            column.validate(full=in_full(column.type))
+        except (pa.ArrowException, IndexError):
+            return False
+        return True
+
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+        for name, sound in zip(table.column_names, pool.map(is_sound, table.columns), strict=True):
+            if not sound:
+                raise DataError(
+                    f"column {name!r} of {where} is damaged: its Arrow data contradict themselves; "
+                    "make it again",
+                    column=name,
+                )
 
 
 def _wanted(columns: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -148,6 +180,8 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
     files: list[Path] = []
     for source in sources:
         path = Path(source)
+        if not os.fspath(source):
+            raise UsageError("the path of the table is empty")
         if path.is_dir():
             inside = sorted(path.rglob("*"))
             found = [each for each in inside if not any(p[0] in "._" for p in each.relative_to(path).parts)]
@@ -156,11 +190,14 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
                     f"the directories in {str(path)!r} hold the values of a column in their names; "
                     "read them with pyarrow.dataset and pass the table"
                 )
+            found = [each for each in found if _suffix(each) in FORMAT_OF_SUFFIX]
         elif path.is_file():
             found = [path]
         else:
             found = sorted(map(Path, glob.glob(os.fspath(source), recursive=True)))
         found = [each for each in found if each.is_file()]
+        if not found and path.is_dir():
+            raise DataError(f"there is no file {', '.join(FORMAT_OF_SUFFIX)} in {os.fspath(source)!r}")
         if not found:
             raise DataError(f"there is no file {os.fspath(source)!r}")
         files += found
@@ -191,13 +228,18 @@ def _format_of(path: Path) -> Format:
         return "parquet"
     if magic.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
         return "feather"
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    format = FORMAT_OF_SUFFIX.get(suffixes[-1] if suffixes else "", "csv")
+    format = FORMAT_OF_SUFFIX.get(_suffix(path), "csv")
     if format != "csv":
         raise _unreadable(path, format)
     return format
+
+
+def _suffix(path: Path) -> str:
+    """The last suffix that does not tell of compression, in lower case."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
 
 
 def _unreadable(path: Path, format: Format) -> DataError:
@@ -240,9 +282,9 @@ def _read_feather(path: Path) -> pa.Table:
             except pa.ArrowInvalid:
                 file.seek(0)
                 table = pa_ipc.open_stream(file).read_all()
-    except (pa.ArrowException, OSError):
+        return _without_index(table)
+    except (pa.ArrowException, OSError, UnicodeError):
         raise _unreadable(path, "feather") from None
-    return _without_index(table)
 
 
 def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
@@ -252,10 +294,11 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
         try:
             with pq.ParquetFile(path) as file:
                 schemas.append(file.schema_arrow)
+                names = schemas[-1].names
                 compact = _stored_as_dictionary(file)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise _unreadable(path, "parquet") from None
-        check_unique(schemas[-1].names, _name(path))
+        check_unique(names, _name(path))
         dictionaries = compact if dictionaries is None else dictionaries & compact
     schema = _common_schema(paths, schemas)
     wanted = schema.names if columns is None else _wanted(columns, schema.names)
@@ -315,6 +358,19 @@ class _Csv:
     delimiter: str | None
     encoding: str
 
+    def __post_init__(self) -> None:
+        delimiter = self.delimiter
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'
+        ):
+            raise UsageError(
+                "the delimiter of a CSV file must be one character of ASCII, no quote or line end"
+            )
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
+        except (LookupError, ValueError):
+            raise UsageError(f"there is no encoding {self.encoding!r}") from None
+
     def tables(self, paths: Sequence[Path]) -> list[pa.Table]:
         """One table per file, of types that agree: a column that they type differently is text in all."""
         tables = [self.read(path) for path in paths]
@@ -335,13 +391,19 @@ class _Csv:
 
     def read(self, path: Path, as_text: Iterable[str] = ()) -> pa.Table:
         """One file. `as_text` names columns that are strings whatever they hold."""
-        header, delimiter = self._header(path)
+        try:
+            return self._read(path, as_text)
+        except (pa.ArrowException, OSError, EOFError):
+            raise _unreadable(path, "csv") from None
+
+    def _read(self, path: Path, as_text: Iterable[str]) -> pa.Table:
+        header, delimiter, n_blank = self._header(path)
         check_unique(header, _name(path))
         if self._has_open_quote(path):
             fault = self._fault(path, delimiter)
             if fault.row is not None:
                 raise fault
-        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24)
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24, skip_rows=n_blank)
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
@@ -391,38 +453,39 @@ class _Csv:
                 return column
         return column
 
-    def _header(self, path: Path) -> tuple[list[str], str]:
-        """The names in the first line, and the delimiter: the given one, or the one that finds most names."""
-        if self.delimiter is not None and len(self.delimiter) != 1:
-            raise UsageError("the delimiter of a CSV file must be one character")
+    def _header(self, path: Path) -> tuple[list[str], str, int]:
+        """The names in the first line, the delimiter (the given one, or the one that finds most names),
+        and the number of empty lines before.
+        """
+        n_blank = 0
         with self._text(path) as text:
             try:
-                first = text.readline()
+                while (first := text.readline()) and not first.strip("\r\n"):
+                    n_blank += 1
             except UnicodeError:
                 raise self._fault(path, ",") from None
         headers = [
             (next(csv.reader([first], delimiter=each), []), each) for each in self.delimiter or ",;\t|"
         ]
-        return max(headers, key=lambda header: len(header[0]))
+        return *max(headers, key=lambda header: len(header[0])), n_blank
 
     def _text(self, path: Path) -> io.TextIOWrapper:
         encoding = (
             "utf-8-sig" if self.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else self.encoding
         )
-        try:
-            return io.TextIOWrapper(_bytes(path), encoding=encoding, newline="")
-        except LookupError:
-            raise UsageError(f"there is no encoding {self.encoding!r}") from None
+        return io.TextIOWrapper(_bytes(path), encoding=encoding, newline="")
 
     def _fault(self, path: Path, delimiter: str) -> DataError:
         """What is wrong with a file that Arrow could not read, said without its values."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         n_bytes, n_lines = 0, 1
         with _bytes(path) as file:
-            while block := file.read(1 << 20):
+            block = b"-"
+            while block:
+                block = file.read(1 << 20)
                 n_bytes += len(block)
                 try:
-                    n_lines += decoder.decode(block).count("\n")
+                    n_lines += decoder.decode(block, final=not block).count("\n")
                 except UnicodeDecodeError as error:
                     byte = n_bytes - len(error.object) + error.start
                     line = n_lines + error.object[: error.start].count(b"\n")
@@ -430,11 +493,15 @@ class _Csv:
                         f"{_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
                         "name its encoding, such as --encoding latin-1"
                     )
+                except UnicodeError:
+                    return DataError(
+                        f"{_name(path)} is not {self.encoding}; name its encoding, such as --encoding latin-1"
+                    )
         with self._text(path) as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
             line = n_rows = 0
             try:
-                header = next(rows, [])
+                header = next(filter(None, rows), [])
                 line = rows.line_num + 1
                 for row in rows:
                     if row and len(row) != len(header):
@@ -446,9 +513,13 @@ class _Csv:
                             row=n_rows,
                         )
                     line, n_rows = rows.line_num + 1, n_rows + 1
-            except csv.Error:
+            except csv.Error as error:
+                what = "a quote has no proper end; double quotes inside of quotes"
+                if "field limit" in str(error):
+                    most = csv.field_size_limit()
+                    what = f"a field has more than {most} characters; shorten it, or end its quote"
                 return DataError(
-                    f"{_name(path)}, line {line}: a quote has no proper end; double quotes inside of quotes",
+                    f"{_name(path)}, line {line}: {what}",
                     row=max(0, n_rows),
                 )
         return _unreadable(path, "csv") if n_rows else DataError("the table has no rows")
@@ -505,20 +576,34 @@ def _from_memory(source: Any) -> pa.Table:
     )
 
 
-def _without_views(table: pa.Table) -> pa.Table:
-    """The table with string views as large strings, which every part of Arrow can work with."""
-    for i, field in enumerate(table.schema):
-        column = table.column(i)
-        if pa.types.is_string_view(field.type):
-            table = table.set_column(i, field.name, column.cast(pa.large_string()))
-        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
-            chunks = [
-                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
-                for chunk in column.chunks
-            ]
-            plain = pa.dictionary(field.type.index_type, pa.large_string())
-            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
-    return table
+def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    """The type as which a column is held: one that every part of Arrow can work with."""
+    types = pa.types
+    if types.is_dictionary(arrow_type):
+        values = _plain_type(arrow_type.value_type)
+        sortable = is_text(values) or (is_measurable(values) and not types.is_float16(values))
+        return pa.dictionary(arrow_type.index_type, values, arrow_type.ordered) if sortable else values
+    if types.is_run_end_encoded(arrow_type):
+        return _plain_type(arrow_type.value_type)
+    if types.is_string_view(arrow_type):
+        return pa.large_string()
+    return pa.large_binary() if types.is_binary_view(arrow_type) else arrow_type
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """An array in its plain type."""
+    plain = _plain_type(array.type)
+    if plain == array.type:
+        return array
+    if pa.types.is_run_end_encoded(array.type):
+        run = pa.RunEndEncodedArray.from_arrays(array.run_ends, np.arange(len(array.values)))
+        return _plain(array.values).take(pc.run_end_decode(run.slice(array.offset, len(array))))
+    if not pa.types.is_dictionary(array.type):
+        return array.cast(plain)
+    values = _plain(array.dictionary)
+    if pa.types.is_dictionary(plain):
+        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=plain.ordered)
+    return values.take(array.indices)
 
 
 def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
@@ -528,6 +613,11 @@ def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
     for name, values in arrays.items():
         try:
             column = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
+        except OverflowError:
+            raise DataError(
+                f"column {name!r} holds integers of more than 64 bits; make them decimals or strings",
+                column=str(name),
+            ) from None
         except (pa.ArrowException, TypeError, ValueError):
             raise DataError(
                 f"column {name!r} is no array of one type; convert its values to one type", column=str(name)
@@ -539,4 +629,7 @@ def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
             )
         n_rows = len(column)
         columns[str(name)] = column
-    return pa.table(columns)
+    try:
+        return pa.table(columns)
+    except UnicodeError:
+        raise DataError("a column's name is not valid Unicode; rename it") from None

@@ -27,6 +27,8 @@ from anoncore.requirement import Conjunction, passing_classes
 Real = int | float | Fraction
 Counts = npt.NDArray[np.int64]
 
+SMALLEST = 1e-15  # of a parameter that is not 0
+
 SIGNATURE = (
     "int32(CPointer(int64), CPointer(int64), int64, CPointer(int64), int64, int64, int64, CPointer(float64))"
 )
@@ -177,16 +179,17 @@ class TCloseness(Requirement):
             return "js", a, float(self.t)
         if self.distance == "equal":
             return "equal", a, exact(self.t)
-        _refuse_missing(self, domain, counts)
         if self.distance == "ordered":
             if domain.kind == "nominal":
                 raise UsageError(
                     f"{self}: {domain.name!r} has no order; declare it ordinal or numeric, "
                     'or use distance="hierarchical", "equal" or "js"'
                 )
+            _refuse_missing(self, domain, counts)
             return "ordered", a, exact(self.t)
         if domain.kind != "nominal":
             raise UsageError(f'{self}: {domain.name!r} is {domain.kind}; use distance="ordered"')
+        _refuse_missing(self, domain, counts)
         if domain.tree is None:  # one level: the distance is "equal"
             return "equal", a, exact(self.t)
         return "hierarchical", a, exact(self.t), _tree(domain)
@@ -312,7 +315,10 @@ class Custom(Requirement):
     sensitive: str | None = None
 
     def __post_init__(self) -> None:
-        _set(self, "params", tuple(map(float, self.params)))
+        try:
+            _set(self, "params", tuple(map(float, self.params)))
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"{self.name}: params must be a list of numbers") from None
         signature = getattr(self.cfunc, "ctypes", None)
         if (
             not isinstance(getattr(self.cfunc, "address", None), int)
@@ -437,7 +443,10 @@ def _integer(name: str, value: Any) -> int:
 def _real(
     name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf
 ) -> Real:
-    """A finite int, float or Fraction within the bounds; other number types become one of these."""
+    """A finite int, float or Fraction within the bounds; other number types become one of these.
+
+    A number other than 0 is at least 1e-15 from it: nearer to it no count of rows tells the difference.
+    """
     number: Real
     if isinstance(value, bool | np.bool_) or not isinstance(value, Number):
         raise UsageError(f"{name} must be a number, not {value!r}")
@@ -447,7 +456,11 @@ def _real(
         number = int(value)
     else:
         try:
-            number = float(str(value)) if isinstance(value, np.floating) else Fraction(str(value))
+            number = float(str(value))
+            if number == 0 and value:
+                number = math.ulp(0.0)
+            elif SMALLEST <= abs(number) < math.inf and not isinstance(value, np.floating):
+                number = Fraction(str(value))
         except ValueError:
             raise UsageError(f"{name} must be a finite number, not {value!r}") from None
     if not -sys.float_info.max <= number <= sys.float_info.max:
@@ -457,6 +470,8 @@ def _real(
         raise UsageError(f"{name} = {_number(number)}: must be {limits}")
     if number <= above:
         raise UsageError(f"{name} = {_number(number)}: must be greater than {above:g}")
+    if 0 < number < SMALLEST:
+        raise UsageError(f"{name} is too small: must be {'0 or ' if above < 0 else ''}at least {SMALLEST:g}")
     return number
 
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -57,7 +56,8 @@ class Attribute:
         if self.kind is not None and self.kind not in get_args(Kind):
             raise UsageError(f"column {self.name!r}: kind must be one of {', '.join(get_args(Kind))}")
         weight = self.weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+        most = sys.float_info.max
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= most:
             raise UsageError(f"column {self.name!r}: weight must be a finite number above 0")
         if (self.kind == "ordinal") != (self.order is not None):
             raise UsageError(
@@ -76,9 +76,16 @@ class Attribute:
                 "nominal": not isinstance(self.hierarchy, Intervals | Dates),
             }
             if not fits.get(self.kind or "", self.kind is None):
+                nominal = ""
+                if isinstance(self.hierarchy, Prefix):
+                    nominal = (
+                        "; to publish its first characters declare it nominal, by "
+                        f"anon.nominal({self.name!r}, prefix(...)) or --kind {self.name}=nominal"
+                    )
                 raise UsageError(
                     f"column {self.name!r}: this hierarchy is not for a {self.kind} attribute; numbers and "
                     "dates take intervals(), dates() or a CSV file; labels prefix(), a dict or a CSV file"
+                    f"{nominal}"
                 )
 
     def __repr__(self) -> str:
@@ -103,8 +110,8 @@ def numeric(name: str, hierarchy: Any = None, weight: float = 1.0) -> Attribute:
 
 def ordinal(name: str, order: Iterable[Any], weight: float = 1.0) -> Attribute:
     """Labels with an order, lowest first. Every value of the column must be listed."""
-    if isinstance(order, str):
-        raise UsageError(f"column {name!r}: the order must be a list of values, not one string")
+    if isinstance(order, str) or not isinstance(order, Iterable):
+        raise UsageError(f"column {name!r}: the order must be a list of values")
     return Attribute(name, "ordinal", None, tuple(order), weight)
 
 
@@ -255,7 +262,9 @@ def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     """Raise DataError where a table has no column of a name that the user gave."""
     for name in names:
         if name not in columns:
-            close = difflib.get_close_matches(name, columns, n=3)
+            folded = {column.casefold(): column for column in columns}
+            near = difflib.get_close_matches(name.casefold(), folded, n=3)
+            close = [folded[each] for each in near]
             hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
             raise DataError(
                 f"the table has no column {name!r}; {hint}its columns are {', '.join(map(repr, columns))}",
@@ -311,7 +320,7 @@ def _from_dict(item: Any) -> str | Attribute:
     return Attribute(
         item["name"],
         item.get("kind"),
-        None if hierarchy is None else hierarchy_from_dict(copy.deepcopy(hierarchy), item["name"]),
+        None if hierarchy is None else hierarchy_from_dict(hierarchy, item["name"]),
         None if order is None else tuple(order),
         item.get("weight", 1.0),
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +42,15 @@ class Mondrian:
                     f"split={self.split!r} is unknown: use one of {', '.join(CHOOSERS)}, or a list of names"
                 )
         else:
-            names = tuple(self.split)
+            names = tuple(self.split) if isinstance(self.split, Iterable) else ()
             if not names or not all(isinstance(name, str) for name in names):
                 raise UsageError("split must name at least one quasi-identifier")
             for name in names:
                 if names.count(name) > 1:
                     raise UsageError(f"split names {name!r} twice: list every quasi-identifier once")
             object.__setattr__(self, "split", names)
+        if self.target is not None and not isinstance(self.target, str):
+            raise UsageError("target must be the name of an attribute")
         if self.cuts not in ("nearest", "median"):
             raise UsageError(f"cuts={self.cuts!r} is unknown: use 'nearest' or 'median'")
         if (self.split == "information-gain") != (self.target is not None):
