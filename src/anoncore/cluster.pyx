@@ -7,10 +7,10 @@ import numpy as np
 from anoncore.types cimport int64_t, uint32_t
 
 
-cdef void deal_rounds(int64_t[::1] left, int64_t n_rounds, int64_t l, uint32_t[:, ::1] taken) noexcept nogil:
+cdef void deal_rounds(int64_t* left, int64_t m, int64_t n_rounds, int64_t l, uint32_t* taken) noexcept nogil:
     # `left` is descending and stays so: of the values tied with the l-th largest the last ones are
-    # taken, so that subtracting one keeps the order. IN/OUT left, OUT taken.
-    cdef int64_t m = left.shape[0], i, turn, first, last, beyond, middle, tied
+    # taken, so that subtracting one keeps the order. IN/OUT left (m), OUT taken (n_rounds x l).
+    cdef int64_t i, turn, first, last, beyond, middle, tied
     for turn in range(n_rounds):
         tied = left[l - 1]
         first = l - 1
@@ -25,10 +25,10 @@ cdef void deal_rounds(int64_t[::1] left, int64_t n_rounds, int64_t l, uint32_t[:
             else:
                 beyond = middle
         for i in range(first):
-            taken[turn, i] = <uint32_t>i
+            taken[turn * l + i] = <uint32_t>i
             left[i] -= 1
         for i in range(l - first):
-            taken[turn, first + i] = <uint32_t>(last - i)
+            taken[turn * l + first + i] = <uint32_t>(last - i)
             left[last - i] -= 1
 
 
@@ -51,8 +51,9 @@ def deal(const int64_t[::1] counts, int64_t l):
     left = ordered.copy()
     cdef int64_t[::1] left_view = left
     cdef uint32_t[:, ::1] taken_view = taken
-    with nogil:
-        deal_rounds(left_view, n_rounds, l, taken_view)
+    if n_rounds:
+        with nogil:
+            deal_rounds(&left_view[0], m, n_rounds, l, &taken_view[0, 0])
     return taken, left
 
 
