@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from math import ulp
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from anon.cells import (
     Cell,
+    Rendering,
     keys,
     labels,
     measures,
@@ -28,9 +31,10 @@ from anon.cells import (
     unquote,
 )
 from anon.classes import Cells, Classes
-from anon.encode import Domain
+from anon.encode import Domain, encode
 from anon.errors import DataError, UsageError
-from anon.hierarchy import Levels, Tree
+from anon.hierarchy import Levels, Tree, dates, intervals
+from anon.schema import Schema, numeric
 from reference.cells import quote as slow_quote
 from reference.cells import text as slow_text
 
@@ -313,8 +317,9 @@ def test_bounds_and_midpoints() -> None:
 def test_midpoints_of_every_type(values: pa.Array) -> None:
     [column] = render(cells(domain(values, "numeric"), [({0, len(values) - 1}, False)]), "midpoint")
     assert column.values.type == (values.type if pa.types.is_temporal(values.type) else pa.float64())
-    middle = measures(column.values)[0]
-    assert measures(values)[0] <= middle <= measures(values)[-1]
+    ticks, per_unit = measures(values)
+    middle = measures(column.values)[0][0]
+    assert ticks[0] <= middle * per_unit <= ticks[-1]
 
 
 def test_means() -> None:
@@ -343,3 +348,19 @@ def test_means_do_not_depend_on_row_order(order: list[int], seed: int) -> None:
         return render(one, "mean", codes, classes)[0].values[0].as_py()
 
     assert mean(order) == mean(list(range(12)))
+
+
+@pytest.mark.parametrize(
+    ("values", "hierarchy"),
+    [
+        ([1, 3, 9], intervals(10)),
+        ([4, 4, 4], intervals(5, 20)),
+        ([dt.date(2020, 1, 2), dt.date(2020, 1, 5), dt.date(2020, 1, 31)], dates("month", "year")),
+    ],
+)
+def test_a_level_that_holds_the_whole_domain(values: list[Any], hierarchy: Any) -> None:
+    encoded = encode(pa.table({"a": values}), Schema([numeric("a", hierarchy)]))
+    of = encoded.quasi[0]
+    some = cells(of, [({0}, False), ({0, of.n_values - 1}, False)])
+    widened = to_levels(some)
+    assert labels(widened, "level").take(pa.array(widened.of_class)).to_pylist()[1] == "*"

@@ -265,14 +265,14 @@ def to_levels(cells: Cells) -> Cells:
     shown = low <= high
     chosen = levels.interval_of(low[shown], high[shown])
     first, last, size = _extents(levels)
-    gaps = np.flatnonzero((size != last - first + 1)[chosen] & (chosen >= 0))
+    gaps = np.flatnonzero(np.append(size != last - first + 1, False)[chosen])
     if len(gaps):
         raise UsageError(
             f"column {domain.name!r}: the values under {levels.labels[chosen[gaps[0]]]!r} do not follow each "
             "other, so that it cannot be published as an interval; choose another rendering of numbers"
         )
-    low[shown] = np.where(chosen < 0, 0, first[chosen])
-    high[shown] = np.where(chosen < 0, domain.n_values - 1, last[chosen])
+    low[shown] = np.append(first, 0)[chosen]
+    high[shown] = np.append(last, domain.n_values - 1)[chosen]
     order = np.lexsort((cells.null, high, low))
     low, high, null = low[order], high[order], cells.null[order]
     new = np.ones(len(low), dtype=np.bool_)
@@ -393,7 +393,7 @@ def _level_names(
     line = _line_reader(domain)
     shown = []
     for level_set, plain in zip(chosen.tolist(), _intervals(domain, low, high).to_pylist(), strict=True):
-        name = levels.labels[level_set]
+        name = levels.labels[level_set] if level_set >= 0 else ""
         if level_set < 0 or named.get(name) != (first[level_set], last[level_set]):
             shown.append(plain)
             continue
