@@ -8,6 +8,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import log
@@ -549,3 +550,13 @@ def test_it_shares_nothing_with_the_methods() -> None:
         and node.module
         and ("core" in node.module or "method" in node.module)
     ]
+
+
+def test_nothing_published_meets_everything() -> None:
+    encoded = encode(
+        pa.table({"age": [1, 2], "s": [1, 2]}), ["age"], ["s"], {"age": "numeric", "s": "numeric"}
+    )
+    classes = classes_of([], suppressed=[0, 1])
+    for numeric in ("interval", "bounds", "midpoint", "mean"):
+        columns = columns_of(encoded, classes, numeric)
+        recheck(encoded, classes, columns, [KAnonymity(2), SDiversityBound(0.1)], numeric=numeric)

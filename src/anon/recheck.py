@@ -59,6 +59,8 @@ def recheck(
             _check_cells(domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]
     group_of, n_groups = _groups(shown, classes.n_classes)
+    if not n_groups:
+        return
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     counts: dict[str, _Counts] = {}
     for requirement in requirements:
