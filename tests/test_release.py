@@ -3,22 +3,31 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anon.anonymize import anonymize
 from anon.cells import parse
+from anon.check import check
 from anon.classes import Cells, Classes
 from anon.encode import Domain, Encoded
-from anon.errors import RecheckError, UsageError
-from anon.hierarchy import Tree
+from anon.errors import DataError, RecheckError, UsageError
+from anon.hierarchy import Tree, intervals
+from anon.methods import Suppress
 from anon.release import Release, recode
+from anon.requirements import KAnonymity, SDiversityBound
+from anon.schema import Schema
+from anon.schema import numeric as numeric_attribute
 
 NO_SCHEMA: Any = None
 KINDS = {"age": "numeric", "sex": "nominal", "grade": "ordinal"}
@@ -347,3 +356,48 @@ def test_a_release_holds_the_rows_of_its_table(data: st.DataObject) -> None:
 
 def any_value(values: list[Any]) -> bool:
     return any(value is not None for value in values)
+
+
+@pytest.mark.parametrize("how", ["midpoint", "mean"])
+def test_numbers_that_are_alike_are_one_class(how: Any) -> None:
+    """Different cells with one published number are one class, in the measures too."""
+    table = {"x": [2**53] * 2 + [2**53 + 1] * 2}
+    release = anonymize(table, Schema(["x"]), require=[KAnonymity(2)], numeric=how)
+    assert release.table.column("x").to_pylist() == [float(2**53)] * 4
+    assert release.classes.n_classes == 1
+    assert release.privacy().k == check(release.table).k == 4
+    assert (release.cells[0].low.tolist(), release.cells[0].high.tolist()) == ([0], [1])
+    assert release.utility().dm == 16
+
+
+def test_alike_in_one_column_is_not_alike() -> None:
+    encoded = encode(pa.table({"age": [1, 5, 2, 4, 3, 3], "sex": list("MMMMFF")}), ["age", "sex"])
+    release = release_of(encoded, [[0, 1], [2, 3], [4, 5]], numeric="midpoint")
+    assert (
+        sorted(zip(*release.table.to_pydict().values(), strict=True)) == [(3.0, "F")] * 2 + [(3.0, "M")] * 4
+    )
+    assert release.classes.sizes.tolist() in ([2, 4], [4, 2])
+
+
+@pytest.mark.parametrize("how", ["interval", "bounds", "midpoint", "mean", "level"])
+def test_null_is_not_shown_where_only_suppressed_rows_have_it(how: Any) -> None:
+    table = {"x": [1, 2, None, 9], "y": ["a", "b", "c", "d"]}
+    schema = Schema([numeric_attribute("x", intervals(2)), "y"])
+    release = anonymize(table, schema, method=Suppress("quasi"), missing="suppress", numeric=how)
+    shown = {
+        "interval": {"x": ["*"] * 3},
+        "level": {"x": ["*"] * 3},
+        "bounds": {"x_min": [1] * 3, "x_max": [9] * 3, "x_missing": [False] * 3},
+        "midpoint": {"x": [5.0] * 3, "x_missing": [False] * 3},
+        "mean": {"x": [4.0] * 3, "x_missing": [False] * 3},
+    }
+    assert release.table.to_pydict() == shown[how] | {"y": ["*"] * 3}
+
+
+def test_a_release_without_rows() -> None:
+    table = {"x": [None, 2], "s": [1, None]}
+    for require in ([KAnonymity(1)], [SDiversityBound(1, 1)]):
+        release = anonymize(
+            table, Schema(["x"], ["s"]), require=require, missing="suppress", on_infeasible="trivial"
+        )
+        assert (release.n_rows, release.classes.n_classes, release.table.num_rows) == (0, 0, 0)

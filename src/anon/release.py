@@ -31,7 +31,7 @@ import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
 from anon.classes import Cells, Classes, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
-from anon.encode import Encoded, available_threads, encode, of_published_rows
+from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
@@ -325,7 +325,7 @@ def recode(
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
-    Generalized classes with equal cells become one and are ordered by their cells, buckets at
+    Generalized classes that look alike become one and are ordered by their cells, buckets at
     random; rows inside a class are in an order drawn from the operating system's entropy, whatever
     the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
@@ -333,6 +333,7 @@ def recode(
     """
     n_threads = available_threads() if n_threads is None else n_threads
     entropy = np.random.default_rng()
+    rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
@@ -341,15 +342,20 @@ def recode(
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
+        cells = [
+            _without_hidden_null(one, codes[classes.rows])
+            for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+        ]
         classes, cells = merge(classes, cells, n_threads)
+        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
     order_of_classes = np.argsort(position, kind="stable")
     classes = _arranged(classes, order_of_classes, entropy, n_threads)
     cells = tuple(replace(one, of_class=_frozen(one.of_class[order_of_classes])) for one in cells)
-    published: list[tuple[Column, ...]] = []
-    for codes, one in zip(encoded.quasi_codes, cells, strict=True):
-        columns = render(one, numeric, codes, classes) if publish == "generalization" else ()
-        published.append(tuple(_only_shown(column) for column in columns))
+    published = [
+        tuple(_only_shown(replace(column, index=column.index[order_of_classes])) for column in columns)
+        for columns in rendered or [()] * len(cells)
+    ]
     _refuse_clashes(encoded, published, publish)
     if file_schema is not None:
         file_schema = file_schema.remove_metadata()
@@ -374,6 +380,45 @@ def recode(
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
     return release
+
+
+def _without_hidden_null(cells: Cells, published: Codes) -> Cells:
+    """The cells without null, where no published row (its codes) has it; other cells are as they were."""
+    domain = cells.domain
+    if not domain.has_null or (published == domain.n_values).any():
+        return cells
+    return replace(cells, null=np.zeros_like(cells.null))
+
+
+def _merge_alike(
+    encoded: Encoded, classes: Classes, cells: Sequence[Cells], numeric: Rendering, n_threads: int
+) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
+    """Classes with equal published columns become one; also returns these columns.
+
+    Different cells can have one midpoint or mean, which the union of their rows has too.
+    """
+    while True:
+        published = [
+            render(one, numeric, codes, classes)
+            for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+        ]
+        if numeric not in ("midpoint", "mean"):
+            return classes, tuple(cells), published
+        looks = [
+            replace(one, of_class=_looks(column))
+            for one, columns in zip(cells, published, strict=True)
+            for column in columns
+        ]
+        merged, _ = merge(classes, looks, n_threads)
+        if merged.n_classes == classes.n_classes:
+            return classes, tuple(cells), published
+        classes, cells = merged, cells_of(encoded, merged, n_threads)
+
+
+def _looks(column: Column) -> npt.NDArray[np.uint32]:
+    """For each class a number that is equal for equal published values, null one of them."""
+    same = column.values.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
 
 
 def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
