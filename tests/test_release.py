@@ -401,3 +401,9 @@ def test_a_release_without_rows() -> None:
             table, Schema(["x"], ["s"]), require=require, missing="suppress", on_infeasible="trivial"
         )
         assert (release.n_rows, release.classes.n_classes, release.table.num_rows) == (0, 0, 0)
+
+
+def test_numeric_is_one_of_the_renderings(people: pa.Table) -> None:
+    for wrong in ("x", None, ["mean"]):
+        with pytest.raises(UsageError, match="numeric must be one of interval, bounds"):
+            release_of(encode(people, ["age"]), [[0, 1, 2, 3, 4, 5]], numeric=wrong)
