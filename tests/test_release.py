@@ -403,6 +403,14 @@ def test_a_release_without_rows() -> None:
         assert (release.n_rows, release.classes.n_classes, release.table.num_rows) == (0, 0, 0)
 
 
+def test_a_table_says_what_it_is(people: pa.Table) -> None:
+    """`check` measures the table in memory as it does a file."""
+    release = release_of(encode(people, ["age", "sex"], ["illness"]), [[0, 1, 2, 3, 4, 5]])
+    assert set(release.table.column("sex").to_pylist()) == {"*"}
+    assert json.loads(release.table.schema.metadata[b"anon"]) == release.metadata
+    assert check(release.table).k == 6
+
+
 def test_numeric_is_one_of_the_renderings(people: pa.Table) -> None:
     for wrong in ("x", None, ["mean"]):
         with pytest.raises(UsageError, match="numeric must be one of interval, bounds"):

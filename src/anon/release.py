@@ -95,10 +95,14 @@ class Release:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were."""
+        """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were.
+
+        Its schema carries the same `metadata` as the files.
+        """
         fields = _fields(self)
         whole = _taken(fields, *self._rows())
-        return whole.cast(pa.schema([(f.name, _in_memory(f)) for f in fields]))
+        schema = pa.schema([(f.name, _in_memory(f)) for f in fields])
+        return whole.cast(schema).replace_schema_metadata({METADATA_KEY: json.dumps(self.metadata)})
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
