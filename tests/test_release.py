@@ -411,6 +411,20 @@ def test_a_table_says_what_it_is(people: pa.Table) -> None:
     assert check(release.table).k == 6
 
 
+def test_worst_cells_are_text() -> None:
+    """Also where Python has no such date."""
+    days = pa.array([-(2**31), -(2**31), 2**31 - 1, 2**31 - 1], pa.int32()).view(pa.date32())
+    table = pa.table({"day": days, "n": [1, 1, None, None]})
+    release = anonymize(table, Schema(["day", "n"]), require=[KAnonymity(2)], numeric="bounds")
+    assert release.privacy().worst_cells["k"] == {
+        "day_min": "-5877641-06-23",
+        "day_max": "-5877641-06-23",
+        "n_min": "1",
+        "n_max": "1",
+        "n_missing": "false",
+    }
+
+
 def test_numeric_is_one_of_the_renderings(people: pa.Table) -> None:
     for wrong in ("x", None, ["mean"]):
         with pytest.raises(UsageError, match="numeric must be one of interval, bounds"):

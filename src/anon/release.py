@@ -230,14 +230,14 @@ class Release:
         return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
-        """What the release shows of one class."""
+        """What the release shows of one class, as text; None for null."""
         if self.publish == "bucketization":
             return {CLASS_ID: class_id}
-        return {
-            column.name: column.values[int(column.index[class_id])].as_py()
-            for columns in self.published
-            for column in columns
-        }
+        shown = {}
+        for column in (column for columns in self.published for column in columns):
+            value = column.values.slice(int(column.index[class_id]), 1)
+            shown[column.name] = None if value.null_count else texts(value)[0]
+        return shown
 
     def summary(self) -> dict[str, Any]:
         """What was made and how, in plain words and numbers."""
