@@ -429,3 +429,22 @@ def test_numeric_is_one_of_the_renderings(people: pa.Table) -> None:
     for wrong in ("x", None, ["mean"]):
         with pytest.raises(UsageError, match="numeric must be one of interval, bounds"):
             release_of(encode(people, ["age"]), [[0, 1, 2, 3, 4, 5]], numeric=wrong)
+
+
+NEUTRAL = {
+    "bytes": pa.array([b"a", None, b"a", b"b"], pa.binary_view()),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([3, 4], pa.int32()), pa.array(["x", "y"])),
+    "lists": pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1]), pa.array([[1], [2]])),
+    "halves": pa.DictionaryArray.from_arrays(
+        pa.array([1, 0, None, 1]), pa.array(np.array([1, 2], np.float16))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_neutral_columns_of_rare_types(name: str, tmp_path: Path) -> None:
+    table = pa.table({"age": [1, 1, 2, 2], "kept": NEUTRAL[name]})
+    release = release_of(encode(table, ["age"]), [[2, 3], [0, 1]], order="input")
+    assert release.table.column("kept").to_pylist() == NEUTRAL[name].to_pylist()
+    release.write(tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").column("kept").to_pylist() == NEUTRAL[name].to_pylist()

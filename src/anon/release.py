@@ -338,6 +338,8 @@ def recode(
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     n_threads = available_threads() if n_threads is None else n_threads
+    for name in encoded.table.column_names:
+        takeable(encoded.table.column(name).slice(0, 1), name)
     entropy = np.random.default_rng()
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
@@ -609,10 +611,11 @@ def _fields(release: Release) -> list[_Field]:
         if published.get(name):
             fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
             continue
-        written = described.type
-        if known is not None and known.get_field_index(name) >= 0:
+        column = takeable(table.column(name), name)
+        written = column.type
+        if written == described.type and known is not None and known.get_field_index(name) >= 0:
             written = known.field(name).type
-        kept = _kept(table.column(name), release.classes.rows, complete=not len(release.classes.suppressed))
+        kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
         fields.append(_Field(name, written, kept, described.nullable))
     if release.publish == "bucketization":
         fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
@@ -654,6 +657,39 @@ def _kept(
     return lambda rows, of_row: pa.DictionaryArray.from_arrays(
         renumbered.take(pa.array(rows)), dictionary, ordered=column.type.ordered
     )
+
+
+def takeable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """The column in a type whose rows can be put in another order; DataError where there is none.
+
+    Run-end-encoded columns, views of bytes, and dictionaries whose values have no order are decoded.
+    """
+    kind = column.type
+    try:
+        if pa.types.is_run_end_encoded(kind):
+            decoded = [pc.run_end_decode(chunk) for chunk in column.chunks]
+            return takeable(pa.chunked_array(decoded, kind.value_type), name)
+        if pa.types.is_binary_view(kind):
+            return column.cast(pa.large_binary())
+        if pa.types.is_dictionary(kind) and not kind.ordered and not _has_order(kind.value_type):
+            decoded = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
+            return pa.chunked_array(decoded, kind.value_type)
+        column.slice(0, 1).combine_chunks().take(pa.array([0] if len(column) else [], pa.uint32()))
+    except pa.ArrowNotImplementedError:
+        raise DataError(
+            f"column {name!r} of type {kind} cannot be published; "
+            "convert it, or make it identifying to drop it",
+            column=name,
+        ) from None
+    return column
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    try:
+        pc.array_sort_indices(pa.array([], kind))
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
 
 
 def _taken(
