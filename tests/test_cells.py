@@ -371,6 +371,9 @@ def test_means_and_midpoints_of_floats_lose_nothing(values: set[float]) -> None:
     assert midpoint[0].as_py() == float((Fraction(ascending[0]) + Fraction(ascending[-1])) / 2)
 
 
+TICKS = [-(2**63) + 1, -(2**62), -1, 0, 1, 2**53, 2**53 + 1, 2**62, 2**63 - 1]
+
+
 @given(st.sets(st.sampled_from(TICKS), min_size=1))
 @settings(max_examples=50)
 def test_means_and_midpoints_of_whole_numbers_lose_nothing(values: set[int]) -> None:

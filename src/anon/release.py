@@ -131,6 +131,8 @@ class Release:
             raise InfeasibleError(
                 "this release does not meet its requirements; it can be measured, not written"
             )
+        if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+            raise UsageError("write takes the path of a file, as a string or a Path")
         writer = _writer(Path(path))
         paths = [Path(os.path.realpath(path))]
         if self.publish == "bucketization":
@@ -484,9 +486,10 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     suffix = Path(path).suffix.lower()
     try:
         if suffix in _PARQUET:
-            stored = pq.read_metadata(path).metadata
+            with open(path, "rb") as source:
+                stored = pq.read_metadata(source).metadata
         elif suffix in _FEATHER:
-            with pa.OSFile(os.fspath(path)) as source, pa.ipc.open_file(source) as reader:
+            with open(path, "rb") as source, pa.ipc.open_file(source) as reader:
                 stored = reader.schema.metadata
         else:
             return None
@@ -745,7 +748,7 @@ _Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
 def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Dictionaries are written as they are; the Arrow schema in the file names the original types."""
     schema = base64.b64encode(written.serialize().to_pybytes()).decode()
-    with pq.ParquetWriter(path, held, store_schema=False) as writer:
+    with open(path, "wb") as file, pq.ParquetWriter(file, held, store_schema=False) as writer:
         writer.add_key_value_metadata({"ARROW:schema": schema, METADATA_KEY: json.dumps(metadata)})
         yield writer
 
@@ -754,7 +757,7 @@ def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     schema = written.with_metadata({METADATA_KEY: json.dumps(metadata)})
     options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
-    with pa.OSFile(os.fspath(path), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+    with open(path, "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
         yield _Casting(writer, written)
 
 
@@ -762,7 +765,7 @@ def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 def _csv(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Every string is quoted, null is an empty field without quotes."""
     plain = pa.schema([pa.field(f.name, _value_type(f.type)) for f in written])
-    with pa.csv.CSVWriter(os.fspath(path), plain) as writer:
+    with open(path, "wb") as file, pa.csv.CSVWriter(file, plain) as writer:
         yield _Casting(writer, plain)
 
 
