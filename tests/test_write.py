@@ -321,7 +321,7 @@ def test_no_rows(people: pa.Table, tmp_path: Path, suffix: str) -> None:
     assert found.column_names == people.column_names
 
 
-@pytest.mark.parametrize("path", [None, 5, b"out.csv", "out\0.csv", Path("out\0.csv")])
+@pytest.mark.parametrize("path", [None, 5, b"out.csv", "out\0.csv", Path("out\0.csv"), "\ud800.csv"])
 def test_what_is_no_path(release: Release, path: Any) -> None:
     with pytest.raises(UsageError, match="write takes the path of a file"):
         release.write(path)

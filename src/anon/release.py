@@ -131,7 +131,7 @@ class Release:
             raise InfeasibleError(
                 "this release does not meet its requirements; it can be measured, not written"
             )
-        if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        if not _is_path(path):
             raise UsageError("write takes the path of a file, as a string or a Path")
         writer = _writer(Path(path))
         paths = [Path(os.path.realpath(path))]
@@ -783,6 +783,15 @@ class _Casting:
 _PARQUET = (".parquet", ".pq")
 _FEATHER = (".feather", ".arrow", ".ipc")
 _CSV = (".csv",)
+
+
+def _is_path(path: Any) -> bool:
+    """Text that the system can take as a file name, or a Path of it."""
+    try:
+        name = os.fspath(path)
+        return isinstance(name, str) and b"\0" not in os.fsencode(name)
+    except (TypeError, UnicodeEncodeError):
+        return False
 
 
 def _writer(path: Path) -> _Open:
