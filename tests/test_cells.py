@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from math import ulp
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from anon.cells import (
     Cell,
+    Rendering,
     keys,
     labels,
     measures,
@@ -28,9 +31,10 @@ from anon.cells import (
     unquote,
 )
 from anon.classes import Cells, Classes
-from anon.encode import Domain
+from anon.encode import Domain, encode
 from anon.errors import DataError, UsageError
-from anon.hierarchy import Levels, Tree
+from anon.hierarchy import Levels, Tree, dates, intervals
+from anon.schema import Schema, numeric
 from reference.cells import quote as slow_quote
 from reference.cells import text as slow_text
 
@@ -313,8 +317,9 @@ def test_bounds_and_midpoints() -> None:
 def test_midpoints_of_every_type(values: pa.Array) -> None:
     [column] = render(cells(domain(values, "numeric"), [({0, len(values) - 1}, False)]), "midpoint")
     assert column.values.type == (values.type if pa.types.is_temporal(values.type) else pa.float64())
-    middle = measures(column.values)[0]
-    assert measures(values)[0] <= middle <= measures(values)[-1]
+    ticks, per_unit = measures(values)
+    middle = measures(column.values)[0][0]
+    assert ticks[0] <= middle * per_unit <= ticks[-1]
 
 
 def test_means() -> None:
@@ -343,3 +348,83 @@ def test_means_do_not_depend_on_row_order(order: list[int], seed: int) -> None:
         return render(one, "mean", codes, classes)[0].values[0].as_py()
 
     assert mean(order) == mean(list(range(12)))
+
+
+def mean_and_midpoint(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Of one class that holds every value of this sorted domain once."""
+    n = len(values)
+    of = domain(values, "numeric")
+    one = cells(of, [(set(range(n)), False)])
+    classes = Classes(np.arange(n, dtype=np.uint32), np.array([0, n]), np.array([], np.uint32))
+    [mean] = render(one, "mean", np.arange(n, dtype=np.uint8), classes)
+    [midpoint] = render(one, "midpoint")
+    return mean.values, midpoint.values
+
+
+@given(st.sets(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6))
+@settings(max_examples=100)
+def test_means_and_midpoints_of_floats_lose_nothing(values: set[float]) -> None:
+    ascending = sorted({value + 0.0 for value in values})
+    mean, midpoint = mean_and_midpoint(pa.array(ascending))
+    true = sum(map(Fraction, ascending)) / len(ascending)
+    assert abs(Fraction(mean[0].as_py()) - true) <= Fraction(ulp(float(true)))
+    assert midpoint[0].as_py() == float((Fraction(ascending[0]) + Fraction(ascending[-1])) / 2)
+
+
+TICKS = [-(2**63) + 1, -(2**62), -1, 0, 1, 2**53, 2**53 + 1, 2**62, 2**63 - 1]
+
+
+@given(st.sets(st.sampled_from(TICKS), min_size=1))
+@settings(max_examples=50)
+def test_means_and_midpoints_of_whole_numbers_lose_nothing(values: set[int]) -> None:
+    ticks = sorted(values)
+    half = [sum(ticks), len(ticks)], [ticks[0] + ticks[-1], 2]
+    for kind in (pa.timestamp("ns"), pa.duration("s"), pa.timestamp("us", "Nowhere/Land")):
+        for shown, (total, parts) in zip(mean_and_midpoint(pa.array(ticks).view(kind)), half, strict=True):
+            assert shown.cast(pa.int64()).to_pylist() == [total // parts]
+    wide = pa.array([tick + 2**63 for tick in ticks], pa.uint64())
+    scaled = pa.array([Decimal(tick).scaleb(-2) for tick in ticks], pa.decimal128(38, 2))
+    for shown, more, (total, parts) in zip(
+        mean_and_midpoint(wide), mean_and_midpoint(scaled), half, strict=True
+    ):
+        assert shown.to_pylist() == [(total + parts * 2**63) / parts]
+        assert more.to_pylist() == [total / (parts * 100)]
+
+
+def test_a_small_class_beside_a_huge_value() -> None:
+    of = domain([-1e17, 0.5, 7.25], "numeric")
+    codes = np.array([0, 1, 1, 2], dtype=np.uint8)
+    classes = Classes(np.arange(4, dtype=np.uint32), np.array([0, 1, 3, 4]), np.array([], np.uint32))
+    [mean] = render(cells(of, [({0}, False), ({1}, False), ({2}, False)]), "mean", codes, classes)
+    assert mean.values.to_pylist() == [-1e17, 0.5, 7.25]
+
+
+@pytest.mark.parametrize(
+    ("values", "hierarchy"),
+    [
+        ([1, 3, 9], intervals(10)),
+        ([4, 4, 4], intervals(5, 20)),
+        ([dt.date(2020, 1, 2), dt.date(2020, 1, 5), dt.date(2020, 1, 31)], dates("month", "year")),
+    ],
+)
+def test_a_level_that_holds_the_whole_domain(values: list[Any], hierarchy: Any) -> None:
+    encoded = encode(pa.table({"a": values}), Schema([numeric("a", hierarchy)]))
+    of = encoded.quasi[0]
+    some = cells(of, [({0}, False), ({0, of.n_values - 1}, False)])
+    widened = to_levels(some)
+    assert labels(widened, "level").take(pa.array(widened.of_class)).to_pylist()[1] == "*"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([-1, 5], pa.int32()).view(pa.time32("s")),
+        pa.array([5, 86400], pa.int32()).view(pa.time32("s")),
+        pa.array([0, 2**60]).view(pa.time64("ns")),
+        pa.array([-(2**63), 5]).view(pa.timestamp("us")),
+    ],
+)
+def test_times_that_are_none(values: pa.Array) -> None:
+    for how in get_args(Rendering):
+        with pytest.raises(DataError, match="column 'a' holds"):
+            render(cells(domain(values, "numeric"), [({0, 1}, False)]), how)

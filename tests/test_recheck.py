@@ -8,6 +8,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import log
@@ -586,3 +587,54 @@ def test_it_shares_nothing_with_the_methods() -> None:
         and node.module
         and ("core" in node.module or "method" in node.module)
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong"),
+    [
+        (pa.array([-1e17, 0.5, 7.25]), pa.array([-1e17, 0.0, 7.25])),
+        (pa.array([-(2**63), 41000, 52000]), pa.array([-(2.0**63), 40960.0, 52000.0])),
+        (pa.array([-(2**62), 0, 2**62]).view(pa.timestamp("ns")), pa.array([-(2**62), 1, 2**62])),
+        (pa.array([5e-324, 1e-323, 1.7e308]), pa.array([5e-324, 2e-323, 1.7e308])),
+        (pa.array([Decimal("0.01"), Decimal("0.02"), Decimal("9e30")]), pa.array([0.01, 0.0200001, 9e30])),
+    ],
+)
+@pytest.mark.parametrize("numeric", ["midpoint", "mean"])
+def test_a_small_fault_beside_a_huge_value(values: pa.Array, wrong: pa.Array, numeric: Any) -> None:
+    codes = np.array([0, 0, 1, 1, 2, 2], dtype=np.uint8)
+    domain = Domain("age", "numeric", values, False)
+    encoded = Encoded(
+        pa.table({"id": range(6)}), NO_SCHEMA, (domain,), (codes,), (), (), np.empty(0, np.uint32)
+    )
+    classes = classes_of([[0, 1], [2, 3], [4, 5]])
+    columns = columns_of(encoded, classes, numeric)
+    recheck(encoded, classes, columns, [KAnonymity(2)], numeric=numeric)
+    [column] = columns[0]
+    off = Column("age", wrong.cast(column.values.type), np.arange(3, dtype=np.uint32))
+    with pytest.raises(RecheckError, match="in 1 classes"):
+        recheck(encoded, classes, [(off,)], [], numeric=numeric)
+
+
+@pytest.mark.parametrize("numeric", ["bounds", "midpoint", "mean"])
+def test_a_suppressed_column_of_numbers_is_no_fault(numeric: Any) -> None:
+    """The whole domain, as numbers, though the published rows do not reach its ends; means are of rows."""
+    encoded = encode(pa.table({"a": [1, 2, 3, 10]}), ["a"], kinds={"a": "numeric"})
+    classes = classes_of([[1], [2]], suppressed=[0, 3])
+    index = np.array([0, 0], dtype=np.uint32)
+    whole = {"bounds": [[1], [10]], "midpoint": [[5.5]], "mean": [[5.5]]}[numeric]
+    columns = tuple(Column("a", pa.array(values), index) for values in whole)
+    if numeric == "mean":
+        with pytest.raises(RecheckError, match="in 2 classes"):
+            recheck(encoded, classes, [columns], [], numeric=numeric)
+    else:
+        recheck(encoded, classes, [columns], [], numeric=numeric)
+
+
+def test_nothing_published_meets_everything() -> None:
+    encoded = encode(
+        pa.table({"age": [1, 2], "s": [1, 2]}), ["age"], ["s"], {"age": "numeric", "s": "numeric"}
+    )
+    classes = classes_of([], suppressed=[0, 1])
+    for numeric in ("interval", "bounds", "midpoint", "mean"):
+        columns = columns_of(encoded, classes, numeric)
+        recheck(encoded, classes, columns, [KAnonymity(2), SDiversityBound(0.1)], numeric=numeric)

@@ -3,22 +3,31 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anon.anonymize import anonymize
 from anon.cells import parse
+from anon.check import check
 from anon.classes import Cells, Classes
 from anon.encode import Domain, Encoded
-from anon.errors import RecheckError, UsageError
-from anon.hierarchy import Tree
+from anon.errors import DataError, RecheckError, UsageError
+from anon.hierarchy import Tree, intervals
+from anon.methods import Suppress
 from anon.release import Release, recode
+from anon.requirements import KAnonymity, SDiversityBound
+from anon.schema import Schema
+from anon.schema import numeric as numeric_attribute
 
 NO_SCHEMA: Any = None
 KINDS = {"age": "numeric", "sex": "nominal", "grade": "ordinal"}
@@ -347,3 +356,102 @@ def test_a_release_holds_the_rows_of_its_table(data: st.DataObject) -> None:
 
 def any_value(values: list[Any]) -> bool:
     return any(value is not None for value in values)
+
+
+@pytest.mark.parametrize("how", ["midpoint", "mean"])
+def test_numbers_that_are_alike_are_one_class(how: Any) -> None:
+    """Different cells with one published number are one class, in the measures too."""
+    table = {"x": [2**53] * 2 + [2**53 + 1] * 2}
+    release = anonymize(table, Schema(["x"]), require=[KAnonymity(2)], numeric=how)
+    assert release.table.column("x").to_pylist() == [float(2**53)] * 4
+    assert release.classes.n_classes == 1
+    assert release.privacy().k == check(release.table).k == 4
+    assert (release.cells[0].low.tolist(), release.cells[0].high.tolist()) == ([0], [1])
+    assert release.utility().dm == 16
+
+
+def test_alike_in_one_column_is_not_alike() -> None:
+    encoded = encode(pa.table({"age": [1, 5, 2, 4, 3, 3], "sex": list("MMMMFF")}), ["age", "sex"])
+    release = release_of(encoded, [[0, 1], [2, 3], [4, 5]], numeric="midpoint")
+    assert (
+        sorted(zip(*release.table.to_pydict().values(), strict=True)) == [(3.0, "F")] * 2 + [(3.0, "M")] * 4
+    )
+    assert release.classes.sizes.tolist() in ([2, 4], [4, 2])
+
+
+@pytest.mark.parametrize("how", ["interval", "bounds", "midpoint", "mean", "level"])
+def test_null_is_not_shown_where_only_suppressed_rows_have_it(how: Any) -> None:
+    table = {"x": [1, 2, None, 9], "y": ["a", "b", "c", "d"]}
+    schema = Schema([numeric_attribute("x", intervals(2)), "y"])
+    release = anonymize(table, schema, method=Suppress("quasi"), missing="suppress", numeric=how)
+    shown = {
+        "interval": {"x": ["*"] * 3},
+        "level": {"x": ["*"] * 3},
+        "bounds": {"x_min": [1] * 3, "x_max": [9] * 3, "x_missing": [False] * 3},
+        "midpoint": {"x": [5.0] * 3, "x_missing": [False] * 3},
+        "mean": {"x": [4.0] * 3, "x_missing": [False] * 3},
+    }
+    assert release.table.to_pydict() == shown[how] | {"y": ["*"] * 3}
+
+
+def test_a_release_without_rows() -> None:
+    table = {"x": [None, 2], "s": [1, None]}
+    for require in ([KAnonymity(1)], [SDiversityBound(1, 1)]):
+        release = anonymize(
+            table, Schema(["x"], ["s"]), require=require, missing="suppress", on_infeasible="trivial"
+        )
+        assert (release.n_rows, release.classes.n_classes, release.table.num_rows) == (0, 0, 0)
+
+
+def test_a_table_says_what_it_is(people: pa.Table) -> None:
+    """`check` measures the table in memory as it does a file."""
+    release = release_of(encode(people, ["age", "sex"], ["illness"]), [[0, 1, 2, 3, 4, 5]])
+    assert set(release.table.column("sex").to_pylist()) == {"*"}
+    assert json.loads(release.table.schema.metadata[b"anon"]) == release.metadata
+    assert check(release.table).k == 6
+
+
+def test_worst_cells_are_text() -> None:
+    """Also where Python has no such date."""
+    days = pa.array([-(2**31), -(2**31), 2**31 - 1, 2**31 - 1], pa.int32()).view(pa.date32())
+    table = pa.table({"day": days, "n": [1, 1, None, None]})
+    release = anonymize(table, Schema(["day", "n"]), require=[KAnonymity(2)], numeric="bounds")
+    assert release.privacy().worst_cells["k"] == {
+        "day_min": "-5877641-06-23",
+        "day_max": "-5877641-06-23",
+        "n_min": "1",
+        "n_max": "1",
+        "n_missing": "false",
+    }
+
+
+def test_numeric_is_one_of_the_renderings(people: pa.Table) -> None:
+    for wrong in ("x", None, ["mean"]):
+        with pytest.raises(UsageError, match="numeric must be one of interval, bounds"):
+            release_of(encode(people, ["age"]), [[0, 1, 2, 3, 4, 5]], numeric=wrong)
+
+
+NEUTRAL = {
+    "bytes": pa.array([b"a", None, b"a", b"b"], pa.binary_view()),
+    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([3, 4], pa.int32()), pa.array(["x", "y"])),
+    "lists": pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1]), pa.array([[1], [2]])),
+    "halves": pa.DictionaryArray.from_arrays(
+        pa.array([1, 0, None, 1]), pa.array(np.array([1, 2], np.float16))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_neutral_columns_of_rare_types(name: str, tmp_path: Path) -> None:
+    table = pa.table({"age": [1, 1, 2, 2], "kept": NEUTRAL[name]})
+    release = release_of(encode(table, ["age"]), [[2, 3], [0, 1]], order="input")
+    assert release.table.column("kept").to_pylist() == NEUTRAL[name].to_pylist()
+    release.write(tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").column("kept").to_pylist() == NEUTRAL[name].to_pylist()
+
+
+def test_neutral_columns_that_cannot_be_put_in_order() -> None:
+    nested = pa.array([[b"a"]] * 2, pa.list_(pa.binary_view()))
+    encoded = encode(pa.table({"age": [1, 1], "kept": nested}), ["age"])
+    with pytest.raises(DataError, match="column 'kept' of type list<item: binary_view> cannot be published"):
+        release_of(encoded, [[0, 1]])

@@ -319,3 +319,20 @@ def test_no_rows(people: pa.Table, tmp_path: Path, suffix: str) -> None:
     found = read(tmp_path / f"out.{suffix}")
     assert found.num_rows == 0
     assert found.column_names == people.column_names
+
+
+@pytest.mark.parametrize("path", [None, 5, b"out.csv", "out\0.csv", Path("out\0.csv"), "\ud800.csv"])
+def test_what_is_no_path(release: Release, path: Any) -> None:
+    with pytest.raises(UsageError, match="write takes the path of a file"):
+        release.write(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_names_that_are_not_utf_8(release: Release, tmp_path: Path, suffix: str) -> None:
+    name = b"out\xff." + suffix.encode()
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+    release.write(path)
+    assert os.listdir(os.fsencode(tmp_path)) == [name]
+    plain = tmp_path / f"plain.{suffix}"
+    path.rename(plain)
+    assert read(plain).num_rows == release.n_rows

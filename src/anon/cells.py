@@ -26,6 +26,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
+from math import fsum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -36,6 +38,7 @@ import pyarrow.compute as pc
 from anon.classes import Cells, Classes
 from anon.encode import Codes, Domain
 from anon.errors import DataError, UsageError
+from anon.hierarchy import TICKS_PER_SECOND, places
 
 if TYPE_CHECKING:
     from anon.hierarchy import Levels
@@ -177,6 +180,7 @@ def render(
     nulls only. `mean` needs the rows' codes and the classes.
     """
     domain, name = cells.domain, cells.domain.name
+    _refuse_impossible_times(domain)
     if domain.kind != "numeric" or numeric in ("interval", "level"):
         return (Column(name, labels(cells, numeric), cells.of_class),)
     empty = cells.low > cells.high
@@ -188,10 +192,14 @@ def render(
             Column(f"{name}_max", domain.values.take(high), cells.of_class),
         )
     elif numeric == "midpoint":
-        numbers = measures(domain.values)
-        padded = numbers if len(numbers) else np.zeros(1, dtype=numbers.dtype)
-        first, last = (padded[np.where(empty, 0, end)] for end in (cells.low, cells.high))
-        middle = as_published(domain.values.type, first, last - first, 2, empty)
+        numbers, per_unit = measures(domain.values)
+        numbers = numbers if len(numbers) else np.zeros(1)
+        first, last = (numbers[np.where(empty, 0, end)] for end in (cells.low, cells.high))
+        if numbers.dtype == np.float64:
+            middle = pa.array(_middle(first, last), mask=empty)
+        else:
+            total = first.astype(object) + last.astype(object)
+            middle = as_published(domain.values.type, total, np.full(len(total), 2, object), per_unit, empty)
         shown = (Column(name, middle, cells.of_class),)
     else:
         if codes is None or classes is None:
@@ -202,50 +210,92 @@ def render(
     return shown
 
 
-def measures(values: pa.Array) -> npt.NDArray[Any]:
-    """Values as numbers that can be added: int64 for dates and times, float64 otherwise."""
-    if pa.types.is_temporal(values.type):
-        return np.array(keys(values), dtype=np.int64)
-    return np.array([float(value) for value in values.to_pylist()], dtype=np.float64)
+def _refuse_impossible_times(domain: Domain) -> None:
+    """Raise DataError where a time of day lies outside the day, or a timestamp has no text."""
+    kind = domain.values.type
+    if domain.kind != "numeric" or not len(domain.values):
+        return
+    if not (pa.types.is_time(kind) or pa.types.is_timestamp(kind)):
+        return
+    first, last = (_ticks(domain.values.slice(at, 1))[0] for at in (0, domain.n_values - 1))
+    if pa.types.is_time(kind) and not 0 <= first <= last < 86400 * TICKS_PER_SECOND[kind.unit]:
+        what = "times of day before 00:00 or after 23:59:59"
+    elif pa.types.is_timestamp(kind) and first == -(2**63):
+        what = "a timestamp of -2**63 ticks, which is no time"
+    else:
+        return
+    raise DataError(
+        f"column {domain.name!r} holds {what}; correct them or make them null", column=domain.name
+    )
+
+
+def measures(values: pa.Array) -> tuple[npt.NDArray[Any], int]:
+    """Floats as float64; other numbers, dates and times as whole ticks, and how many of these make one.
+
+    The ticks are int64, or Python integers where they do not fit; those of dates and times make one each.
+    """
+    if pa.types.is_floating(values.type) or not len(values):
+        return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), 1
+    if pa.types.is_boolean(values.type):
+        return values.cast(pa.int64()).to_numpy(), 1
+    ticks, per_unit = places(values)
+    if ticks.dtype == np.uint64:
+        ticks = ticks.astype(np.int64 if int(ticks[-1]) < 2**63 else object)
+    return ticks, 1 if pa.types.is_temporal(values.type) else per_unit
 
 
 def as_published(
     kind: pa.DataType,
-    start: npt.NDArray[Any],
     total: npt.NDArray[Any],
-    parts: Any,
+    parts: npt.NDArray[Any],
+    per_unit: int,
     null: npt.NDArray[np.bool_],
 ) -> pa.Array:
-    """`start + total / parts` as the column that stands for values of type `kind`."""
+    """`total / parts` ticks (Python integers) as the column that stands for values of type `kind`."""
     if not pa.types.is_temporal(kind):
-        return pa.array(start + total / parts, pa.float64(), mask=null)
-    ticks = pa.array(start + total // parts, pa.int64(), mask=null)
-    if pa.types.is_date(kind):
-        return ticks.cast(pa.int32()).cast(pa.date32()).cast(kind)
+        return pa.array((total / (parts * per_unit)).astype(np.float64), mask=null)
+    ticks = pa.array((total // parts).astype(np.int64), mask=null)
     return (ticks if kind.bit_width == 64 else ticks.cast(pa.int32())).cast(kind)
 
 
+def _middle(low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The midpoint, rounded once; a sum beyond the largest float is made of halves, which are exact."""
+    with np.errstate(over="ignore"):
+        total = low + high
+    return np.where(np.isfinite(total), total / 2, low / 2 + high / 2)
+
+
 def _means(cells: Cells, codes: Codes, classes: Classes) -> Column:
-    """The mean of each class's values, added in ascending order, so that row order does not matter."""
+    """The mean of each class's values, from an exact sum, so that row order does not matter."""
     domain = cells.domain
-    of_row = np.repeat(np.arange(classes.n_classes), classes.sizes)
     in_class = codes[classes.rows]
-    order = np.lexsort((in_class, of_row))
-    of_row, in_class = of_row[order], in_class[order]
     present = in_class < domain.n_values
-    of_row, in_class = of_row[present], in_class[present]
-    starts = np.searchsorted(of_row, np.arange(classes.n_classes))
-    n_present = np.bincount(of_row, minlength=classes.n_classes)
+    ends = np.concatenate([[0], np.cumsum(present)])[classes.offsets]
+    in_class, n_present = in_class[present], np.diff(ends)
     empty = n_present == 0
-    numbers = measures(domain.values)
-    start = numbers[0] if len(numbers) else 0
-    total = np.zeros(classes.n_classes, dtype=numbers.dtype)
-    if len(in_class):
-        total[~empty] = np.add.reduceat(numbers[in_class] - start, starts[~empty])
-    values = as_published(
-        domain.values.type, np.full(classes.n_classes, start), total, np.where(empty, 1, n_present), empty
-    )
+    parts = np.where(empty, 1, n_present)
+    numbers, per_unit = measures(domain.values)
+    if numbers.dtype == np.float64:
+        means = np.zeros(classes.n_classes)
+        for c in np.flatnonzero(~empty):
+            means[c] = _mean(numbers[in_class[ends[c] : ends[c + 1]]].tolist())
+        values = pa.array(means, mask=empty)
+    else:
+        largest = max(abs(int(numbers[0])), abs(int(numbers[-1])))
+        if largest * int(parts.max(initial=1)) >= 2**63:
+            numbers = numbers.astype(object)
+        total = np.zeros(classes.n_classes, dtype=object)
+        if len(in_class):
+            total[~empty] = np.add.reduceat(numbers[in_class], ends[:-1][~empty]).astype(object)
+        values = as_published(domain.values.type, total, parts.astype(object), per_unit, empty)
     return Column(domain.name, values, np.arange(classes.n_classes, dtype=np.uint32))
+
+
+def _mean(values: Sequence[float]) -> float:
+    try:
+        return fsum(values) / len(values)
+    except OverflowError:
+        return float(sum(map(Fraction, values)) / len(values))
 
 
 def to_levels(cells: Cells) -> Cells:
@@ -265,14 +315,14 @@ def to_levels(cells: Cells) -> Cells:
     shown = low <= high
     chosen = levels.interval_of(low[shown], high[shown])
     first, last, size = _extents(levels)
-    gaps = np.flatnonzero((size != last - first + 1)[chosen] & (chosen >= 0))
+    gaps = np.flatnonzero(np.append(size != last - first + 1, False)[chosen])
     if len(gaps):
         raise UsageError(
             f"column {domain.name!r}: the values under {levels.labels[chosen[gaps[0]]]!r} do not follow each "
             "other, so that it cannot be published as an interval; choose another rendering of numbers"
         )
-    low[shown] = np.where(chosen < 0, 0, first[chosen])
-    high[shown] = np.where(chosen < 0, domain.n_values - 1, last[chosen])
+    low[shown] = np.append(first, 0)[chosen]
+    high[shown] = np.append(last, domain.n_values - 1)[chosen]
     order = np.lexsort((cells.null, high, low))
     low, high, null = low[order], high[order], cells.null[order]
     new = np.ones(len(low), dtype=np.bool_)
@@ -393,7 +443,7 @@ def _level_names(
     line = _line_reader(domain)
     shown = []
     for level_set, plain in zip(chosen.tolist(), _intervals(domain, low, high).to_pylist(), strict=True):
-        name = levels.labels[level_set]
+        name = levels.labels[level_set] if level_set >= 0 else ""
         if level_set < 0 or named.get(name) != (first[level_set], last[level_set]):
             shown.append(plain)
             continue

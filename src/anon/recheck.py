@@ -58,6 +58,8 @@ def recheck(
             _check_cells(domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]
     group_of, n_groups = _groups(shown, classes.n_classes)
+    if not n_groups:
+        return
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     counts: dict[str, _Counts] = {}
     for requirement in requirements:
@@ -292,50 +294,88 @@ def _check_numbers(
             raise _fault(domain, "a cell that should be missing, or should not", int((blank != empty).sum()))
     if empty.all():
         return
-    some = np.where(empty, low[~empty][0], low), np.where(empty, high[~empty][0], high)
+    rows_ends = np.where(empty, low[~empty][0], low), np.where(empty, high[~empty][0], high)
+    all_ends = np.zeros_like(low), np.full_like(high, domain.n_values - 1)
     if numeric == "bounds":
-        wrong = np.zeros(classes.n_classes, dtype=np.bool_)
-        for column, code in zip(columns, some, strict=True):
-            known, values = domain.values, column.values
-            if pa.types.is_float16(known.type):  # index_in does not take them
-                known, values = known.cast(pa.float32()), values.cast(pa.float32())
-            found = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
-            wrong |= ~empty & (found[column.index] != code)
-    else:
-        numbers = _numbers(domain.values)
-        shown = _numbers(columns[0].values.fill_null(columns[0].values.drop_null()[0]))[columns[0].index]
-        if numeric == "midpoint":
-            right = numbers[some[0]] / 2 + numbers[some[1]] / 2
-        else:
-            right = _class_means(domain, codes, classes, numbers)
-        slack = 1e-9 * np.maximum(np.abs(right), np.abs(numbers).max() * 1e-3) + pa.types.is_temporal(
-            domain.values.type
+        wrong, wrong_if_full = (
+            _unlike_bounds(domain, columns, ends) & ~empty for ends in (rows_ends, all_ends)
         )
-        wrong = ~empty & ~(np.abs(shown - right) <= slack)
-    if wrong.any():
+    elif numeric == "midpoint":
+        wrong, wrong_if_full = (
+            _unlike_means(domain, columns[0], ends, np.column_stack(ends).ravel(), 2 * np.arange(len(low)))
+            & ~empty
+            for ends in (rows_ends, all_ends)
+        )
+    else:
+        wrong = np.zeros(classes.n_classes, dtype=np.bool_)
+        for first, last in _chunks(classes.offsets):
+            inside, starts = _inside(codes, classes, first, last)
+            part = slice(first, last)
+            shown = Column(columns[0].name, columns[0].values, columns[0].index[part])
+            ends = rows_ends[0][part], rows_ends[1][part]
+            wrong[part] = _unlike_means(domain, shown, ends, inside, starts) & ~empty[part]
+        wrong_if_full = wrong
+    if wrong.any() and wrong_if_full.any():  # none if full: a suppressed column
         raise _fault(domain, "a number that is not the one of its rows", int(wrong.sum()))
 
 
-def _numbers(values: pa.Array) -> npt.NDArray[np.float64]:
-    """Values as float64, dates and times as their count of units."""
+def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Ints]) -> Bools:
+    """Classes that do not show these ends (codes)."""
+    wrong = np.zeros(len(ends[0]), dtype=np.bool_)
+    for column, code in zip(columns, ends, strict=True):
+        known, values = domain.values, column.values
+        if pa.types.is_float16(known.type):  # index_in does not take them
+            known, values = known.cast(pa.float32()), values.cast(pa.float32())
+        found = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
+        wrong |= found[column.index] != code
+    return wrong
+
+
+def _unlike_means(
+    domain: Domain, column: Column, ends: Sequence[Ints], codes: Ints, starts: npt.NDArray[np.int64]
+) -> Bools:
+    """Classes that do not show the mean of their codes, which lie between the ends; null is left out.
+
+    Whole numbers are compared exactly. Floats, in units of the class's greatest, may differ by what
+    adding them one by one can lose, and by the last bit of the smallest floats.
+    """
+    present = codes < domain.n_values
+    count = np.maximum(np.add.reduceat(present.astype(np.int64), starts), 1)
+    codes = np.where(present, codes, 0)
+    values = column.values.fill_null(column.values.drop_null()[0])
+    if not pa.types.is_floating(domain.values.type):
+        known, per_unit = _whole_numbers(domain.values)
+        if max(-int(known.min()), int(known.max())) * int(count.max()) >= _SAFE:
+            known = known.astype(object)
+        total = np.add.reduceat(np.where(present, known[codes], 0), starts).astype(object)
+        if pa.types.is_temporal(domain.values.type):
+            shown, _ = _whole_numbers(values)
+            return np.asarray(shown[column.index] != total // count, dtype=np.bool_)
+        right = [part / (n * per_unit) for part, n in zip(total.tolist(), count.tolist(), strict=True)]
+        return np.asarray(values.to_numpy()[column.index] != np.array(right))
+    numbers = domain.values.cast(pa.float64()).to_numpy()
+    shown = values.to_numpy()[column.index]
+    _, exponent = np.frexp(np.maximum(np.abs(numbers[ends[0]]), np.abs(numbers[ends[1]])))
+    of_row = np.repeat(exponent, np.diff(np.append(starts, len(codes))))
+    scaled = np.where(present, np.ldexp(numbers[codes], -of_row), 0.0)
+    mean, size = (np.add.reduceat(part, starts) / count for part in (scaled, np.abs(scaled)))
+    slack = (count + 8) * 2.0**-52 * size + np.ldexp(5e-324, -exponent)
+    with np.errstate(over="ignore"):
+        off = np.abs(np.ldexp(shown, -exponent) - mean)
+    return np.asarray(~(off <= slack), dtype=np.bool_)
+
+
+def _whole_numbers(values: pa.Array) -> tuple[Ints, int]:
+    """Integers, dates, times and the digits of decimals (int64 or Python integers), and how many make one."""
     kind = values.type
+    if pa.types.is_decimal(kind):
+        digits = [Fraction(value) * Fraction(10) ** kind.scale for value in values.to_pylist()]
+        return np.array([int(number) for number in digits], dtype=object), 10**kind.scale
     if pa.types.is_temporal(kind):
         values = values.cast(pa.date32()) if pa.types.is_date(kind) else values
         values = values.cast(pa.int64() if values.type.bit_width == 64 else pa.int32())
-    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-
-
-def _class_means(
-    domain: Domain, codes: Codes, classes: Classes, numbers: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    known = np.append(numbers - numbers[0], 0.0)
-    means = np.empty(classes.n_classes)
-    for first, last in _chunks(classes.offsets):
-        inside, starts = _inside(codes, classes, first, last)
-        total = np.add.reduceat(known[inside], starts)
-        present = np.add.reduceat((inside < domain.n_values).astype(np.int64), starts)
-        means[first:last] = numbers[0] + total / np.maximum(present, 1)
-    return means
+    wide = pa.types.is_uint64(values.type)
+    return np.array(values.to_pylist(), dtype=object if wide else np.int64), 1
 
 
 def _identities(column: Column) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
 from anon.classes import Cells, Classes, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
-from anon.encode import Encoded, available_threads, encode, of_published_rows
+from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
@@ -95,10 +95,14 @@ class Release:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were."""
+        """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were.
+
+        Its schema carries the same `metadata` as the files.
+        """
         fields = _fields(self)
         whole = _taken(fields, *self._rows())
-        return whole.cast(pa.schema([(f.name, _in_memory(f)) for f in fields]))
+        schema = pa.schema([(f.name, _in_memory(f)) for f in fields])
+        return whole.cast(schema).replace_schema_metadata({METADATA_KEY: json.dumps(self.metadata)})
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
@@ -127,6 +131,8 @@ class Release:
             raise InfeasibleError(
                 "this release does not meet its requirements; it can be measured, not written"
             )
+        if not _is_path(path):
+            raise UsageError("write takes the path of a file, as a string or a Path")
         writer = _writer(Path(path))
         paths = [Path(os.path.realpath(path))]
         if self.publish == "bucketization":
@@ -226,14 +232,14 @@ class Release:
         return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
-        """What the release shows of one class."""
+        """What the release shows of one class, as text; None for null."""
         if self.publish == "bucketization":
             return {CLASS_ID: class_id}
-        return {
-            column.name: column.values[int(column.index[class_id])].as_py()
-            for columns in self.published
-            for column in columns
-        }
+        shown = {}
+        for column in (column for columns in self.published for column in columns):
+            value = column.values.slice(int(column.index[class_id]), 1)
+            shown[column.name] = None if value.null_count else texts(value)[0]
+        return shown
 
     def summary(self) -> dict[str, Any]:
         """What was made and how, in plain words and numbers."""
@@ -325,14 +331,19 @@ def recode(
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
-    Generalized classes with equal cells become one and are ordered by their cells, buckets at
+    Generalized classes that look alike become one and are ordered by their cells, buckets at
     random; rows inside a class are in an order drawn from the operating system's entropy, whatever
     the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
+    if numeric not in get_args(Rendering):
+        raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     n_threads = available_threads() if n_threads is None else n_threads
+    for name in encoded.table.column_names:
+        takeable(encoded.table.column(name).slice(0, 1), name)
     entropy = np.random.default_rng()
+    rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
@@ -341,15 +352,20 @@ def recode(
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
+        cells = [
+            _without_hidden_null(one, codes[classes.rows])
+            for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+        ]
         classes, cells = merge(classes, cells, n_threads)
+        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
     order_of_classes = np.argsort(position, kind="stable")
     classes = _arranged(classes, order_of_classes, entropy, n_threads)
     cells = tuple(replace(one, of_class=_frozen(one.of_class[order_of_classes])) for one in cells)
-    published: list[tuple[Column, ...]] = []
-    for codes, one in zip(encoded.quasi_codes, cells, strict=True):
-        columns = render(one, numeric, codes, classes) if publish == "generalization" else ()
-        published.append(tuple(_only_shown(column) for column in columns))
+    published = [
+        tuple(_only_shown(replace(column, index=column.index[order_of_classes])) for column in columns)
+        for columns in rendered or [()] * len(cells)
+    ]
     _refuse_clashes(encoded, published, publish)
     if file_schema is not None:
         file_schema = file_schema.remove_metadata()
@@ -374,6 +390,45 @@ def recode(
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
     return release
+
+
+def _without_hidden_null(cells: Cells, published: Codes) -> Cells:
+    """The cells without null, where no published row (its codes) has it; other cells are as they were."""
+    domain = cells.domain
+    if not domain.has_null or (published == domain.n_values).any():
+        return cells
+    return replace(cells, null=np.zeros_like(cells.null))
+
+
+def _merge_alike(
+    encoded: Encoded, classes: Classes, cells: Sequence[Cells], numeric: Rendering, n_threads: int
+) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
+    """Classes with equal published columns become one; also returns these columns.
+
+    Different cells can have one midpoint or mean, which the union of their rows has too.
+    """
+    while True:
+        published = [
+            render(one, numeric, codes, classes)
+            for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+        ]
+        if numeric not in ("midpoint", "mean"):
+            return classes, tuple(cells), published
+        looks = [
+            replace(one, of_class=_looks(column))
+            for one, columns in zip(cells, published, strict=True)
+            for column in columns
+        ]
+        merged, _ = merge(classes, looks, n_threads)
+        if merged.n_classes == classes.n_classes:
+            return classes, tuple(cells), published
+        classes, cells = merged, cells_of(encoded, merged, n_threads)
+
+
+def _looks(column: Column) -> npt.NDArray[np.uint32]:
+    """For each class a number that is equal for equal published values, null one of them."""
+    same = column.values.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
 
 
 def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
@@ -431,9 +486,10 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     suffix = Path(path).suffix.lower()
     try:
         if suffix in _PARQUET:
-            stored = pq.read_metadata(path).metadata
+            with open(path, "rb") as source:
+                stored = pq.read_metadata(source).metadata
         elif suffix in _FEATHER:
-            with pa.OSFile(os.fspath(path)) as source, pa.ipc.open_file(source) as reader:
+            with open(path, "rb") as source, pa.ipc.open_file(source) as reader:
                 stored = reader.schema.metadata
         else:
             return None
@@ -558,10 +614,11 @@ def _fields(release: Release) -> list[_Field]:
         if published.get(name):
             fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
             continue
-        written = described.type
-        if known is not None and known.get_field_index(name) >= 0:
+        column = takeable(table.column(name), name)
+        written = column.type
+        if written == described.type and known is not None and known.get_field_index(name) >= 0:
             written = known.field(name).type
-        kept = _kept(table.column(name), release.classes.rows, complete=not len(release.classes.suppressed))
+        kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
         fields.append(_Field(name, written, kept, described.nullable))
     if release.publish == "bucketization":
         fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
@@ -603,6 +660,39 @@ def _kept(
     return lambda rows, of_row: pa.DictionaryArray.from_arrays(
         renumbered.take(pa.array(rows)), dictionary, ordered=column.type.ordered
     )
+
+
+def takeable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """The column in a type whose rows can be put in another order; DataError where there is none.
+
+    Run-end-encoded columns, views of bytes, and dictionaries whose values have no order are decoded.
+    """
+    kind = column.type
+    try:
+        if pa.types.is_run_end_encoded(kind):
+            decoded = [pc.run_end_decode(chunk) for chunk in column.chunks]
+            return takeable(pa.chunked_array(decoded, kind.value_type), name)
+        if pa.types.is_binary_view(kind):
+            return column.cast(pa.large_binary())
+        if pa.types.is_dictionary(kind) and not kind.ordered and not _has_order(kind.value_type):
+            decoded = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
+            return pa.chunked_array(decoded, kind.value_type)
+        column.slice(0, 1).combine_chunks().take(pa.array([0] if len(column) else [], pa.uint32()))
+    except pa.ArrowNotImplementedError:
+        raise DataError(
+            f"column {name!r} of type {kind} cannot be published; "
+            "convert it, or make it identifying to drop it",
+            column=name,
+        ) from None
+    return column
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    try:
+        pc.array_sort_indices(pa.array([], kind))
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
 
 
 def _taken(
@@ -658,7 +748,7 @@ _Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
 def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Dictionaries are written as they are; the Arrow schema in the file names the original types."""
     schema = base64.b64encode(written.serialize().to_pybytes()).decode()
-    with pq.ParquetWriter(path, held, store_schema=False) as writer:
+    with open(path, "wb") as file, pq.ParquetWriter(file, held, store_schema=False) as writer:
         writer.add_key_value_metadata({"ARROW:schema": schema, METADATA_KEY: json.dumps(metadata)})
         yield writer
 
@@ -667,7 +757,7 @@ def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     schema = written.with_metadata({METADATA_KEY: json.dumps(metadata)})
     options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
-    with pa.OSFile(os.fspath(path), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+    with open(path, "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
         yield _Casting(writer, written)
 
 
@@ -675,7 +765,7 @@ def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 def _csv(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Every string is quoted, null is an empty field without quotes."""
     plain = pa.schema([pa.field(f.name, _value_type(f.type)) for f in written])
-    with pa.csv.CSVWriter(os.fspath(path), plain) as writer:
+    with open(path, "wb") as file, pa.csv.CSVWriter(file, plain) as writer:
         yield _Casting(writer, plain)
 
 
@@ -693,6 +783,15 @@ class _Casting:
 _PARQUET = (".parquet", ".pq")
 _FEATHER = (".feather", ".arrow", ".ipc")
 _CSV = (".csv",)
+
+
+def _is_path(path: Any) -> bool:
+    """Text that the system can take as a file name, or a Path of it."""
+    try:
+        name = os.fspath(path)
+        return isinstance(name, str) and b"\0" not in os.fsencode(name)
+    except (TypeError, UnicodeEncodeError):
+        return False
 
 
 def _writer(path: Path) -> _Open:
