@@ -572,7 +572,7 @@ def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("check IN", "name its quasi-identifiers with --quasi"),
         ("check IN --quasi age --l 2", "name one with --sensitive"),
         ("check IN --quasi age --sensitive name --t 0.1 --t-distance ordered", "--t-distance hierarchical"),
-        ("anonymize IN -o OUT --quasi age --k 2 --threads 0", "--threads must be at least 1"),
+        ("anonymize IN -o OUT --quasi age --k 2 --threads 0", "--threads must be None or a whole number"),
         ("anonymize IN -o OUT --quasi age --k 2 --method identity", "use --method mondrian"),
         ("anonymize IN -o OUT --quasi age --method curve --l 2 --sensitive name", "ask for --k"),
         (

@@ -14,7 +14,7 @@ from anon.job import Job, load_job
 
 REQUIREMENTS = (
     *("KAnonymity", "LDiversity", "TCloseness", "DeltaDisclosure", "AlphaK", "BetaLikeness"),
-    *("SDiversityBound", "Mondrian", "Anatomy", "Identity", "Suppress"),
+    *("SDiversityBound", "Mondrian", "Anatomy", "Identity", "TGC", "Suppress"),
 )
 
 
@@ -65,6 +65,10 @@ objective = "utility"
 loss = "ncp"
 refine = true
 ties = "rank"
+w_u = 0.5
+w_p = 0.5
+s = 50
+variant = "printed"
 publish = "generalization"
 numeric = "level"
 missing = "suppress"
@@ -226,6 +230,7 @@ def test_a_setting_of_nothing_is_refused(settings: dict[str, Any], message: str)
         ({"relaxed": False}, ("Mondrian", {"relaxed": False})),
         ({"method": "anatomy", "l": 4.0}, ("Anatomy", 4, {})),
         ({"method": "identity"}, ("Identity", {})),
+        ({"method": "tgc", "w_u": 0.75}, ("TGC", {"w_u": 0.75, "w_p": 0.25})),
         ({"method": "suppress-quasi"}, ("Suppress", "quasi", {})),
         ({"method": "suppress-sensitive"}, ("Suppress", "sensitive", {})),
     ],

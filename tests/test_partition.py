@@ -570,8 +570,6 @@ def test_wrong_arguments_are_refused() -> None:
         Attributes([5], [1.0], [None], [TREE])
     with pytest.raises(ValueError, match="5 rows for a conjunction on 4"):
         partition([np.zeros(5, dtype=np.uint8)], described, size_only(2, 4))
-    with pytest.raises(ValueError, match="not initialized"):
-        partition([column], described, Conjunction.__new__(Conjunction))
 
 
 @pytest.mark.parametrize(

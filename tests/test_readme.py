@@ -64,8 +64,7 @@ def test_every_example_prints_what_the_page_shows(page: Path, tmp_path: Path) ->
         if kind == "python":
             (tmp_path / "example.py").write_text(program)
             printed = run("python example.py", tmp_path)
-            assert next_kind == "text"
-            assert printed == shown
+            assert printed == (shown if next_kind == "text" else "")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

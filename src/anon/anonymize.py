@@ -94,7 +94,7 @@ def anonymize(
     """
     method = Mondrian() if method is None else method
     _check_arguments(schema, method, require, publish, on_infeasible, seed, progress)
-    n_threads = available_threads() if n_threads is None else n_threads
+    n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
         require = (*require, LDiversity(method.l, "probabilistic", sensitive=method.sensitive))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.cells import MISSING
+from anon.cells import MISSING, texts
 from anon.classes import Classes, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
@@ -66,7 +66,7 @@ def check(
     """
     if isinstance(require, Requirement):
         raise UsageError(f"require takes a list: write require=[{require!r}]")
-    n_threads = available_threads() if n_threads is None else n_threads
+    n_threads = available_threads(n_threads)
     table_source = read_source(source)
     table = table_source.table
     told = metadata_of(table_source)
@@ -204,8 +204,15 @@ def _text(domain: Domain) -> bool:
 
 def _worst_cells(shown: pa.Table, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
     """For every measure set by one class, the published cells of that class."""
-    cells: dict[int, dict[str, Any]] = {
-        number: shown.slice(int(classes.rows[classes.offsets[number]]), 1).to_pylist()[0]
+
+    def cell(column: pa.ChunkedArray, number: int) -> str | None:
+        value = column.slice(int(classes.rows[classes.offsets[number]]), 1).combine_chunks()
+        if pa.types.is_dictionary(value.type):
+            value = value.dictionary_decode()
+        return None if value.null_count else texts(value)[0]
+
+    cells = {
+        number: {name: cell(shown.column(name), number) for name in shown.column_names}
         for number in set(worst.values())
     }
     return {name: cells[number] for name, number in worst.items()}

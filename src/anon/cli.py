@@ -263,7 +263,16 @@ def anonymize(
         _option("--refine/--no-refine", "Curve improves its first classes (default: refine).", METHOD),
     ] = None,
     ties: Annotated[
-        str | None, _option("--ties", "K-Members and Curve break ties by rank (default) or input.", METHOD)
+        str | None,
+        _option("--ties", "K-Members, TGC and Curve break ties by rank (default) or input.", METHOD),
+    ] = None,
+    w_u: Annotated[
+        float | None, _option("--w-u", "TGC: weight of utility (0.5); --w-p is the rest.", METHOD)
+    ] = None,
+    w_p: Annotated[float | None, _option("--w-p", "TGC: weight of protection (0.5).", METHOD)] = None,
+    s: Annotated[int | None, _option("--s", "TGC: least rows of a subspace (5 k).", METHOD)] = None,
+    variant: Annotated[
+        str | None, _option("--variant", "TGC: default, or printed as in the paper.", METHOD)
     ] = None,
     seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
@@ -340,6 +349,10 @@ def anonymize(
         loss=loss,
         refine=refine,
         ties=ties,
+        w_u=w_u,
+        w_p=w_p,
+        s=s,
+        variant=variant,
         target=target,
         seed=seed,
         threads=threads,

@@ -75,7 +75,7 @@ def compare(
         Roles are missing; and later, when a measure that needs cells is asked of a release that shows
         midpoints or means.
     """
-    threads = available_threads() if n_threads is None else n_threads
+    threads = available_threads(n_threads)
     source = read_source(released)
     told = metadata_of(source)
     encoded = encode(read_table(original), _roles(told, schema), n_threads=threads)

@@ -23,6 +23,7 @@ SETTINGS = {
     "mondrian": ("split", "cuts", "relaxed", "target"),
     "kmembers": ("objective", "loss", "ties"),
     "curve": ("refine", "loss", "ties"),
+    "tgc": ("w_u", "w_p", "s", "variant", "ties"),
 }
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
 
@@ -66,7 +67,7 @@ class Job(BaseModel):
     r: float | None = None
 
     method: Literal[
-        "mondrian", "kmembers", "curve", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"
+        "mondrian", "kmembers", "tgc", "curve", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"
     ] = "mondrian"
     split: list[str] | None = None
     cuts: Literal["nearest", "median"] | None = None
@@ -76,6 +77,10 @@ class Job(BaseModel):
     loss: Literal["ncp", "byun", "ordered"] | None = None
     refine: bool | None = None
     ties: Literal["rank", "input"] | None = None
+    w_u: float | None = None
+    w_p: float | None = None
+    s: int | None = None
+    variant: Literal["default", "printed"] | None = None
 
     publish: Literal["generalization", "bucketization"] | None = None
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
@@ -167,6 +172,8 @@ class Job(BaseModel):
             if name not in SETTINGS.get(self.method, ()):
                 of = " or ".join(method for method, names in SETTINGS.items() if name in names)
                 raise UsageError(f"{_flag(name)} is a setting of --method {of}")
+        if "w_u" in settings or "w_p" in settings:
+            settings = {"w_u": 1 - (self.w_p or 0.0), "w_p": 1 - (self.w_u or 0.0)} | settings
         if self.method == "anatomy":
             if self.l is None:
                 raise UsageError("--method anatomy needs --l")
@@ -175,7 +182,13 @@ class Job(BaseModel):
             return anon.Anatomy(int(self.l))
         if self.method.startswith("suppress-"):
             return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
-        methods = {"kmembers": "KMembers", "curve": "Curve", "mondrian": "Mondrian", "identity": "Identity"}
+        methods = {
+            "kmembers": "KMembers",
+            "tgc": "TGC",
+            "curve": "Curve",
+            "mondrian": "Mondrian",
+            "identity": "Identity",
+        }
         return getattr(anon, methods[self.method])(**settings)
 
     def _split(self) -> str | list[str] | None:

@@ -191,7 +191,7 @@ def large_populations(
     of them not at all.
     """
     share = as_share(min_support)
-    threads = available_threads() if n_threads is None else n_threads
+    threads = available_threads(n_threads)
     min_count = math.ceil(share * encoded.n_rows)
     predicates = tuple(
         frequent_predicates(domain, np.bincount(codes, minlength=domain.n_codes), min_count)
@@ -340,7 +340,7 @@ def u_loss(
     if not release.encoded.sensitive or release.dropped:
         named = f"; {release.dropped[0]!r} is not published" if release.dropped else ""
         raise UsageError(f"U_loss compares sensitive attributes, and the release has none{named}")
-    threads = available_threads() if n_threads is None else n_threads
+    threads = available_threads(n_threads)
     if populations is None:
         populations = large_populations(release.encoded, min_support, n_threads=threads)
     names = [domain.name for domain in release.encoded.sensitive]

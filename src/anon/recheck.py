@@ -186,7 +186,7 @@ def _facts(
             fact.low[first:last] = np.where(only_null, 1, low)
             fact.high[first:last] = np.where(only_null, 0, high)
 
-    with ThreadPoolExecutor(n_threads or available_threads()) as pool:
+    with ThreadPoolExecutor(available_threads(n_threads)) as pool:
         for _ in pool.map(gather, _chunks(classes.offsets)):
             pass
     return facts

@@ -165,7 +165,7 @@ class Release:
         table with the same quasi-identifiers, or a `sampling_fraction` in (0, 1], adds journalist and
         marketer risk. `per_class` adds a table of every measure of every class.
         """
-        threads = available_threads() if n_threads is None else n_threads
+        threads = available_threads(n_threads)
         encoded, classes = of_published_rows(self.encoded), self.classes
         codes = [
             None if domain.name in self.dropped else column
@@ -209,7 +209,7 @@ class Release:
         `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
         `min_support` is the support of the populations of `u_loss`.
         """
-        threads = available_threads() if n_threads is None else n_threads
+        threads = available_threads(n_threads)
         encoded, classes = self.encoded, self.classes
         generalized = self.publish == "generalization"
         published = Published(
@@ -339,7 +339,7 @@ def recode(
     """
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
-    n_threads = available_threads() if n_threads is None else n_threads
+    n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
         takeable(encoded.table.column(name).slice(0, 1), name)
     entropy = np.random.default_rng()

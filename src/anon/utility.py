@@ -456,8 +456,9 @@ def _reach(cells: Cells, by_level: bool) -> tuple[Floats, Floats]:
     lower, upper = domain.positions[low], domain.positions[high]
     if by_level and domain.levels is not None:
         chosen = domain.levels.interval_of(low, high)
-        lower = np.where(chosen < 0, domain.positions[0], domain.levels.lower[chosen])
-        upper = np.where(chosen < 0, domain.positions[-1], domain.levels.upper[chosen])
+        # -1 (no level holds the cell) picks the whole domain
+        lower = np.append(domain.levels.lower, domain.positions[0])[chosen]
+        upper = np.append(domain.levels.upper, domain.positions[-1])[chosen]
     return lower, upper
 
 

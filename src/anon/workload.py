@@ -661,7 +661,7 @@ def answer(workload: Workload, release: Release, *, n_threads: int | None = None
     Estimates assume that every value of a cell is equally likely and attributes independent; in a
     bucket every row may have every sensitive value of it.
     """
-    threads = available_threads() if n_threads is None else n_threads
+    threads = available_threads(n_threads)
     return answer_from(workload, release.encoded, boxes(release, n_threads=threads), threads)
 
 

@@ -1256,8 +1256,6 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     cdef const row_t[::1] numbers
     cdef uint8_t[::1] buffer
     tracked = list(sensitive) if conjunction.c.n_sensitive else []
-    if conjunction.c.min_size < 1:
-        raise ValueError("the conjunction was not initialized")
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
     if m == 0 or m != attributes.n:
