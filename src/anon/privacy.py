@@ -48,11 +48,12 @@ _BY_CLASS = {
 _BY_ALL = {"p_loss": True, "a_know": True, "a_acc": True, "gain": True, "ls_c": True, "ls_l": False}
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """Measures as dicts, strings and numbers, ready for JSON (an infinite one is "inf")."""
     if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: as_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(held) for key, held in value.items()}
+        return {str(key): as_plain(held) for key, held in value.items()}
     if isinstance(value, float) and math.isinf(value):
         return "inf"
     return value
@@ -99,7 +100,7 @@ class Disclosure:
 
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names, ready for JSON (an infinite one is "inf")."""
-        return dict(_plain(self))
+        return dict(as_plain(self))
 
     def __repr__(self) -> str:
         return f"Disclosure(l_distinct={self.l_distinct}, p_loss={self.p_loss}, a_know={self.a_know})"
@@ -200,7 +201,7 @@ class Privacy(Disclosure):
 
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names, ready for JSON (an infinite one is "inf")."""
-        plain = dict(_plain(replace(self, per_class=None)))
+        plain = dict(as_plain(replace(self, per_class=None)))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]
         return plain

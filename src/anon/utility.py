@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from anon.classes import Cells, Classes, Counts, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import UsageError
 from anon.hierarchy import lca
+from anon.privacy import as_plain
 from anoncore.diversity import Closeness, s_diversity
 
 Floats = npt.NDArray[np.float64]
@@ -221,7 +222,7 @@ class Utility:
                 plain[name] = getattr(self, name)
             except UsageError:
                 plain[name] = None
-        return {name: _plain(value) for name, value in plain.items()}
+        return {name: as_plain(value) for name, value in plain.items()}
 
     def __repr__(self) -> str:
         gcp = None if self.loss is None else self.loss.gcp
@@ -238,16 +239,6 @@ _CELL_MEASURES = (
     "precision",
     "by_attribute",
 )
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(held) for key, held in value.items()}
-    if isinstance(value, float) and math.isinf(value):
-        return "inf"
-    return value
 
 
 def measure(

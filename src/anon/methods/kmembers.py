@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, group
+from anon.classes import Classes, group, ranked_rows
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.task import Task
@@ -53,10 +53,13 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
             f"k = {k} cannot be met by {n} rows: ask for at most {n}", requirement=k, tightest=n or None
         )
     if method.ties == "rank":
-        kept = group((*encoded.quasi_codes, *encoded.sensitive_codes), encoded.suppressed, threads).rows
+        kept = ranked_rows(encoded, threads)
     sensitive = None
     if method.objective == "protection":
-        codes, offsets, rows = records(_without_null(encoded, kept), threads)
+        if not encoded.sensitive:
+            raise UsageError('objective="protection" needs a sensitive attribute: name one in the schema')
+        refuse_missing(encoded, kept)
+        codes, offsets, rows = records([codes[kept] for codes in encoded.sensitive_codes], threads)
         sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)
     members, left, home = kmembers.grow(
         *records([codes[kept] for codes in encoded.quasi_codes], threads),
@@ -106,9 +109,8 @@ def records(
     return codes, equal.offsets, equal.rows
 
 
-def _without_null(encoded: Encoded, kept: RowNumbers) -> list[Codes]:
-    if not encoded.sensitive:
-        raise UsageError('objective="protection" needs a sensitive attribute: name one in the schema')
+def refuse_missing(encoded: Encoded, kept: RowNumbers) -> None:
+    """Raise DataError where one of the rows `kept` misses a value that S-diversity is asked about."""
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
         missing = kept[codes[kept] == domain.n_values]
         if len(missing):
@@ -119,4 +121,3 @@ def _without_null(encoded: Encoded, kept: RowNumbers) -> list[Codes]:
                 row=int(missing.min()),
                 count=len(missing),
             )
-    return [codes[kept] for codes in encoded.sensitive_codes]

@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, group, sensitive_counts
+from anon.classes import Classes, group, ranked_rows, sensitive_counts
 from anon.encode import Codes, Domain, Encoded
-from anon.errors import DataError, InfeasibleError, UsageError
-from anon.methods.kmembers import attributes, closeness
+from anon.errors import InfeasibleError, UsageError
+from anon.methods.kmembers import attributes, closeness, refuse_missing
 from anon.methods.task import Task
 from anoncore import diversity, tgc
 from anoncore.diversity import Closeness
@@ -135,23 +135,10 @@ def _rows(encoded: Encoded, method: TGC, task: Task, k: int) -> RowNumbers:
         raise UsageError("w_p > 0 needs a sensitive attribute: name one in the schema, or use w_u=1, w_p=0")
     limited = method.prepartition and method.delta_split not in ("auto", None)
     if method.w_p > 0 or method.delta == "auto" or limited:
-        _refuse_null(encoded, kept)
+        refuse_missing(encoded, kept)
     if method.ties == "input":
         return kept
-    return group((*encoded.quasi_codes, *encoded.sensitive_codes), encoded.suppressed, task.n_threads).rows
-
-
-def _refuse_null(encoded: Encoded, kept: RowNumbers) -> None:
-    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
-        missing = kept[codes[kept] == domain.n_values]
-        if len(missing):
-            raise DataError(
-                f"{domain.name}: {len(missing)} values are missing, the first in row {missing.min() + 1}; "
-                'S-diversity has no place for them: use missing="suppress"',
-                column=domain.name,
-                row=int(missing.min()),
-                count=len(missing),
-            )
+    return ranked_rows(encoded, task.n_threads)
 
 
 def _closeness(encoded: Encoded, method: TGC) -> list[Closeness]:
