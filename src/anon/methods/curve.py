@@ -24,8 +24,8 @@ BLOCK_CLASSES = 512  # classes refined by one call
 MOST = 6  # with requirements beside k, classes of up to 6k rows are cut and refined, larger ones split
 LARGEST_K = 256  # larger classes are cut, but not refined: that takes a time that grows with k
 LEAST_GAIN = 1e-3  # refinement ends when a pass lowers the loss by less
-ROW_PASSES = 3_000_000  # small tables are cheap to refine: about so many rows in all passes together,
-LEAST_PASSES, MOST_PASSES = 3, 40  # in at least and at most so many passes
+ROW_PASSES = 2_000_000  # small tables are cheap to refine: about so many rows in all passes together,
+LEAST_PASSES, MOST_PASSES = 2, 40  # in at least and at most so many passes
 # Classes are worked on together if their cells together are at most so many percent as wide as the two;
 # the first passes look at the nearest only.
 NEAREST, FARTHEST = 80, 95
