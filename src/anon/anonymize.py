@@ -93,7 +93,7 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    _check_arguments(schema, method, require, publish, on_infeasible, seed, progress)
+    _check_arguments(schema, method, require, publish, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
@@ -157,6 +157,7 @@ def _check_arguments(
     method: Method,
     require: Sequence[Requirement],
     publish: str,
+    order: str,
     on_infeasible: str,
     seed: int,
     progress: Progress | None,
@@ -169,6 +170,8 @@ def _check_arguments(
         raise UsageError("progress must be a function of (stage, done, total)")
     if isinstance(require, Requirement):
         raise UsageError(f"require takes a list: write require=[{require!r}]")
+    if not isinstance(require, Sequence):
+        raise UsageError(f"require must be a list of requirements, not {type(require).__name__}")
     if type(method) not in ENFORCING | GROWING | TRIVIAL:
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
     for requirement in require:
@@ -189,6 +192,7 @@ def _check_arguments(
         raise UsageError('Anatomy leaves quasi-identifiers intact: it needs publish="bucketization"')
     for name, value, allowed in (
         ("publish", publish, ("generalization", "bucketization")),
+        ("order", order, ("class", "input")),
         ("on_infeasible", on_infeasible, ("error", "trivial")),
     ):
         if value not in allowed:
