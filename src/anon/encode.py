@@ -100,6 +100,13 @@ class Encoded:
         """Rows of the table, suppressed ones included."""
         return int(self.table.num_rows)
 
+    @property
+    def kept(self) -> npt.NDArray[np.uint32]:
+        """The rows to be published (uint32, ascending): all but the suppressed ones."""
+        kept = np.ones(self.n_rows, np.bool_)
+        kept[self.suppressed] = False
+        return np.flatnonzero(kept).astype(np.uint32)
+
     def __repr__(self) -> str:
         return (
             f"Encoded(n_rows={self.n_rows}, quasi={len(self.quasi)}, sensitive={len(self.sensitive)}, "
@@ -310,8 +317,7 @@ def of_published_rows(encoded: Encoded) -> Encoded:
     """
     if not len(encoded.suppressed):
         return encoded
-    shown = np.ones(encoded.n_rows, np.bool_)
-    shown[encoded.suppressed] = False
+    shown = encoded.kept
     sensitive, sensitive_codes = [], []
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
         kept = np.bincount(codes[shown], minlength=domain.n_codes) > 0

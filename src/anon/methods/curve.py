@@ -164,7 +164,7 @@ def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecuto
         return axes.keys([column[start : start + BLOCK_ROWS] for column in encoded.quasi_codes])
 
     key = np.concatenate(list(pool.map(keys, range(0, encoded.n_rows, BLOCK_ROWS))))
-    rows = np.setdiff1d(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed, assume_unique=True)
+    rows = encoded.kept
     if ties == "rank":
         blurred = [
             codes

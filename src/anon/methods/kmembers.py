@@ -46,7 +46,7 @@ class KMembers:
 
 def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes:
     """Classes of at least k rows; fewer than 2k unless leftovers crowd into one."""
-    kept = np.setdiff1d(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed, assume_unique=True)
+    kept = encoded.kept
     n, threads, tell = len(kept), task.n_threads, task.progress
     if k > n:
         raise InfeasibleError(

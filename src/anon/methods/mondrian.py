@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
 from anon.encode import Codes, Domain, Encoded, encode_column
@@ -78,9 +76,7 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     if method.relaxed:
         rows = ranked_rows(encoded, task.n_threads)
     elif len(encoded.suppressed):
-        kept = np.ones(encoded.n_rows, dtype=np.bool_)
-        kept[encoded.suppressed] = False
-        rows = np.flatnonzero(kept).astype(np.uint32)
+        rows = encoded.kept
     tell = task.progress
     class_rows, offsets = anoncore.partition.partition(
         encoded.quasi_codes,

@@ -124,7 +124,7 @@ def select_thresholds(encoded: Encoded, method: TGC, task: Task, k: int) -> Thre
 
 def _rows(encoded: Encoded, method: TGC, task: Task, k: int) -> RowNumbers:
     """The rows that are not suppressed, in row order."""
-    kept = np.setdiff1d(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed, assume_unique=True)
+    kept = encoded.kept
     if k > len(kept):
         raise InfeasibleError(
             f"k = {k} cannot be met by {len(kept)} rows: ask for at most {len(kept)}",

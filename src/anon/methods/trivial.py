@@ -45,7 +45,5 @@ def suppress(encoded: Encoded, method: Suppress, task: Task) -> Classes:
     """One class where the quasi-identifiers go, the classes of `identity` where they stay."""
     if method.what == "sensitive":
         return identity(encoded, method, task)
-    kept = np.ones(encoded.n_rows, bool)
-    kept[encoded.suppressed] = False
-    rows = np.flatnonzero(kept).astype(np.uint32)
+    rows = encoded.kept
     return Classes(rows, np.unique([0, len(rows)]), encoded.suppressed)
