@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 import anoncore.classes as kernel
 from anon.encode import Codes, Domain, Encoded
+from anon.hierarchy import Tree, lca
 
 if TYPE_CHECKING:
     from anon.hierarchy import Tree
@@ -111,6 +112,13 @@ def ranked_rows(encoded: Encoded, n_threads: int = 1) -> npt.NDArray[np.uint32]:
     return group(columns, encoded.suppressed, n_threads).rows
 
 
+def group_numbers(members: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """For each grouped element the number of its group (uint32), from the kernel's groups in CSR form."""
+    numbers = np.empty(len(members), np.uint32)
+    numbers[members] = np.repeat(np.arange(len(bounds) - 1, dtype=np.uint32), np.diff(bounds))
+    return numbers
+
+
 def sensitive_counts(classes: Classes, codes: Codes, n_codes: int, n_threads: int = 1) -> Counts:
     """Counts per class of one column of codes, all below `n_codes`."""
     parts = kernel.value_counts(codes, classes.rows, classes.offsets, n_codes, n_threads)
@@ -195,7 +203,7 @@ def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Ce
     low, high, null = kernel.boxes(codes, classes.rows, classes.offsets, null_code, n_threads)
     keys = [low, high]
     if domain.tree is not None and domain.n_values:
-        keys = [*_common_ancestor(domain.tree, low, high)]
+        keys = [*_below_ancestor(domain.tree, low, high)]
     is_flat = domain.kind == "nominal" and domain.tree is None
     if is_flat:
         offsets, values, _ = kernel.value_counts(
@@ -206,8 +214,7 @@ def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Ce
         values = values[present]
         keys += [np.diff(offsets).astype(np.uint32), _ranks(offsets, values)]
     members, bounds = kernel.group([*keys, null.view(np.uint8)], None, n_threads)
-    of_class = np.empty(classes.n_classes, np.uint32)
-    of_class[members] = np.repeat(np.arange(len(bounds) - 1, dtype=np.uint32), np.diff(bounds))
+    of_class = group_numbers(members, bounds)
     first = members[bounds[:-1]]
     distinct = Cells(domain, of_class, keys[0][first], keys[1][first], null[first])
     if is_flat:
@@ -216,17 +223,12 @@ def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Ce
     return distinct
 
 
-def _common_ancestor(
+def _below_ancestor(
     tree: Tree, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """First and last leaf of the lowest node above the leaves low and high; low > high stays."""
-    node = tree.leaf[np.minimum(low, high)]
-    while True:
-        outside = np.flatnonzero(tree.last[node] < high)
-        if not len(outside):
-            break
-        node[outside] = tree.parent[node[outside]]
     null_only = low > high
+    node = lca(tree, np.minimum(low, high), high)
     first = np.where(null_only, low, tree.first[node]).astype(np.uint32)
     return first, np.where(null_only, high, tree.last[node]).astype(np.uint32)
 
@@ -242,7 +244,7 @@ def _ranks(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint32]) -> np
         if length <= 16:
             columns = [values[offsets[lists] + i] for i in range(length)]
             members, bounds = kernel.group(columns)
-            ranks[lists[members]] = np.repeat(np.arange(len(bounds) - 1, dtype=np.uint32), np.diff(bounds))
+            ranks[lists] = group_numbers(members, bounds)
         else:
             keys = [values[start : start + length].astype(">u4").tobytes() for start in offsets[lists]]
             rank = {key: i for i, key in enumerate(sorted(set(keys)))}

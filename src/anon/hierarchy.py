@@ -219,13 +219,11 @@ class Tree:
 
 def lca(tree: Tree, low: npt.ArrayLike, high: npt.ArrayLike) -> npt.NDArray[np.int32]:
     """The node of the lowest common ancestor of the leaf codes low[i]..high[i], for arrays of any shape."""
-    node = tree.leaf[np.asarray(low, dtype=np.intp)]
+    node = np.array(tree.leaf[np.asarray(low, dtype=np.intp)])  # of its own: it climbs in place
     last = np.asarray(high).astype(np.int64)
-    outside = tree.last[node] < last
-    while outside.any():
-        node = np.where(outside, tree.parent[node], node)
-        outside = tree.last[node] < last
-    return np.asarray(node, dtype=np.int32)
+    while len(outside := np.flatnonzero(tree.last[node] < last)):
+        node.flat[outside] = tree.parent[node.flat[outside]]
+    return node
 
 
 def prune(tree: Tree, kept: npt.NDArray[np.bool_]) -> Tree:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import anoncore.classes as classes_kernel
 import anoncore.divergence as divergence_kernel
-from anon.classes import Classes, Counts, group, sensitive_counts, take
+from anon.classes import Classes, Counts, group, group_numbers, sensitive_counts, take
 from anon.encode import Codes, Domain
 from anon.errors import UsageError
 
@@ -404,8 +404,7 @@ def _meet(
     both = np.concatenate([ours, theirs])
     ids = np.zeros(len(both), np.uint32)
     if columns:
-        members, bounds = classes_kernel.group([column[both] for column in columns])
-        ids[members] = np.repeat(np.arange(len(bounds) - 1, dtype=np.uint32), np.diff(bounds))
+        ids = group_numbers(*classes_kernel.group([column[both] for column in columns]))
     return ids[: len(ours)], ids[len(ours) :]
 
 
@@ -511,8 +510,7 @@ def _disclosure(counts: Counts, columns: Mapping[str, Column], n_threads: int) -
 
 def _joint(classes: Classes, codes: Sequence[Codes], n_threads: int) -> Disclosure:
     members, bounds = classes_kernel.group(codes, None, n_threads)
-    ids = np.empty(len(members), np.uint32)
-    ids[members] = np.repeat(np.arange(len(bounds) - 1, dtype=np.uint32), np.diff(bounds))
+    ids = group_numbers(members, bounds)
     counts = sensitive_counts(classes, ids, len(bounds) - 1, n_threads)
     return _disclosure(counts, _columns(counts, None, n_threads), n_threads)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from anon.classes import Classes, ranked_rows
 from anon.encode import Codes, Domain, Encoded
 from anon.errors import UsageError
+from anon.hierarchy import lca
 from anoncore import curve
 from anoncore.requirement import Conjunction
 
@@ -84,9 +85,7 @@ def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.u
         reach = float(domain.positions[-1]) if domain.n_values else 0.0
         middle = (domain.positions[low] + domain.positions[high]) / 2 if domain.n_values else low * 0.0
     elif domain.tree is not None:
-        node = domain.tree.leaf[low]
-        while (below := domain.tree.last[node] < high).any():
-            node = np.where(below, domain.tree.parent[node], node)
+        node = lca(domain.tree, low, high)
         middle = (domain.tree.first[node] + domain.tree.last[node]) / 2
     else:
         class_of_row = np.repeat(np.arange(len(starts)), np.diff(offsets))
