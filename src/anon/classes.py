@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,6 @@ import numpy.typing as npt
 import anoncore.classes as kernel
 from anon.encode import Codes, Domain, Encoded
 from anon.hierarchy import Tree, lca
-
-if TYPE_CHECKING:
-    from anon.hierarchy import Tree
 
 
 @dataclass(frozen=True, repr=False)

@@ -247,19 +247,6 @@ def prune(tree: Tree, kept: npt.NDArray[np.bool_]) -> Tree:
     )
 
 
-def children(tree: Tree) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """The children of every node in CSR form: node v has `nodes[offsets[v]:offsets[v + 1]]`, ascending."""
-    counts = np.bincount(tree.parent[1:], minlength=len(tree.parent))
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    nodes = 1 + np.argsort(tree.parent[1:], kind="stable")
-    return nodes.astype(np.int32), offsets
-
-
-def n_leaves(tree: Tree) -> npt.NDArray[np.int32]:
-    """The number of leaves below every node (a leaf: 1)."""
-    return tree.last - tree.first + np.int32(1)
-
-
 @dataclass(frozen=True, repr=False)
 class Levels:
     """Named sets of a numeric attribute's values, level by level from the finest, on one domain.

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anon.encode import available_threads
 from anon.errors import DataError
 from anon.read import read_source
 from anon.schema import Role, is_text, kind_of
@@ -80,7 +81,7 @@ def inspect(source: Any, **reading: Any) -> Inspection:
     decision.
     """
     read = read_source(source, **reading)
-    with ThreadPoolExecutor(pa.cpu_count()) as pool:
+    with ThreadPoolExecutor(available_threads()) as pool:
         columns = pool.map(_inspect_column, read.schema, read.table.columns)
     return Inspection(read.table.num_rows, tuple(columns))
 

@@ -352,10 +352,11 @@ def recode(
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
-        cells = [
-            _without_hidden_null(one, codes[classes.rows])
-            for one, codes in zip(cells, encoded.quasi_codes, strict=True)
-        ]
+        if len(classes.suppressed):
+            cells = [
+                _without_hidden_null(one, codes, classes.rows)
+                for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+            ]
         classes, cells = merge(classes, cells, n_threads)
         classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
@@ -392,10 +393,10 @@ def recode(
     return release
 
 
-def _without_hidden_null(cells: Cells, published: Codes) -> Cells:
-    """The cells without null, where no published row (its codes) has it; other cells are as they were."""
+def _without_hidden_null(cells: Cells, codes: Codes, published: npt.NDArray[np.uint32]) -> Cells:
+    """The cells without null, where only suppressed rows have it; other cells are as they were."""
     domain = cells.domain
-    if not domain.has_null or (published == domain.n_values).any():
+    if not domain.has_null or (codes[published] == domain.n_values).any():
         return cells
     return replace(cells, null=np.zeros_like(cells.null))
 
