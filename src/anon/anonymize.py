@@ -29,7 +29,7 @@ from anon.methods import (
 )
 from anon.read import read_source
 from anon.release import Release, recode
-from anon.requirements import AlphaK, KAnonymity, LDiversity, Requirement, compile, infeasible
+from anon.requirements import AlphaK, KAnonymity, LDiversity, Requirement, check_list, compile, infeasible
 from anon.schema import Role, Schema
 
 
@@ -168,17 +168,9 @@ def _check_arguments(
         raise UsageError("seed must be a whole number of at least 0")
     if progress is not None and not callable(progress):
         raise UsageError("progress must be a function of (stage, done, total)")
-    if isinstance(require, Requirement):
-        raise UsageError(f"require takes a list: write require=[{require!r}]")
-    if not isinstance(require, Sequence):
-        raise UsageError(f"require must be a list of requirements, not {type(require).__name__}")
+    check_list(require)
     if type(method) not in ENFORCING | GROWING | TRIVIAL:
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
-    for requirement in require:
-        if not isinstance(requirement, Requirement):
-            raise UsageError(
-                f"require takes requirements such as KAnonymity(10), not {type(requirement).__name__}"
-            )
     if require and type(method) in TRIVIAL:
         raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
     if isinstance(method, Growing) and not any(isinstance(r, KAnonymity | AlphaK) for r in require):

@@ -21,7 +21,7 @@ from anon.errors import DataError, UsageError
 from anon.privacy import Privacy, measure, measure_columns, population_risk
 from anon.read import Source, read_source
 from anon.release import CLASS_ID, METADATA_KEY, read_metadata, sensitive_path
-from anon.requirements import Requirement, compile
+from anon.requirements import Requirement, check_list, compile
 from anon.schema import Attribute, Schema, check_names, is_text
 from anoncore.requirement import passing_classes
 
@@ -64,8 +64,7 @@ def check(
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
     """
-    if isinstance(require, Requirement):
-        raise UsageError(f"require takes a list: write require=[{require!r}]")
+    check_list(require)
     n_threads = available_threads(n_threads)
     table_source = read_source(source)
     table = table_source.table
@@ -82,13 +81,14 @@ def check(
         )
         shown = [CLASS_ID]
     else:
-        if told is not None:
-            table = _with_missing(table, schema)
         encoded = encode(table, schema, n_threads=n_threads)
+        quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
+        if told is not None:
+            quasi = [_with_missing(*column) for column in quasi]
         domains, codes = encoded.sensitive, encoded.sensitive_codes
         privacy, classes = measure_columns(
-            encoded.quasi,
-            encoded.quasi_codes,
+            [domain for domain, _ in quasi],
+            [column for _, column in quasi],
             domains,
             codes,
             starred=_starred(encoded) if told is None else None,
@@ -173,18 +173,16 @@ def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     )
 
 
-def _with_missing(table: pa.Table, schema: Schema) -> pa.Table:
-    """Cells that read `missing` are missing cells, in a release of ours."""
-    for attribute in schema.quasi:
-        column = table.column(attribute.name)
-        texts = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        if is_text(texts.type):
-            missing = pc.equal(texts, pa.scalar(MISSING, texts.type))
-            if pc.any(missing).as_py():
-                nothing = pa.scalar(None, texts.type)
-                at = table.column_names.index(attribute.name)
-                table = table.set_column(at, attribute.name, pc.if_else(missing, nothing, texts))
-    return table
+def _with_missing(domain: Domain, codes: Codes) -> tuple[Domain, Codes]:
+    """A quasi-identifier of a release of ours: cells that read `missing` are missing cells."""
+    at = pc.index(domain.values, pa.scalar(MISSING, domain.values.type)).as_py() if _text(domain) else -1
+    if at < 0:
+        return domain, codes
+    code_of = np.arange(domain.n_codes)
+    code_of[at + 1 :] -= 1
+    code_of[at] = domain.n_values - 1
+    values = pa.concat_arrays([domain.values[:at], domain.values[at + 1 :]])
+    return replace(domain, values=values, has_null=True), code_of.astype(codes.dtype)[codes]
 
 
 def _starred(encoded: Encoded) -> npt.NDArray[np.bool_] | None:

@@ -337,6 +337,19 @@ class Custom(Requirement):
         return f"Custom({self.name!r}, params={self.params!r}, sensitive={self.sensitive!r})"
 
 
+def check_list(require: Any) -> None:
+    """Raise UsageError unless `require` is a list of requirements."""
+    if isinstance(require, Requirement):
+        raise UsageError(f"require takes a list: write require=[{require!r}]")
+    if not isinstance(require, Sequence):
+        raise UsageError(f"require must be a list of requirements, not {type(require).__name__}")
+    for requirement in require:
+        if not isinstance(requirement, Requirement):
+            raise UsageError(
+                f"require takes requirements such as KAnonymity(10), not {type(requirement).__name__}"
+            )
+
+
 def exact(x: Real) -> Fraction:
     """A parameter as the decimal fraction that it is written as."""
     return Fraction(str(x))
