@@ -54,6 +54,18 @@ cdef inline int32_t node_above(const Extent* extent, int32_t node, int64_t code)
     return node
 
 
+# The width of some codes, `distinct` of them, from the least to the greatest; high may be null.
+cdef inline double span(const Extent* extent, int64_t low, int64_t high, int64_t distinct) noexcept nogil:
+    cdef int32_t node = 0
+    if low == high:
+        return 0.0
+    if high == extent.n_values:
+        return extent.weight
+    if extent.kind == TREE:
+        node = node_above(extent, extent.leaf[low], high)
+    return width_of(extent, low, high, node, distinct)
+
+
 cdef inline double width(const Extent* extent, const Cell* cell) noexcept nogil:
     if not cell.valued:
         return 0.0

@@ -15,7 +15,7 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from anoncore.diversity cimport (
     Attribute, Cell, Closeness, Extent, Nearness, Spread, join_cell, join_spread, leave_cell,
-    leave_spread, node_above, s_diversity_of, s_diversity_with, width, width_of, width_with,
+    leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of, width_with,
 )
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -206,18 +206,6 @@ cdef double most(const Cluster* cluster, const code_t* box) noexcept nogil:
 
 # ---- the tree
 
-cdef double spread_of(const Extent* extent, int64_t low, int64_t high) noexcept nogil:
-    # The width of a pair of codes.
-    cdef int32_t node = 0
-    if low == high:
-        return 0.0
-    if high == extent.n_values:
-        return extent.weight
-    if extent.kind == TREE:
-        node = node_above(extent, extent.leaf[low], high)
-    return width_of(extent, low, high, node, 2)
-
-
 cdef int64_t cut_of(const Extent* extent, int64_t low, int64_t high, bint deep) noexcept nogil:
     # Where to cut codes low..high: {<= cut | > cut}, low <= cut < high. Nulls first, then the middle.
     cdef int64_t middle = low + (high - low) // 2, beyond
@@ -334,7 +322,7 @@ cdef int64_t divide(Index* index, const Extent* extents, code_t* codes, const co
     cdef double spread, greatest = -1.0
     for a in range(m):
         if own[a] < own[m + a]:
-            spread = spread_of(&extents[a], own[a], own[m + a])
+            spread = span(&extents[a], own[a], own[m + a], 2)
             if spread > greatest:
                 greatest = spread
                 widest = a

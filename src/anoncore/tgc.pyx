@@ -15,7 +15,8 @@ from cpython.exc cimport PyErr_CheckSignals
 
 from anoncore.diversity cimport (
     Attribute, Cell, Closeness, Extent, Nearness, Spread, contribution_with, join_cell, join_spread,
-    leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, width, width_of, width_with,
+    leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of,
+    width_with,
 )
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
@@ -286,18 +287,6 @@ cdef int64_t list_values(Scratch* w, const code_t* codes, int64_t lanes, int64_t
             w.below[d] = i
             d += 1
     return d
-
-
-cdef double span(const Extent* extent, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
-    # The width of some codes from the least to the greatest.
-    cdef int32_t node = 0
-    if low == high:
-        return 0.0
-    if high == extent.n_values:
-        return extent.weight
-    if extent.kind == TREE:
-        node = node_above(extent, extent.leaf[low], high)
-    return width_of(extent, low, high, node, distinct)
 
 
 cdef Cut halving_cut(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) noexcept nogil:
