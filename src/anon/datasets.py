@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.errors import DataError, UsageError
+from anon.release import replacing
 
 if TYPE_CHECKING:
     from anon.schema import Schema
@@ -536,22 +536,17 @@ def _write_batches(
     if not path.parent.is_dir():
         raise UsageError(f"the folder {path.parent} does not exist")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file, open_writer(file, schema) as writer:
-                done = 0
-                for batch in batches:
-                    writer.write_batch(batch)
-                    done += batch.num_rows
-                    if progress is not None:
-                        progress("write", done, n_rows)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with (
+            replacing([path]) as [temporary],
+            open(temporary, "wb") as file,
+            open_writer(file, schema) as writer,
+        ):
+            done = 0
+            for batch in batches:
+                writer.write_batch(batch)
+                done += batch.num_rows
+                if progress is not None:
+                    progress("write", done, n_rows)
     except OSError as error:
         raise DataError(
             f"cannot write {path}: {error.strerror or 'output failed'}; nothing was written"

@@ -140,7 +140,7 @@ class Release:
         for target in paths:
             _refuse_source(target, self.sources)
         try:
-            with _replacing(paths) as temporary:
+            with replacing(paths) as temporary:
                 _write_release(self, writer, temporary)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else "input or output failed"
@@ -851,7 +851,7 @@ def _refuse_source(target: Path, sources: Sequence[str]) -> None:
 
 
 @contextmanager
-def _replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
+def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
 
     They can be read by their owner only until they are complete; any exception removes them.
