@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same tables measured by pycanon, in an environment of its own: it pins every library it uses.
-
-$ANON_PEERS_PYTHON is the interpreter that has it (`pip install pycanon==1.3.6`).
-"""
+"""The same tables measured by pycanon."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import anon
+from peer import ask
 
 PROGRAM = """
 import json, sys
@@ -37,15 +32,7 @@ print(json.dumps(found))
 
 def pycanon(table: pa.Table, quasi: list[str], sensitive: str) -> dict[str, Any]:
     """What pycanon finds, from a process of its own."""
-    interpreter = os.environ.get("ANON_PEERS_PYTHON")
-    if interpreter is None:
-        message = "pycanon is not measured beside us: set ANON_PEERS_PYTHON to an interpreter that has it"
-        if os.environ.get("ANON_REQUIRE_DATA") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    job = json.dumps([table.to_pydict(), quasi, sensitive])
-    done = subprocess.run([interpreter, "-c", PROGRAM], input=job, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = ask(PROGRAM, [table.to_pydict(), quasi, sensitive])
     return found
 
 
