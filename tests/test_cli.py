@@ -831,3 +831,14 @@ def test_signals_are_given_back(engine: Engine, asked: list[str]) -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     assert main(asked) == 0
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_a_shell_is_told_how_to_complete_a_word(tmp_path: Path) -> None:
+    program = tmp_path / "anon"  # completion goes by the program's name
+    program.write_text("import sys\nfrom anon.cli import main\nsys.exit(main())\n")
+    for typed, offered in (("anon comp", "compare"), ("anon check --quas", "--quasi")):
+        words = {"_ANON_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        told = subprocess.run(
+            [sys.executable, program], capture_output=True, text=True, check=True, env=os.environ | words
+        )
+        assert (told.stdout.split(), told.stderr) == ([offered], "")

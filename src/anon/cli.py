@@ -33,7 +33,6 @@ Progress = Callable[[str, int, int], None]
 app = typer.Typer(
     help="Anonymize tabular microdata, and measure what a release protects and what it costs.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -649,8 +648,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
         return code
-    except (BrokenPipeError, SystemExit):  # typer and rich exit when nobody reads any more
-        _drop(sys.stdout)
+    except (BrokenPipeError, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and not stop.code:  # a shell has its completions
+            return 0
+        _drop(sys.stdout)  # typer and rich exit when nobody reads any more
         return 141  # what a shell reports for SIGPIPE
     except OSError as error:
         _drop(sys.stdout)
