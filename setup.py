@@ -59,6 +59,7 @@ setup(
             Extension(
                 f"anoncore.{source.stem}",
                 [str(source)],
+                depends=[str(source)],  # sources are C by the time that a source distribution lists them
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README is run: every command, every example, and the output it shows."""
+"""The README and the documentation are run: every command, every example, and the output they show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.DOTALL)
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 COMMANDS = [line for kind, body in BLOCKS if kind == "sh" for line in body.splitlines()]
 
 
@@ -26,7 +27,7 @@ def run(command: str, folder: Path) -> str:
     for name, call in (("anon", "-m anon"), ("python", "")):
         (shims / name).write_text(f'#!/bin/sh\nexec {sys.executable} {call} "$@"\n')
         (shims / name).chmod(0o755)
-    environment = os.environ | {"PATH": f"{shims}:{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": f"{shims}:{os.environ['PATH']}", "COLUMNS": "100"}
     done = subprocess.run(
         command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -57,17 +58,46 @@ def test_every_other_command_runs(command: str, folder: Path) -> None:
     run(command, folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT).with_suffix(""))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_example_prints_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    """A page's blocks run one after the other in one folder; a `toml` block is its job file.
+
+    The README's commands have a test of their own above.
+    """
     blocks = re.findall(r"```(\w+)\n(.*?)```", page.read_text(), re.DOTALL)
     for (kind, program), (next_kind, shown) in pairwise([*blocks, ("", "")]):
         if kind == "python":
             (tmp_path / "example.py").write_text(program)
             printed = run("python example.py", tmp_path)
             assert printed == (shown if next_kind == "text" else "")
+        elif kind == "toml":
+            (tmp_path / "job.toml").write_text(program)
+        elif kind == "sh" and page.parent != ROOT:
+            printed = run(program, tmp_path)
+            assert next_kind != "text" or printed == shown
+        else:
+            assert kind in {"sh", "text", "cython"}, kind
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+        assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_the_site_lists_every_page(tmp_path: Path) -> None:
+    """Built with warnings as errors; a page that is in no menu, or a reference to nothing, is one."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    done = subprocess.run(
+        [*command, "--config-file", ROOT / ".ci" / "mkdocs.yml", "--site-dir", tmp_path / "site"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site" / "index.html").stat().st_size > 1000
