@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import anon
 
@@ -111,9 +110,9 @@ def main() -> None:
     options = asked.parse_args()
     k = options.k
 
-    # Those without a salary are left out: not all of the peers take a missing number.
-    table = anon.datasets.census(3 * options.rows).select([*QUASI, SENSITIVE])
-    table = table.filter(pc.is_valid(table["salary"])).slice(0, options.rows)
+    # People without hours or salary are left out: not all of the peers take a missing number.
+    table = anon.datasets.census(3 * options.rows).select([*QUASI, SENSITIVE]).drop_null()
+    table = table.slice(0, options.rows)
     data = table.to_pandas()
     data[SENSITIVE] = data[SENSITIVE].astype("category")
     mondrian, curve = anon.Mondrian(), anon.Curve()
