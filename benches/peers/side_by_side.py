@@ -126,7 +126,7 @@ def main() -> None:
     ) -> None:
         title = f"{name} {importlib.metadata.version(name)} {call}"
         ratio = seconds[0] / seconds[1]
-        print(f"{title:44} {seconds[0]:9.4f} {seconds[1]:9.4f} {ratio:7.0f}x  {losses[0]:>7} {losses[1]:>7}")
+        print(f"{title:44} {seconds[0]:9.4f} {seconds[1]:9.4f} {ratio:7.3g}x  {losses[0]:>7} {losses[1]:>7}")
 
     anonymizers: list[tuple[str, str, Callable[[], Any], Any, Callable[[Any], pa.Table | None]]] = [
         ("anonypy", "Preserver", anonypy(data, k), mondrian, expanded),
