@@ -16,13 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.cells import MISSING, OR_MISSING, ROOT, Cell, keys, number, quote, reader, texts
-from anon.check import metadata_of, second_table
+from anon.check import (
+    buckets_of,
+    is_bucketized,
+    linked,
+    metadata_of,
+    refuse_sensitive_half,
+    second_table,
+)
 from anon.classes import Cells, Classes, Counts, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_like
 from anon.errors import DataError, UsageError
 from anon.hierarchy import CsvFile, Hierarchy, Nested, _rows, lca
-from anon.read import Source, read_source, read_table
-from anon.release import CLASS_ID, sensitive_path
+from anon.read import read_source, read_table
 from anon.schema import Attribute, Schema, check_names
 from anon.utility import Published, Utility, measure
 
@@ -78,13 +84,14 @@ def compare(
     threads = available_threads(n_threads)
     source = read_source(released)
     told = metadata_of(source)
+    refuse_sensitive_half(source, schema)
     encoded = encode(read_table(original), _roles(told, schema), n_threads=threads)
     if source.table.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {source.table.num_rows} rows and the original {encoded.n_rows}; "
             "is the right table compared?"
         )
-    if _is_bucketized(source, told, sensitive_table):
+    if sensitive_table is not None or is_bucketized(source, told, encoded.schema):
         published = _buckets(encoded, source.table, second_table(source, sensitive_table), told, threads)
     else:
         published = _generalized(encoded, source.table, told, threads)
@@ -106,13 +113,6 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         for names in (told["roles"]["quasi"], told["roles"]["sensitive"])
     ]
     return Schema(*attributes)
-
-
-def _is_bucketized(source: Source, told: Mapping[str, Any] | None, sensitive_table: Any) -> bool:
-    if told is not None:
-        return bool(told["publish"] == "bucketization")
-    beside = len(source.paths) == 1 and sensitive_path(source.paths[0]).exists()
-    return sensitive_table is not None or (beside and CLASS_ID in source.table.column_names)
 
 
 def _asked_k(told: Mapping[str, Any] | None) -> int | None:
@@ -406,17 +406,15 @@ def _interval_reader(domain: Domain) -> Callable[[str], Cell]:
 def _buckets(
     encoded: Encoded, table: pa.Table, second: pa.Table, told: Mapping[str, Any] | None, n_threads: int
 ) -> Published:
-    check_names([CLASS_ID, *(domain.name for domain in encoded.quasi)], table.column_names)
-    check_names(["attribute", CLASS_ID, "value", "count"], second.column_names)
-    ids = encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
-    classes = group(ids.quasi_codes, n_threads=n_threads)
+    check_names([domain.name for domain in encoded.quasi], table.column_names)
+    classes, known, second = linked(table, second, n_threads)
     intact = encode_like(table, encoded.quasi)
     for domain, codes in zip(encoded.quasi, intact, strict=True):
         _refuse_unknown(domain, codes)
     counts = []
     for domain in encoded.sensitive:
         part = second.filter(pc.equal(second["attribute"], domain.name))
-        counts.append(_bucket_counts(domain, part, ids.quasi[0].values, classes))
+        counts.append(_bucket_counts(domain, part, known, classes))
     return Published(
         encoded, classes, tuple(counts), intact=intact, k_asked=_asked_k(told), n_threads=n_threads
     )
@@ -425,9 +423,7 @@ def _buckets(
 def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Classes) -> Counts | None:
     if part.num_rows == 0:
         return None
-    bucket = pc.index_in(part[CLASS_ID], value_set=known)
-    if bucket.null_count:
-        raise _unlike_pair(domain)
+    bucket = buckets_of(part, domain.name, known, classes)
     words = part["value"].cast(pa.large_string()).to_pylist()
     read = reader(domain)
     code_of: dict[str | None, int] = {None: domain.n_values if domain.has_null else domain.n_codes}
@@ -439,20 +435,10 @@ def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Cla
         code_of[word] = cell.low if cell.low == cell.high else domain.n_codes
     codes = np.array([code_of[word] for word in words], np.int64)
     _refuse_unknown(domain, codes)
-    keys_of, where = np.unique(bucket.to_numpy() * domain.n_codes + codes, return_inverse=True)
+    keys_of, where = np.unique(bucket * domain.n_codes + codes, return_inverse=True)
     # whole numbers below 2**53, so the sums in float64 are exact
     counts = np.bincount(where, part["count"].to_numpy(), len(keys_of)).astype(np.int64)
     class_id, values = np.divmod(keys_of, domain.n_codes)
-    if not np.array_equal(np.bincount(class_id, counts, classes.n_classes), classes.sizes):
-        raise _unlike_pair(domain)
     offsets = np.searchsorted(class_id, np.arange(classes.n_classes + 1))
     table = np.bincount(values, counts, domain.n_codes).astype(np.int64)
     return Counts(offsets, values.astype(np.uint32), counts, table)
-
-
-def _unlike_pair(domain: Domain) -> DataError:
-    return DataError(
-        f"column {domain.name!r}: the two tables of the bucketization do not belong together: "
-        "their buckets differ in size",
-        column=domain.name,
-    )
