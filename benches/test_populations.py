@@ -186,7 +186,7 @@ def test_u_loss_of_a_census(
     with capsys.disabled():
         print(
             f"\n{publish}: {n_rows} rows, {release.classes.n_classes} classes, {loss.n_populations} "
-            f"populations at minSup 0.05 (ages by {', '.join(map(str, AGES))} years; trees of marital status, education, "
-            f"work and country; postcodes by prefix), U_loss {loss.u_loss:.6f}; "
+            f"populations at minSup 0.05 (ages by {', '.join(map(str, AGES))} years; trees of marital "
+            f"status, education, work and country; postcodes by prefix), U_loss {loss.u_loss:.6f}; "
             f"{benchmark.stats['min']:.2f} s (bar 10); peak rise {peak:.2f} GiB (bar 1)"
         )
