@@ -331,6 +331,7 @@ def _quiet() -> Iterator[Callable[[], Any]]:
     try:
         convergence = import_module("sklearn.exceptions").ConvergenceWarning
         threadpool_limits = import_module("threadpoolctl").threadpool_limits
+        import_module("sklearn.ensemble")  # only libraries that are loaded can be limited
     except ImportError:
         raise UsageError(
             'miners need scikit-learn, which the extra "eval" installs: pip install "anon[eval]"'
