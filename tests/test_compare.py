@@ -314,8 +314,205 @@ def test_a_label_above_all_that_occurs(tmp_path: Path) -> None:
 
 def test_numbers_are_single_values() -> None:
     assert gcp_of([1, 5, 9], [1, 5, 9]) == 0
-    assert gcp_of([1.5, 5.0, 9.0], [5, 5, 5]) == 0  # another value, as narrow
     assert gcp_of([1, 5, 9], [9.0, 5.0, 1.0]) == 0
+
+
+@pytest.mark.parametrize("shown", [[5, 5, 5], [1.5, 2.5, 9.0], [1, 1, 9]])
+def test_numbers_that_the_rows_do_not_have_hide_their_cells(shown: list[Any]) -> None:
+    # means, midpoints or noise: 5 stands once in the original, 2.5 nowhere, 1 once
+    found = anon.compare({"q": [1, 5, 9]}, {"q": shown}, anon.Schema(["q"]))
+    assert found.dm == sum(shown.count(value) ** 2 for value in set(shown))
+    with pytest.raises(anon.UsageError, match=r"'q' by numbers .*midpoints, means or noise"):
+        _ = found.gcp
+    # said as text they are values of another tool's cells, and nothing more
+    assert gcp_of([1.5, 5.0, 9.0], ["5", "5", "5"]) == 0
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize("numeric", ["midpoint", "mean"])
+def test_a_written_file_of_numbers_refuses_what_needs_cells(
+    tmp_path: Path, suffix: str, numeric: Any
+) -> None:
+    table = {"age": [1, 2, 3, 4, 5, 7], "job": list("aabbbb"), "s": list("xyxyxy")}
+    schema = anon.Schema(["age", "job"], ["s"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], numeric=numeric)
+    release.write(tmp_path / f"release.{suffix}")
+    found, whole = anon.compare(table, tmp_path / f"release.{suffix}", schema), release.utility()
+    assert (found.n_classes, found.dm, found.pm) == (whole.n_classes, whole.dm, whole.pm)
+    for measure in ("gcp", "um", "entropy", "kl", "u_loss"):
+        with pytest.raises(anon.UsageError, match=f"'age'.*{numeric}"):
+            getattr(found, measure)
+
+
+# --- rows matched by an id
+
+
+def matched(original: dict[str, Any], shown: dict[str, Any], schema: anon.Schema) -> Any:
+    """What an id tells; the rows of the release are turned round."""
+    turned = {name: column[::-1] for name, column in shown.items()}
+    found = anon.compare(original, turned, schema, id="id").aligned
+    assert found == anon.compare(original, shown, schema, id="id").aligned
+    return found
+
+
+def test_cells_that_do_not_hold_their_value() -> None:
+    original = {
+        "id": [7, 3, 5, 9],
+        "n": [1, 2, 8, 9],
+        "f": list("abab"),
+        "t": ["Flu", "HIV", "Flu", "Cancer"],
+        "s": list("xyxy"),
+    }
+    shown = {
+        "id": ["5", "3", "7", "9"],  # rows 2, 1, 0, 3
+        "n": ["[1, 2]", "[1, 2]", "[1, 2]", "*"],  # 8 lies outside
+        "f": ["b", "{a, b}", "b", "b"],  # a, a are outside
+        "t": ["lung", "lung", "Flu", "*"],  # HIV is outside
+        "s": list("xxxx"),  # y became x twice
+    }
+    schema = anon.Schema(["n", "f", anon.nominal("t", LUNG)], ["s"])
+    found = matched(original, shown, schema)
+    assert (found.n_rows, found.outside) == (4, {"n": 0.25, "f": 0.5, "t": 0.25})
+    # 8, 2, 1, 9 from the middles 1.5, 1.5, 1.5, 5
+    assert found.error == {"n": (6.5 + 0.5 + 0.5 + 4) / 4}
+    assert found.changed == {"s": 0.5}
+
+
+def test_nulls_and_rows_that_the_release_lacks() -> None:
+    original = {"id": [1, 2, 3, 4], "n": pa.array([1, None, 5, None]), "f": pa.array([None, "a", "b", "b"])}
+    shown = {
+        "id": [1, 2, 3],
+        "n": ["missing", "[1, 5] or missing", "5 or missing"],  # 1 is outside
+        "f": ["missing", "a", "a or missing"],  # b is outside
+    }
+    found = anon.compare(original, shown, anon.Schema(["n", "f"]), id="id").aligned
+    assert found == anon.utility.Aligned(
+        n_rows=3, outside={"n": 1 - 2 / 3, "f": 1 - 2 / 3}, error={"n": 0.0}, changed={}
+    )
+
+
+def test_numbers_have_a_distance_but_no_cells() -> None:
+    original = {"id": list("abcd"), "n": [10, 20, 30, 40], "d": pa.array([0, 5, 9, 9], pa.date32())}
+    shown = {"id": list("abcd"), "n": [10.5, 18.0, 30.0, 44.0], "d": pa.array([1, 5, 9, 6], pa.date32())}
+    found = anon.compare(original, shown, anon.Schema(["n", "d"]), id="id").aligned
+    assert found is not None
+    assert found.outside == {"n": None, "d": None}
+    assert found.error == {"n": (0.5 + 2 + 0 + 4) / 4, "d": (1 + 3) / 4}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize("numeric", ["interval", "bounds", "level", "midpoint"])
+def test_our_own_cells_hold_their_values(tmp_path: Path, suffix: str, numeric: Any) -> None:
+    rng = np.random.default_rng(1)
+    n = 200
+    table = {
+        "id": rng.permutation(n),
+        "age": pa.array(rng.integers(0, 60, n), mask=rng.random(n) < 0.1),
+        "paid": pa.array(rng.normal(size=n).round(2)),
+        "job": rng.choice(list("abc"), n),
+        "ill": rng.choice(["Cancer", "HIV", "Flu", "Bronchitis"], n),
+        "s": rng.choice(list("xyz"), n),
+    }
+    quasi = [anon.numeric("age", anon.intervals(5, 20)), anon.numeric("paid", anon.intervals(1)), "job"]
+    schema = anon.Schema([*quasi, anon.nominal("ill", LUNG)], ["s"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(4)], numeric=numeric)
+    path = tmp_path / f"release.{suffix}"
+    release.write(path)
+    found = anon.compare(table, path, schema, id="id")
+    assert found.aligned is not None
+    nothing = None if numeric == "midpoint" else 0
+    assert found.aligned.outside == dict.fromkeys(("age", "paid", "job", "ill"), nothing)
+    assert found.aligned.changed == {"s": 0}
+    assert found.aligned.error["age"] > 0
+    assert json.loads(json.dumps(found.to_dict()))["aligned"]["n_rows"] == n
+    assert anon.compare(table, path, schema).aligned is None
+
+
+def test_an_id_in_a_bucketization(tmp_path: Path) -> None:
+    table = {"id": [1, 2, 3, 4], "q": [1, 2, 3, 4], "s": list("abab")}
+    schema = anon.Schema(["q"], ["s"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], publish="bucketization")
+    release.write(tmp_path / "release.csv")
+    found = anon.compare(table, tmp_path / "release.csv", schema, id="id").aligned
+    assert found == anon.utility.Aligned(n_rows=4, outside={"q": 0}, error={"q": 0}, changed={"s": None})
+
+
+@pytest.mark.parametrize(
+    ("ids", "there", "what", "row", "count"),
+    [
+        ([1, 2, 2, 2], [1, 2, 2, 2], "original has an id that is repeated in 3 rows", 2, 3),
+        ([1, 2, 3, 4], [1, 2, 4, 4], "release has an id that is repeated in 2 rows", 3, 2),
+        ([1, 2, 3, 4], [1, 2, 7, 4], "release has an id that the original lacks in 1 rows", 3, 1),
+        ([1, None, 3, 4], [1, 2, 3, 4], "original has no id in 1 rows", 2, 1),
+        ([1, 2, 3, 4], [1, 2, None, None], "release has no id in 2 rows", 3, 2),
+        ([None] * 4, [1, 2, 3, 4], "original has no id in 4 rows", 1, 4),
+        ([1.0, float("nan"), 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], "original has no id in 1 rows", 2, 1),
+    ],
+)
+def test_ids_that_do_not_tell_rows_apart(
+    ids: list[Any], there: list[Any], what: str, row: int, count: int
+) -> None:
+    original, shown = {"id": pa.array(ids), "q": [1] * 4}, {"id": pa.array(there), "q": [1] * 4}
+    with pytest.raises(anon.DataError, match=f"{what}, the first in row {row};") as caught:
+        anon.compare(original, shown, anon.Schema(["q"]), id="id")
+    assert (caught.value.column, caught.value.row, caught.value.count) == ("id", row - 1, count)
+
+
+def test_an_id_must_be_neutral_and_in_both_tables() -> None:
+    table = {"id": [1, 2], "q": [1, 2], "s": [1, 2]}
+    for schema, name in (
+        (anon.Schema(["q"], ["s"], ["id"]), "id"),
+        (anon.Schema(["q"], ["s"]), "q"),
+        (anon.Schema(["q"], ["s"]), "s"),
+    ):
+        with pytest.raises(anon.UsageError, match=f"'{name}' is .*neutral"):
+            anon.compare(table, table, schema, id=name)
+    with pytest.raises(anon.DataError, match="no column 'no'"):
+        anon.compare(table, table, anon.Schema(["q"]), id="no")
+    with pytest.raises(anon.DataError, match="no column 'id'"):
+        anon.compare(table, {"q": [1, 2]}, anon.Schema(["q"]), id="id")
+
+
+def test_the_command_matches_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from anon.cli import main
+
+    pq.write_table(pa.table({"id": [1, 2, 3], "q": [1, 5, 9]}), tmp_path / "a.parquet")
+    pa.csv.write_csv(pa.table({"id": [3, 2, 1], "q": ["9", "[1, 5]", "[5, 9]"]}), tmp_path / "b.csv")
+    words = ["compare", str(tmp_path / "a.parquet"), str(tmp_path / "b.csv"), "--quasi", "q", "--id", "id"]
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["aligned"]["outside"] == {"q": pytest.approx(1 / 3)}
+    assert main(words) == 0
+    assert "aligned.outside.q" in capsys.readouterr().out
+    assert main([*words[:-1], "q"]) == 2
+    assert "neutral" in capsys.readouterr().err
+
+
+# --- bucketized pairs are validated as by check
+
+
+def test_a_pair_is_validated_as_by_check(tmp_path: Path) -> None:
+    table = {"q": [1, 2, 3, 4], "s": list("abab")}
+    schema = anon.Schema(["q"], ["s"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], publish="bucketization")
+    release.write(tmp_path / "r.csv")
+    second = release.sensitive_table
+    for wrong, what in (
+        (second.set_column(3, "count", pa.array([0, 1, 1, 1])), "column 'count'"),
+        (second.set_column(3, "count", pa.array(list("abcd"))), "'count' of the sensitive table"),
+        (second.set_column(1, "class_id", pa.array(list("abcd"))), "'class_id' of the sensitive table"),
+        (second.drop_columns(["value"]), "no column 'value'"),
+    ):
+        for call in (
+            lambda wrong: anon.compare(table, release.table, schema, sensitive_table=wrong),
+            lambda wrong: anon.check(release.table, schema, sensitive_table=wrong),
+        ):
+            with pytest.raises(anon.DataError, match=what):
+                call(wrong)
+    with pytest.raises(anon.DataError, match="sensitive half of a bucketization"):
+        anon.compare(table, tmp_path / "r.sensitive.csv", schema)
+    # without its other half it is no bucketization that a CSV could tell of
+    (tmp_path / "r.sensitive.csv").unlink()
+    assert anon.compare(table, tmp_path / "r.csv", schema).pm == 0
 
 
 def test_two_columns_of_bounds() -> None:

@@ -3,7 +3,7 @@
 
 __version__ = "0.1.0"
 
-from anon import datasets, workload
+from anon import datasets, miners, workload
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import check
 from anon.compare import compare
@@ -11,6 +11,8 @@ from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, Usa
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
 from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
+from anon.mining import MiningUtility, mining_utility
+from anon.populations import large_populations, u_loss
 from anon.privacy import Privacy
 from anon.read import read_source, read_table
 from anon.release import Release
@@ -44,6 +46,7 @@ __all__ = [
     "KAnonymity",
     "KMembers",
     "LDiversity",
+    "MiningUtility",
     "Mondrian",
     "Privacy",
     "PrivacyWarning",
@@ -63,11 +66,15 @@ __all__ = [
     "dates",
     "inspect",
     "intervals",
+    "large_populations",
+    "miners",
+    "mining_utility",
     "nominal",
     "numeric",
     "ordinal",
     "prefix",
     "read_source",
     "read_table",
+    "u_loss",
     "workload",
 ]

@@ -69,11 +69,11 @@ def check(
     table_source = read_source(source)
     table = table_source.table
     told = metadata_of(table_source)
-    _refuse_sensitive_half(table_source, schema)
+    refuse_sensitive_half(table_source, schema)
     if schema is None and told is None:
         raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
     schema = _schema(told, schema)
-    if sensitive_table is not None or _is_bucketized(table_source, told, schema):
+    if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
         classes, domains, codes = _buckets(table, second, schema, n_threads)
         privacy = measure(
@@ -230,7 +230,7 @@ def second_table(source: Source, given: Any) -> pa.Table:
     )
 
 
-def _is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:
+def is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:
     """By its own word; or there are class ids, a table beside it, and no sensitive attribute in it."""
     if told is not None:
         return bool(told["publish"] == "bucketization")
@@ -244,7 +244,8 @@ def _is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schem
     )
 
 
-def _refuse_sensitive_half(source: Source, schema: Schema | None) -> None:
+def refuse_sensitive_half(source: Source, schema: Schema | None) -> None:
+    """Raise DataError where the sensitive table of a bucketization stands in place of the other."""
     names = source.table.column_names
     wanted = [] if schema is None else [attribute.name for attribute in schema.quasi]
     if sorted(names) != sorted(SECOND) or (wanted and set(wanted) <= set(names)):
@@ -257,10 +258,11 @@ def _refuse_sensitive_half(source: Source, schema: Schema | None) -> None:
     raise DataError(f"this is the sensitive half of a bucketization; name its other half, {other}")
 
 
-def _buckets(
-    table: pa.Table, second: pa.Table, schema: Schema, n_threads: int
-) -> tuple[Classes, tuple[Domain, ...], tuple[Codes, ...]]:
-    """The buckets as classes, and the sensitive attributes with one code per row of the table."""
+def linked(table: pa.Table, second: pa.Table, n_threads: int) -> tuple[Classes, pa.Array, pa.Table]:
+    """The buckets as classes, their ids in the same order, and the second table in the types of the first.
+
+    Raises DataError where a table lacks a column, or its class ids or counts cannot be what they are called.
+    """
     check_names([CLASS_ID], table.column_names)
     check_names(SECOND, second.column_names)
     ids = encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
@@ -282,6 +284,31 @@ def _buckets(
             row=pc.index(low, True).as_py(),
             count=pc.sum(low).as_py(),
         )
+    return classes, known, second
+
+
+def buckets_of(part: pa.Table, name: str, known: pa.Array, classes: Classes) -> npt.NDArray[np.int64]:
+    """The bucket of each row of the second table that counts values of one sensitive attribute.
+
+    Raises DataError where the counts do not add up to the sizes of the buckets.
+    """
+    bucket = pc.index_in(part[CLASS_ID], value_set=known)
+    # whole numbers below 2**53, so that the sums in float64 are exact
+    held = np.bincount(bucket.fill_null(0).to_numpy(), part["count"].to_numpy(), classes.n_classes)
+    if bucket.null_count or not np.array_equal(held, classes.sizes):
+        raise DataError(
+            f"column {name!r}: the two tables of the bucketization do not belong together: "
+            "their buckets differ in size",
+            column=name,
+        )
+    return np.asarray(bucket.to_numpy(), np.int64)
+
+
+def _buckets(
+    table: pa.Table, second: pa.Table, schema: Schema, n_threads: int
+) -> tuple[Classes, tuple[Domain, ...], tuple[Codes, ...]]:
+    """The buckets as classes, and the sensitive attributes with one code per row of the table."""
+    classes, known, second = linked(table, second, n_threads)
     domains, codes = [], []
     for attribute in schema.sensitive:
         part = second.filter(pc.equal(second["attribute"], attribute.name))
@@ -307,22 +334,14 @@ def _bucket_codes(
 ) -> tuple[Domain, Codes]:
     """Codes of one sensitive attribute, dealt to the rows of each bucket: inside it any order will do."""
     name = attribute.name
-    bucket = pc.index_in(part[CLASS_ID], value_set=known)
-    counts = part["count"].to_numpy()
-    held = np.bincount(bucket.fill_null(0).to_numpy(), counts, classes.n_classes)
-    if bucket.null_count or not np.array_equal(held, classes.sizes):
-        raise DataError(
-            f"column {name!r}: the two tables of the bucketization do not belong together: "
-            "their buckets differ in size",
-            column=name,
-        )
+    bucket, counts = buckets_of(part, name, known, classes), part["count"].to_numpy()
     values = part["value"]
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if attribute.kind == "numeric" and is_text(values.type):
         values = _numbers(values, name)
     encoded = encode(pa.table({name: values}), Schema([attribute]))
-    order = np.argsort(bucket.to_numpy(), kind="stable")
+    order = np.argsort(bucket, kind="stable")
     codes = np.empty(len(classes.rows), encoded.quasi_codes[0].dtype)
     codes[classes.rows] = np.repeat(encoded.quasi_codes[0][order], counts[order])
     return encoded.quasi[0], codes

@@ -514,6 +514,10 @@ def compare(
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Match rows by this column, neutral and unique in both."),
+    ] = None,
     r: Annotated[float, typer.Option("--r", help="Range r of S-diversity.")] = 1.0,
     min_support: Annotated[
         float, typer.Option("--min-support", help="Support of the populations of u_loss.")
@@ -547,7 +551,9 @@ def compare(
         None if path is None else anon.read_source(path, **_reading(path, job.read_options()))
         for path in (original, released, sensitive_table)
     )
-    compared = anon.compare(first, second, job.roles(), sensitive_table=third, r=r, min_support=min_support)
+    compared = anon.compare(
+        first, second, job.roles(), sensitive_table=third, id=id_column, r=r, min_support=min_support
+    )
     utility = compared.to_dict()
     if as_json:
         _print_json(utility)

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.cells import MISSING, OR_MISSING, ROOT, Cell, keys, number, quote, reader, texts
-from anon.check import metadata_of, second_table
+from anon.cells import MISSING, OR_MISSING, ROOT, Cell, keys, measures, number, quote, reader, texts
+from anon.check import (
+    buckets_of,
+    is_bucketized,
+    linked,
+    metadata_of,
+    refuse_sensitive_half,
+    second_table,
+)
 from anon.classes import Cells, Classes, Counts, group, sensitive_counts
-from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_like
+from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_column, encode_like
 from anon.errors import DataError, UsageError
 from anon.hierarchy import CsvFile, Hierarchy, Nested, _rows, lca
-from anon.read import Source, read_source, read_table
-from anon.release import CLASS_ID, sensitive_path
-from anon.schema import Attribute, Schema, check_names
-from anon.utility import Published, Utility, measure
+from anon.populations import reach, single_cells
+from anon.read import read_source, read_table
+from anon.schema import Attribute, Role, Schema, check_names, is_measurable, kind_of, value_type
+from anon.utility import Aligned, Published, Utility, measure
 
 _COMPARED = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
 _ASKED_K = re.compile(r"(?:KAnonymity|AlphaK)\(.*\bk=([0-9]+)")
@@ -37,6 +45,7 @@ def compare(
     schema: Schema | None = None,
     *,
     sensitive_table: Any = None,
+    id: str | None = None,
     r: float = 1.0,
     w_u: float = 0.5,
     w_p: float = 0.5,
@@ -45,13 +54,15 @@ def compare(
 ) -> Utility:
     """Measure what a released table lost of the original, whoever made it.
 
-    Rows are not aligned. Classes are the rows with equal cells in every quasi-identifier; a cell covers
-    the values of the original that lie in it. In a table of another tool a cell that equals a value or
-    a label of the attribute's hierarchy is that; otherwise it is read as an interval (`[17, 25]`,
-    `(17, 25]`, `[17, 25[`, `17-25`, `<25`, `>=65`), a set (`{a, b}`, `a|b`, `a,b`) or `*`; a missing
-    cell is a missing value where the original has one in that column, otherwise `*`; an attribute may
-    also stand in two columns, `<name>_min` and `<name>_max`. Rows of `*` only count as suppressed, and
-    so do the rows that the release lacks. `c_avg` takes the k that a release of this package was asked for.
+    Rows are not aligned, unless a column `id` tells them apart. Classes are the rows with equal cells in
+    every quasi-identifier; a cell covers the values of the original that lie in it. In a table of another
+    tool a cell that equals a value or a label of the attribute's hierarchy is that; otherwise it is read
+    as an interval (`[17, 25]`, `(17, 25]`, `[17, 25[`, `17-25`, `<25`, `>=65`), a set (`{a, b}`, `a|b`,
+    `a,b`) or `*`; a missing cell is a missing value where the original has one in that column, otherwise
+    `*`; an attribute may also stand in two columns, `<name>_min` and `<name>_max`. Rows of `*` only count
+    as suppressed, and so do the rows that the release lacks. A column of numbers that the original does
+    not have, or not so often, shows midpoints, means or noise: then measures that need cells are refused.
+    `c_avg` takes the k that a release of this package was asked for.
 
     Parameters
     ----------
@@ -62,6 +73,9 @@ def compare(
         attributes are not known.
     sensitive_table : as `released`, optional
         The second table of a bucketization; found beside the first where that is a file.
+    id : str, optional
+        A neutral column without missing or repeated values in either table, by which rows are matched;
+        the answer then has `aligned`: whose value lies outside its cell, and how far.
     r, w_u, w_p, min_support
         As for `Release.utility`.
     n_threads : int, optional
@@ -70,25 +84,37 @@ def compare(
     Raises
     ------
     DataError
-        A cell cannot be read; names its column and row.
+        A cell cannot be read, or an id is missing, repeated or unknown; names its column and row.
     UsageError
         Roles are missing; and later, when a measure that needs cells is asked of a release that shows
-        midpoints or means.
+        midpoints, means or noise.
     """
     threads = available_threads(n_threads)
     source = read_source(released)
     told = metadata_of(source)
+    refuse_sensitive_half(source, schema)
     encoded = encode(read_table(original), _roles(told, schema), n_threads=threads)
     if source.table.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {source.table.num_rows} rows and the original {encoded.n_rows}; "
             "is the right table compared?"
         )
-    if _is_bucketized(source, told, sensitive_table):
-        published = _buckets(encoded, source.table, second_table(source, sensitive_table), told, threads)
+    shown: list[Cells] | None
+    if sensitive_table is not None or is_bucketized(source, told, encoded.schema):
+        second = second_table(source, sensitive_table)
+        published = _buckets(encoded, source.table, second, told, threads)
+        assert published.intact is not None
+        shown = [
+            replace(single_cells(domain), of_class=codes.astype(np.uint32))
+            for domain, codes in zip(encoded.quasi, published.intact, strict=True)
+        ]
     else:
-        published = _generalized(encoded, source.table, told, threads)
-    return measure(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+        published, shown = _generalized(encoded, source.table, told, threads)
+    measured = measure(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+    if id is None:
+        return measured
+    rows = _matched(encoded, source.table, id)
+    return replace(measured, aligned=_aligned(published, shown, source.table, rows))
 
 
 def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
@@ -108,13 +134,6 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     return Schema(*attributes)
 
 
-def _is_bucketized(source: Source, told: Mapping[str, Any] | None, sensitive_table: Any) -> bool:
-    if told is not None:
-        return bool(told["publish"] == "bucketization")
-    beside = len(source.paths) == 1 and sensitive_path(source.paths[0]).exists()
-    return sensitive_table is not None or (beside and CLASS_ID in source.table.column_names)
-
-
 def _asked_k(told: Mapping[str, Any] | None) -> int | None:
     found = [_ASKED_K.match(text) for text in (told or {"requirements": ()})["requirements"]]
     return max((int(match[1]) for match in found if match), default=None)
@@ -122,39 +141,69 @@ def _asked_k(told: Mapping[str, Any] | None) -> int | None:
 
 def _generalized(
     encoded: Encoded, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int
-) -> Published:
+) -> tuple[Published, list[Cells] | None]:
+    """What the release shows, and the cell of every row per quasi-identifier, None where it hides cells."""
     columns = [_columns_of(domain.name, table, told) for domain in encoded.quasi]
     with ThreadPoolExecutor(n_threads) as pool:
-        shown = [list(pool.map(lambda name: _texts_of(table[name], name), each)) for each in columns]
-    starred = np.zeros(table.num_rows, np.bool_)
+        written = [list(pool.map(lambda name: _texts_of(table[name], name), each)) for each in columns]
+    starred = np.full(table.num_rows, told is None)
     refusal = _refusal(told)
-    cells: tuple[Cells, ...] | None = None
+    shown: list[Cells] = []
+    for domain, attribute, codes, names, each in zip(
+        encoded.quasi, encoded.schema.quasi, encoded.quasi_codes, columns, written, strict=True
+    ):
+        if refusal:
+            break
+        of_row, words = _joined(each, n_threads)
+        stars = [word == ROOT or (word is None and not domain.has_null) for word in words]
+        starred &= np.array(stars)[of_row]
+        reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+        numbers = told is None and domain.kind == "numeric" and _are_numbers(table, names)
+        try:
+            cells = _cells_of(domain, *_read(domain, of_row, words, reading))
+        except DataError:
+            if not numbers:
+                raise
+            cells = None
+        if cells is None or (numbers and _more_than(cells, codes)):
+            refusal = (
+                f"the release shows column {domain.name!r} by numbers that are not those of the original's "
+                "rows (midpoints, means or noise), which hides its cells; this measure needs them: publish "
+                "intervals or bounds"
+            )
+        else:
+            shown.append(cells)
     if refusal:
-        classes = group([of_row for each in shown for of_row, _ in each], n_threads=n_threads)
+        starred[:] = False
+        classes = group([of_row for each in written for of_row, _ in each], n_threads=n_threads)
     else:
-        read = []
-        starred[:] = told is None
-        for domain, attribute, each in zip(encoded.quasi, encoded.schema.quasi, shown, strict=True):
-            of_row, words = _joined(each, n_threads)
-            stars = [word == ROOT or (word is None and not domain.has_null) for word in words]
-            starred &= np.array(stars)[of_row]
-            reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
-            read.append((domain, *_read(domain, of_row, words, reading)))
         left_out = np.flatnonzero(starred).astype(np.uint32)
-        classes = group([of_row for _, _, of_row in read], left_out, n_threads)
-        first = classes.rows[classes.offsets[:-1]]
-        cells = tuple(_cells_of(domain, distinct, of_row[first]) for domain, distinct, of_row in read)
-    return Published(
+        classes = group([one.of_class for one in shown], left_out, n_threads)
+    first = classes.rows[classes.offsets[:-1]]
+    published = Published(
         encoded,
         classes,
         tuple(_counts(domain, table, classes, n_threads) for domain in encoded.sensitive),
-        cells=cells,
+        cells=None if refusal else tuple(replace(one, of_class=one.of_class[first]) for one in shown),
         by_level=told is not None and told["numeric"] == "level",
         k_asked=_asked_k(told),
         n_starred=int(np.count_nonzero(starred)),
         refusal=refusal,
         n_threads=n_threads,
     )
+    return published, None if refusal else shown
+
+
+def _are_numbers(table: pa.Table, names: Sequence[str]) -> bool:
+    """Is an attribute shown by one column of numbers, dates or times?"""
+    return len(names) == 1 and is_measurable(value_type(table.schema.field(names[0]).type))
+
+
+def _more_than(cells: Cells, codes: Codes) -> bool:
+    """Do more rows show some value than the original, by its codes, has rows of it?"""
+    single = (cells.low == cells.high) & ~cells.null
+    shown = np.bincount(cells.of_class, minlength=len(cells.low))[single]
+    return bool((shown > np.bincount(codes, minlength=cells.domain.n_codes)[cells.low[single]]).any())
 
 
 def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> list[str]:
@@ -406,17 +455,15 @@ def _interval_reader(domain: Domain) -> Callable[[str], Cell]:
 def _buckets(
     encoded: Encoded, table: pa.Table, second: pa.Table, told: Mapping[str, Any] | None, n_threads: int
 ) -> Published:
-    check_names([CLASS_ID, *(domain.name for domain in encoded.quasi)], table.column_names)
-    check_names(["attribute", CLASS_ID, "value", "count"], second.column_names)
-    ids = encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
-    classes = group(ids.quasi_codes, n_threads=n_threads)
+    check_names([domain.name for domain in encoded.quasi], table.column_names)
+    classes, known, second = linked(table, second, n_threads)
     intact = encode_like(table, encoded.quasi)
     for domain, codes in zip(encoded.quasi, intact, strict=True):
         _refuse_unknown(domain, codes)
     counts = []
     for domain in encoded.sensitive:
         part = second.filter(pc.equal(second["attribute"], domain.name))
-        counts.append(_bucket_counts(domain, part, ids.quasi[0].values, classes))
+        counts.append(_bucket_counts(domain, part, known, classes))
     return Published(
         encoded, classes, tuple(counts), intact=intact, k_asked=_asked_k(told), n_threads=n_threads
     )
@@ -425,9 +472,7 @@ def _buckets(
 def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Classes) -> Counts | None:
     if part.num_rows == 0:
         return None
-    bucket = pc.index_in(part[CLASS_ID], value_set=known)
-    if bucket.null_count:
-        raise _unlike_pair(domain)
+    bucket = buckets_of(part, domain.name, known, classes)
     words = part["value"].cast(pa.large_string()).to_pylist()
     read = reader(domain)
     code_of: dict[str | None, int] = {None: domain.n_values if domain.has_null else domain.n_codes}
@@ -439,20 +484,109 @@ def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Cla
         code_of[word] = cell.low if cell.low == cell.high else domain.n_codes
     codes = np.array([code_of[word] for word in words], np.int64)
     _refuse_unknown(domain, codes)
-    keys_of, where = np.unique(bucket.to_numpy() * domain.n_codes + codes, return_inverse=True)
+    keys_of, where = np.unique(bucket * domain.n_codes + codes, return_inverse=True)
     # whole numbers below 2**53, so the sums in float64 are exact
     counts = np.bincount(where, part["count"].to_numpy(), len(keys_of)).astype(np.int64)
     class_id, values = np.divmod(keys_of, domain.n_codes)
-    if not np.array_equal(np.bincount(class_id, counts, classes.n_classes), classes.sizes):
-        raise _unlike_pair(domain)
     offsets = np.searchsorted(class_id, np.arange(classes.n_classes + 1))
     table = np.bincount(values, counts, domain.n_codes).astype(np.int64)
     return Counts(offsets, values.astype(np.uint32), counts, table)
 
 
-def _unlike_pair(domain: Domain) -> DataError:
-    return DataError(
-        f"column {domain.name!r}: the two tables of the bucketization do not belong together: "
-        "their buckets differ in size",
-        column=domain.name,
-    )
+# --- rows matched by an id
+
+
+def _matched(encoded: Encoded, table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """The row of the original that each row of the release is, by a column that tells rows apart."""
+    if encoded.schema.role(name) is not Role.NEUTRAL:
+        role = encoded.schema.role(name).value
+        raise UsageError(f"column {name!r} is {role}; rows are matched by a neutral column of both tables")
+    check_names([name], encoded.table.column_names)
+    check_names([name], table.column_names)
+    column = encoded.table.column(name)
+    kind_of(name, column.type)
+    _refuse_ids(name, np.asarray(column.is_null()), "no id", "original")
+    _refuse_ids(name, np.asarray(table[name].is_null()), "no id", "release")
+    domain, codes = encode_column(column, Attribute(name, "nominal"))
+    [there] = encode_like(table.select([name]), [domain])
+    _refuse_ids(name, codes == domain.n_values, "no id", "original")
+    _refuse_ids(name, np.bincount(codes)[codes] > 1, "an id that is repeated", "original")
+    _refuse_ids(name, there >= domain.n_values, "an id that the original lacks", "release")
+    _refuse_ids(name, np.bincount(there)[there] > 1, "an id that is repeated", "release")
+    return np.argsort(codes)[there]
+
+
+def _refuse_ids(name: str, wrong: npt.NDArray[np.bool_], what: str, where: str) -> None:
+    rows = np.flatnonzero(wrong)
+    if len(rows):
+        raise DataError(
+            f"column {name!r} of the {where} has {what} in {len(rows)} rows, the first in row "
+            f"{rows[0] + 1}; rows are matched by ids that each stand once",
+            column=name,
+            row=int(rows[0]),
+            count=len(rows),
+        )
+
+
+def _aligned(
+    published: Published, shown: Sequence[Cells] | None, table: pa.Table, rows: npt.NDArray[np.int64]
+) -> Aligned:
+    """What the matched rows tell: those of `table`, with cells `shown`, are `rows` of the original."""
+    original = published.original
+    outside: dict[str, float | None] = {}
+    error: dict[str, float | None] = {}
+    for i, (domain, codes) in enumerate(zip(original.quasi, original.quasi_codes, strict=True)):
+        cells = None if shown is None else shown[i]
+        outside[domain.name] = None if cells is None else 1 - _share(_inside(cells, codes[rows]))
+        if domain.kind == "numeric":
+            error[domain.name] = _error(domain, codes[rows], cells, published.by_level, table)
+    changed: dict[str, float | None] = {}
+    for domain, codes in zip(original.sensitive, original.sensitive_codes, strict=True):
+        changed[domain.name] = None
+        if published.intact is None and domain.name in table.column_names:
+            [there] = encode_like(table, [domain])
+            changed[domain.name] = _share(there != codes[rows])
+    return Aligned(len(rows), outside, error, changed)
+
+
+def _share(marked: npt.NDArray[np.bool_]) -> float:
+    return int(np.count_nonzero(marked)) / max(len(marked), 1)
+
+
+def _inside(cells: Cells, codes: Codes) -> npt.NDArray[np.bool_]:
+    """Does the cell of each row (`of_class`) hold the row's code?"""
+    domain, cell = cells.domain, cells.of_class.astype(np.int64)
+    held = (cells.low[cell] <= codes) & (codes <= cells.high[cell])
+    if cells.set_offsets is not None and cells.set_codes is not None:
+        of_set = np.repeat(np.arange(len(cells.low)), np.diff(cells.set_offsets))
+        held = np.isin(cell * domain.n_codes + codes, of_set * domain.n_codes + cells.set_codes)
+    return np.where(codes == domain.n_values, cells.null[cell], held)
+
+
+def _error(
+    domain: Domain, codes: Codes, cells: Cells | None, by_level: bool, table: pa.Table
+) -> float | None:
+    """Mean distance between the values of rows and the middles of their cells, or the numbers they show."""
+    assert domain.positions is not None
+    per_unit = measures(domain.values)[1]
+    if cells is not None:
+        lower, upper = reach(cells, by_level) or (np.empty(0), np.empty(0))
+        shown = ((lower + upper) / 2 / per_unit)[cells.of_class]
+        known = (cells.low <= cells.high)[cells.of_class]
+    elif domain.name in table.column_names and _are_numbers(table, [domain.name]):
+        column, first = table[domain.name], domain.values.slice(0, 1)
+        known = ~np.asarray(column.is_null())
+        shown = _as_floats(column, first.type) - _as_floats(first, first.type)
+    else:
+        return None
+    known = known & (codes < domain.n_values)
+    away = np.abs(shown[known] - domain.positions[codes[known]] / per_unit)
+    return math.fsum(away) / len(away) if len(away) else None
+
+
+def _as_floats(values: Any, kind: pa.DataType) -> npt.NDArray[np.float64]:
+    """Numbers as they are, dates and times of type `kind` as ticks; 0 for null."""
+    values = values.cast(value_type(values.type))
+    if pa.types.is_temporal(kind):
+        values = values.cast(kind, safe=False).cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    return np.asarray(values.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy())

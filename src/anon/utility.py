@@ -99,6 +99,23 @@ class SensitiveDiversity:
     sd_rows: float | None
 
 
+@dataclass(frozen=True)
+class Aligned:
+    """What becomes known of a release once its rows are matched with those of the original (`n_rows`).
+
+    `outside`: per quasi-identifier the share of rows whose cell does not hold their value; None where the
+    release does not show its cells. `error`: per numeric quasi-identifier the mean distance, in its units
+    (dates: days, times: their ticks), between the value and the number shown or the middle of the interval,
+    over rows that have both; None where there are none. `changed`: per sensitive attribute the share of
+    rows with another value; None where the release leaves it out or separates it from the rows.
+    """
+
+    n_rows: int
+    outside: Mapping[str, float | None]
+    error: Mapping[str, float | None]
+    changed: Mapping[str, float | None]
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Utility:
     """Every measure of information loss of a release.
@@ -108,7 +125,7 @@ class Utility:
     Loukides & Shao's protection (definition 2.5, range `r`), the mean over classes, and `pm_rows` over
     rows; None where a published sensitive value is null. `avg_wtd` weighs UM and PM (definition 3.2)
     by `w_u` and `w_p`. Of the `n_suppressed` rows `n_starred` stand as rows of `*` in a file made by
-    another tool.
+    another tool. `aligned` is there where `compare` was told to match rows.
 
     Measures that need the cells raise UsageError where the release does not show them.
     """
@@ -130,6 +147,7 @@ class Utility:
     w_p: float
     min_support: float
     loss: CellLoss | None
+    aligned: Aligned | None = None
     published: Published = field(compare=False)
 
     @property
