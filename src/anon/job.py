@@ -26,6 +26,10 @@ SETTINGS = {
     "tgc": ("w_u", "w_p", "s", "variant", "ties"),
 }
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
+OF_GRID = (
+    *("k", "l", "l_kind", "c", "t", "t_distance", "delta", "alpha", "beta", "enhanced", "s_bound", "r"),
+    *("method", *OF_METHODS, "publish", "numeric"),
+)
 
 
 Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory

@@ -46,6 +46,7 @@ _BY_CLASS = {
     "beta_enhanced": True,
 }
 _BY_ALL = {"p_loss": True, "a_know": True, "a_acc": True, "gain": True, "ls_c": True, "ls_l": False}
+GREATEST_IS_WORST = _BY_CLASS | _BY_ALL
 
 
 def as_plain(value: Any) -> Any:
