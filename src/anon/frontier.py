@@ -9,6 +9,7 @@ quasi-identifiers ("trivial") and the table as it is ("original").
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import itertools
 import json
@@ -18,10 +19,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -32,6 +35,7 @@ import pyarrow as pa
 import anon
 from anon.anonymize import check_arguments, partitioned, table_counts
 from anon.cells import texts
+from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
 from anon.errors import InfeasibleError, RecheckError, UsageError
 from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Method, Mondrian, Progress, Suppress, Task
@@ -55,6 +59,7 @@ from anon.requirements import (
     infeasible,
 )
 from anon.schema import Attribute, Schema
+from anon.utility import measure as measure_utility
 from anon.workload import Workload, answer, parse_queries, preset, true_counts
 
 if TYPE_CHECKING:
@@ -74,6 +79,7 @@ OF_UTILITY: Mapping[str, bool] = MappingProxyType(
     )
     | {"precision": False}
 )
+OF_COUNTS = ("pm", "pm_rows", "avg_wtd", "kl")  # of utility, need the sensitive values of every class
 MEASURES: Mapping[str, bool] = MappingProxyType(dict(OF_PRIVACY) | dict(OF_UTILITY))
 
 MOST_POINTS = 100_000  # of a grid
@@ -346,8 +352,8 @@ def undominated(costs: Sequence[Cost]) -> list[bool]:
     efficient = [False] * len(costs)
     measured = sorted((cost, i) for i, cost in enumerate(costs) if _is_measured(cost))
     least: float | None = None  # on the second axis, of all costs less on the first
-    for _, group in itertools.groupby(measured, lambda each: each[0][0]):
-        same = list(group)
+    for _, equal in itertools.groupby(measured, lambda each: each[0][0]):
+        same = list(equal)
         best = same[0][0][1]
         if least is None or best < least:
             least = best
@@ -492,13 +498,18 @@ def _family(requirement: Requirement) -> str:
 
 # --- the sweep
 
+M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 TRIVIAL, ORIGINAL = "trivial", "original"
 SPECIAL = {TRIVIAL: Configuration((), Suppress("quasi")), ORIGINAL: Configuration((), Identity())}
 
 
 @dataclass(frozen=True, repr=False)
 class _Sweep:
-    """What all points share: the table in codes, and what is asked of every release."""
+    """What all points share: the table in codes, and what is asked of every release.
+
+    Mondrian's packed copy of the table is the most that a point needs: `splitting` lets one point have
+    it at a time, with `all_threads`.
+    """
 
     encoded: Encoded
     judged: Encoded
@@ -510,6 +521,8 @@ class _Sweep:
     answers: npt.NDArray[np.int64] | None
     seed: int
     n_threads: int
+    all_threads: int
+    splitting: Lock
     cache: Path | None
     key: bytes
 
@@ -581,33 +594,39 @@ def frontier(
     threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
+    _let_memory_go()
     tell("read", 0, 1)
     source = read_source(table)
     tell("encode", 0, 1)
     encoded = encode(source.table, schema, missing=missing, n_threads=threads)
     sweep = _prepared(encoded, tried, names, min_support, workload, seed, cache, threads)
-    everything = [*tried, *SPECIAL.values()]
-    workers = min(threads, len(everything))
-    sweep = replace(sweep, n_threads=threads // workers)
+    pa.default_memory_pool().release_unused()
+    tell("points", 0, len(SPECIAL) + len(tried))
+    workers = min(threads, len(tried))
+    done = 0
     with ThreadPoolExecutor(workers) as pool:
-        coming = [pool.submit(_outcome, sweep, one) for one in everything]
         try:
-            tell("points", 0, len(coming))
-            for done, each in enumerate(as_completed(coming)):
-                each.result()
-                tell("points", done + 1, len(coming))
+            outcomes = []
+            for some, n_threads in ((SPECIAL.values(), threads), (tried, threads // workers)):
+                coming = [pool.submit(_outcome, replace(sweep, n_threads=n_threads), one) for one in some]
+                for each in as_completed(coming):
+                    each.result()
+                    done += 1
+                    tell("points", done, len(SPECIAL) + len(tried))
+                outcomes.append([each.result() for each in coming])
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    special = [
+        _point(None, name, name, outcome, privacy, utility)
+        for name, outcome in zip(SPECIAL, outcomes[0], strict=True)
+    ]
     points = [
         *(
-            _point(one, one.name, one.requirement, each.result(), privacy, utility)
-            for one, each in zip(tried, coming, strict=False)
+            _point(one, one.name, one.requirement, outcome, privacy, utility)
+            for one, outcome in zip(tried, outcomes[1], strict=True)
         ),
-        *(
-            _point(None, name, name, each.result(), privacy, utility)
-            for name, each in zip(SPECIAL, coming[len(tried) :], strict=True)
-        ),
+        *special,
     ]
     costs = [_cost(one, privacy, utility) for one in points]
     efficient = undominated(costs)
@@ -657,7 +676,7 @@ def _prepared(
         key += _digest(None if populations is None else populations.min_support)
     return _Sweep(
         *(encoded, judged, counts, names, min_support, populations, queries, answers),
-        *(seed, n_threads, cache, key),
+        *(seed, n_threads, n_threads, Lock(), cache, key),
     )
 
 
@@ -666,23 +685,29 @@ def _outcome(sweep: _Sweep, one: Configuration) -> _Outcome:
     path = _cached_at(sweep, one)
     if path is not None and (known := _read_outcome(path)) is not None:
         return known
-    start = time.perf_counter()
-    try:
-        release = _release(sweep, one)
-    except (InfeasibleError, RecheckError) as error:
-        outcome = _Outcome({}, 0, time.perf_counter() - start, False, str(error))
-    else:
-        seconds = time.perf_counter() - start
-        outcome = _Outcome(_measured(sweep, release), release.classes.n_classes, seconds, True, None)
+    outcome = _made(sweep, one)
     if path is not None:
         with replacing([path]) as [temporary]:
             temporary.write_text(json.dumps({f.name: getattr(outcome, f.name) for f in fields(outcome)}))
     return outcome
 
 
+def _made(sweep: _Sweep, one: Configuration) -> _Outcome:
+    start = time.perf_counter()
+    try:
+        release = _release(sweep, one)
+    except (InfeasibleError, RecheckError) as error:
+        return _Outcome({}, 0, time.perf_counter() - start, False, str(error))
+    seconds = time.perf_counter() - start
+    return _Outcome(_measured(sweep, release), release.classes.n_classes, seconds, True, None)
+
+
 def _release(sweep: _Sweep, one: Configuration) -> Release:
-    """The release that `anonymize` makes, with all its checks."""
+    """The release that `anonymize` makes, with all its checks; the original has intact cells."""
     encoded, judged, counts = sweep.encoded, sweep.judged, sweep.counts
+    if one is SPECIAL[ORIGINAL]:
+        same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
+        return Release(encoded, same, (), (), method=one.method, publish="bucketization")
     n_kept = encoded.n_rows - len(encoded.suppressed)
     require = one.require
     if isinstance(one.method, Anatomy):
@@ -691,8 +716,10 @@ def _release(sweep: _Sweep, one: Configuration) -> Release:
     if impossible is not None:
         raise impossible
     rules = compile(require, judged.sensitive, counts, n_kept)
-    task = Task(rules, np.random.default_rng(sweep.seed), sweep.n_threads)
-    classes, shown = partitioned(encoded, judged, one.method, task, require, one.publish)
+    alone = isinstance(one.method, Mondrian)
+    task = Task(rules, np.random.default_rng(sweep.seed), sweep.all_threads if alone else sweep.n_threads)
+    with sweep.splitting if alone else nullcontext():
+        classes, shown = partitioned(encoded, judged, one.method, task, require, one.publish)
     return recode(
         encoded,
         classes,
@@ -724,7 +751,10 @@ def _measured(sweep: _Sweep, release: Release) -> dict[str, float]:
                 of_privacy = of_privacy or _privacy(sweep, release)
                 value = operator.attrgetter(name)(of_privacy)
             else:
-                of_utility = of_utility or release.utility(n_threads=sweep.n_threads)
+                if of_utility is None:
+                    counted = any(each in OF_COUNTS for each in sweep.measures)
+                    shown = release.as_published(counted=counted, n_threads=sweep.n_threads)
+                    of_utility = measure_utility(shown)
                 value = getattr(of_utility, name)
         except UsageError:
             value = None
@@ -745,6 +775,12 @@ def _privacy(sweep: _Sweep, release: Release) -> Any:
 
 def _sensitive(sweep: _Sweep) -> Iterable[tuple[Any, Any]]:
     return zip(sweep.judged.sensitive, sweep.judged.sensitive_codes, strict=True)
+
+
+def _let_memory_go() -> None:
+    """Arrays of 1 MiB and more go back to the system when freed: glibc would keep each thread's peak."""
+    with suppress(OSError, TypeError, AttributeError):  # another C library keeps its own counsel
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 def _point(

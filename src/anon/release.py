@@ -48,6 +48,7 @@ Order = Literal["class", "input"]
 METADATA_KEY = "anon"
 CLASS_ID = "class_id"
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
+_ROWS_AT_ONCE = 1 << 17
 
 _MEANING = {
     "interval": "text: a value, a closed interval [low, high], * for the whole domain",
@@ -209,16 +210,20 @@ class Release:
         `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
         `min_support` is the support of the populations of `u_loss`.
         """
-        threads = available_threads(n_threads)
+        published = self.as_published(n_threads=available_threads(n_threads))
+        return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+
+    def as_published(self, *, counted: bool = True, n_threads: int = 1) -> Published:
+        """What utility is measured from; not `counted`: without what only sensitive values tell."""
         encoded, classes = self.encoded, self.classes
         generalized = self.publish == "generalization"
-        published = Published(
+        return Published(
             encoded,
             classes,
             tuple(
-                None
-                if domain.name in self.dropped
-                else sensitive_counts(classes, codes, domain.n_codes, threads)
+                sensitive_counts(classes, codes, domain.n_codes, n_threads)
+                if counted and domain.name not in self.dropped
+                else None
                 for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
             ),
             cells=self.cells if generalized else None,
@@ -227,9 +232,8 @@ class Release:
             k_asked=max(
                 (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
             ),
-            n_threads=threads,
+            n_threads=n_threads,
         )
-        return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
         """What the release shows of one class, as text; None for null."""
@@ -525,8 +529,8 @@ def _arranged(
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     source = np.empty(len(classes.rows), dtype=classes.rows.dtype)
     shift = np.repeat(classes.offsets[:-1][order] - offsets[:-1], sizes)
-    for start in range(0, len(source), ROW_GROUP):
-        stop = min(start + ROW_GROUP, len(source))
+    for start in range(0, len(source), _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, len(source))
         source[start:stop] = classes.rows[np.arange(start, stop) + shift[start:stop]]
     del shift
     random = entropy.integers(0, 2**64, len(source), dtype=np.uint64)
