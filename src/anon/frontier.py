@@ -37,7 +37,7 @@ from anon.anonymize import check_arguments, partitioned, table_counts
 from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
-from anon.errors import InfeasibleError, RecheckError, UsageError
+from anon.errors import AnonError, InfeasibleError, UsageError
 from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Method, Mondrian, Progress, Suppress, Task
 from anon.populations import Populations, large_populations, u_loss
 from anon.privacy import GREATEST_IS_WORST, as_plain
@@ -230,14 +230,11 @@ class Frontier:
         is `min_`, as in `choose(min_k=10)`. The original table is never chosen. Raises InfeasibleError,
         with the tightest bound that can be kept, where no point keeps this one.
         """
-        bounds = {
-            f"{'max' if MEASURES[name] else 'min'}_{name}": (axis, name)
-            for axis, name in enumerate((self.privacy, self.utility))
-        }
-        if len(bound) != 1 or next(iter(bound)) not in bounds:
-            raise UsageError(f"choose takes one bound, {' or '.join(bounds)}")
+        allowed = bounds(self.privacy, self.utility)
+        if len(bound) != 1 or next(iter(bound)) not in allowed:
+            raise UsageError(f"choose takes one bound, {' or '.join(allowed)}")
         [(asked, limit)] = bound.items()
-        axis, name = bounds[asked]
+        axis, name = allowed[asked]
         most = limit if MEASURES[name] else -limit
         costs = [
             (self.cost(point), point)
@@ -340,6 +337,21 @@ class Frontier:
             f"Frontier({len(self.points)} points, {len(self.efficient)} efficient, "
             f"{self.privacy!r} against {self.utility!r})"
         )
+
+
+def bounds(privacy: str, utility: str) -> dict[str, tuple[int, str]]:
+    """The bounds that `Frontier.choose` takes: `max_p_loss` -> 0 (the first axis), "p_loss"."""
+    return {
+        f"{'max' if MEASURES[name] else 'min'}_{name}": (axis, name)
+        for axis, name in enumerate((privacy, utility))
+    }
+
+
+def check_measures(names: Iterable[str]) -> None:
+    """Raise UsageError where there is no measure of such a name."""
+    for name in names:
+        if name not in MEASURES:
+            raise UsageError(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
 
 
 def dominates(one: Cost, other: Cost) -> bool:
@@ -465,7 +477,9 @@ def _settings(thing: Any) -> dict[str, Any]:
     told = {}
     for each in fields(thing):
         name, value = _SETTING_NAMES.get(each.name, each.name), getattr(thing, each.name)
-        shown = name and name != "sensitive" and value != each.default
+        shown = (
+            name and value != each.default and not (name == "sensitive" and isinstance(thing, Requirement))
+        )
         if shown or (name == "c" and thing.kind == "recursive"):
             told[name] = _written(value)
     return told
@@ -475,6 +489,14 @@ def _written(value: Any) -> Any:
     if isinstance(value, tuple):
         return "+".join(map(str, value))
     return value if isinstance(value, int | float | str) else str(value)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names, a number behind those that were there before: `Custom` requirements may share one."""
+    return [
+        name if name not in names[:i] else f"{name} ({names[:i].count(name) + 1})"
+        for i, name in enumerate(names)
+    ]
 
 
 def _family(requirement: Requirement) -> str:
@@ -579,14 +601,12 @@ def frontier(
     Raises
     ------
     UsageError, DataError
-        The parameters or the table cannot be used as asked. What no release can meet is not an error but a
-        point that says so.
+        The parameters or the table cannot be used as asked. What no release can meet, or one method
+        refuses, is not an error but a point that says so.
     """
     tried = _configurations(configurations)
     names = tuple(dict.fromkeys((privacy, utility, *([measures] if isinstance(measures, str) else measures))))
-    for name in names:
-        if name not in MEASURES:
-            raise UsageError(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
+    check_measures(names)
     if privacy == utility:
         raise UsageError(f"both axes are {privacy!r}: choose two measures")
     for one in tried:
@@ -617,14 +637,15 @@ def frontier(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    words = _unique([one.name for one in tried])
     special = [
         _point(None, name, name, outcome, privacy, utility)
         for name, outcome in zip(SPECIAL, outcomes[0], strict=True)
     ]
     points = [
         *(
-            _point(one, one.name, one.requirement, outcome, privacy, utility)
-            for one, outcome in zip(tried, outcomes[1], strict=True)
+            _point(one, name, one.requirement, outcome, privacy, utility)
+            for one, name, outcome in zip(tried, words, outcomes[1], strict=True)
         ),
         *special,
     ]
@@ -696,7 +717,7 @@ def _made(sweep: _Sweep, one: Configuration) -> _Outcome:
     start = time.perf_counter()
     try:
         release = _release(sweep, one)
-    except (InfeasibleError, RecheckError) as error:
+    except AnonError as error:
         return _Outcome({}, 0, time.perf_counter() - start, False, str(error))
     seconds = time.perf_counter() - start
     return _Outcome(_measured(sweep, release), release.classes.n_classes, seconds, True, None)
@@ -730,6 +751,7 @@ def _release(sweep: _Sweep, one: Configuration) -> Release:
         numeric=one.numeric,
         dropped=[domain.name for domain in encoded.sensitive if one.method == Suppress("sensitive")],
         n_threads=sweep.n_threads,
+        entropy=np.random.default_rng(0),  # sums are rounded in the order of the classes
     )
 
 
@@ -778,9 +800,11 @@ def _sensitive(sweep: _Sweep) -> Iterable[tuple[Any, Any]]:
 
 
 def _let_memory_go() -> None:
-    """Arrays of 1 MiB and more go back to the system when freed: glibc would keep each thread's peak."""
-    with suppress(OSError, TypeError, AttributeError):  # another C library keeps its own counsel
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
+    """Freed arrays go back to the system at once: glibc would raise the size from which they do, 128 KiB,
+    as a program runs, and then keep for every thread what its largest point needed.
+    """
+    with suppress(OSError, TypeError, AttributeError):  # another C library has other ways
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17)
 
 
 def _point(
@@ -851,10 +875,13 @@ def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
     return sweep.cache / f"{name}.json"
 
 
+_CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
 def _read_outcome(path: Path) -> _Outcome | None:
     """What the cache holds of a point; a file that is not whole counts as absent."""
     try:
-        held = json.loads(path.read_text())
+        held = json.loads(path.read_text(), parse_constant=_CONSTANTS.__getitem__)
         return _Outcome(**held)
     except (OSError, ValueError, TypeError):
         return None

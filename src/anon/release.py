@@ -332,12 +332,14 @@ def recode(
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
     n_threads: int | None = None,
+    entropy: np.random.Generator | None = None,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
     Generalized classes that look alike become one and are ordered by their cells, buckets at
     random; rows inside a class are in an order drawn from the operating system's entropy, whatever
-    the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    the seed; `entropy` is for releases that are measured and never written. With `numeric="level"` numeric
+    cells are widened to the attribute's levels.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
@@ -346,7 +348,7 @@ def recode(
     n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
         takeable(encoded.table.column(name).slice(0, 1), name)
-    entropy = np.random.default_rng()
+    entropy = entropy or np.random.default_rng()
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
