@@ -8,6 +8,7 @@ from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import check
 from anon.compare import compare
 from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
+from anon.frontier import Configuration, Frontier, Point, frontier
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
 from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
@@ -37,10 +38,12 @@ __all__ = [
     "AnonError",
     "Attribute",
     "BetaLikeness",
+    "Configuration",
     "Curve",
     "Custom",
     "DataError",
     "DeltaDisclosure",
+    "Frontier",
     "Identity",
     "InfeasibleError",
     "KAnonymity",
@@ -48,6 +51,7 @@ __all__ = [
     "LDiversity",
     "MiningUtility",
     "Mondrian",
+    "Point",
     "Privacy",
     "PrivacyWarning",
     "RecheckError",
@@ -64,6 +68,7 @@ __all__ = [
     "compare",
     "datasets",
     "dates",
+    "frontier",
     "inspect",
     "intervals",
     "large_populations",

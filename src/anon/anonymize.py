@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, cells, full_cells, merge
+from anon.classes import Cells, Classes, cells, full_cells, merge
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import UsageError
 from anon.inspection import identifying_neutral, role_of_name
@@ -93,7 +93,7 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    _check_arguments(schema, method, require, publish, order, on_infeasible, seed, progress)
+    check_arguments(schema, method, require, publish, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
@@ -104,7 +104,7 @@ def anonymize(
     tell("encode", 0, 1)
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
     judged = of_published_rows(encoded)
-    counts = _table_counts(judged)
+    counts = table_counts(judged)
     n_kept = encoded.n_rows - len(encoded.suppressed)
     notes = _notes_on_neutral(encoded)
 
@@ -120,11 +120,7 @@ def anonymize(
     if impossible is not None:
         notes.append(f"{impossible}; this one-class release can be measured, not written")
         method = Suppress("quasi")
-    classes = _classes(judged, method, task, require, publish)
-    if method == Suppress("quasi"):
-        shown = full_cells(encoded, classes)
-    else:
-        shown = cells(encoded, classes, n_threads)
+    classes, shown = partitioned(encoded, judged, method, task, require, publish)
     if require and impossible is None and classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
 
@@ -152,7 +148,7 @@ def anonymize(
     return release
 
 
-def _check_arguments(
+def check_arguments(
     schema: Schema,
     method: Method,
     require: Sequence[Requirement],
@@ -191,6 +187,21 @@ def _check_arguments(
             raise UsageError(f"{name} must be one of {', '.join(allowed)}")
 
 
+def partitioned(
+    encoded: Encoded,
+    judged: Encoded,
+    method: Method,
+    task: Task,
+    require: Sequence[Requirement],
+    publish: str,
+) -> tuple[Classes, tuple[Cells, ...]]:
+    """The method's classes and their cells; `judged` is `of_published_rows(encoded)`."""
+    classes = _classes(judged, method, task, require, publish)
+    if method == Suppress("quasi"):
+        return classes, full_cells(encoded, classes)
+    return classes, cells(encoded, classes, task.n_threads)
+
+
 def _classes(
     encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
 ) -> Classes:
@@ -205,7 +216,7 @@ def _classes(
     return repair(classes, encoded, task.rules) if isinstance(method, Anatomy) else classes
 
 
-def _table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
+def table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
     """Rows of every sensitive value among the rows to be published."""
     counts = []
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):

@@ -13,6 +13,8 @@ import anoncore.classes as kernel
 from anon.encode import Codes, Domain, Encoded
 from anon.hierarchy import Tree, lca
 
+_AT_ONCE = 1 << 18
+
 
 @dataclass(frozen=True, repr=False)
 class Classes:
@@ -117,10 +119,13 @@ def group_numbers(members: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]
 
 def sensitive_counts(classes: Classes, codes: Codes, n_codes: int, n_threads: int = 1) -> Counts:
     """Counts per class of one column of codes, all below `n_codes`."""
-    parts = kernel.value_counts(codes, classes.rows, classes.offsets, n_codes, n_threads)
-    # whole numbers below 2**53, so the sum in float64 is exact
-    table = np.bincount(parts[1], parts[2], n_codes).astype(np.int64)
-    return Counts(*parts, table)
+    offsets, values, counts = kernel.value_counts(codes, classes.rows, classes.offsets, n_codes, n_threads)
+    # whole numbers below 2**53, so the sum in float64 is exact; block by block, as bincount copies
+    table = np.zeros(n_codes)
+    for start in range(0, len(values), _AT_ONCE):
+        block = slice(start, start + _AT_ONCE)
+        table += np.bincount(values[block], counts[block], n_codes)
+    return Counts(offsets, values, counts, table.astype(np.int64))
 
 
 def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells, ...]:

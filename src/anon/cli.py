@@ -25,6 +25,7 @@ from anon.errors import AnonError, DataError, InfeasibleError, UsageError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from anon.frontier import Frontier, Point
     from anon.inspection import Inspection
     from anon.job import Job
 
@@ -60,9 +61,9 @@ class Stopped(BaseException):
     """One of SIGNALS, as an exception: temporary files are removed on its way out."""
 
 
-ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT = (
+ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT, SWEEP = (
     *("Columns", "What the release must satisfy", "How it is made"),
-    *("How it is published", "How the input is read", "Output of the command"),
+    *("How it is published", "How the input is read", "Output of the command", "What to try"),
 )
 
 
@@ -562,6 +563,134 @@ def compare(
 
 
 @app.command()
+def frontier(
+    source: Annotated[str | None, typer.Argument(metavar="IN", help=INPUT, callback=_path)] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", help="The points: .parquet, .feather or .csv.", callback=_path),
+    ] = None,
+    config: Config = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    identifying: Identifying = None,
+    hierarchy: Hierarchy = None,
+    ordinal: Ordinal = None,
+    kind: Kind = None,
+    weight: Weight = None,
+    grid: Annotated[
+        list[str] | None,
+        _option(
+            "--grid",
+            "What to try, all combinations: k=10,50 t=0.05:0.4:8 method=mondrian,curve "
+            "publish=generalization,bucketization (start:stop:count). May be repeated.",
+            SWEEP,
+        ),
+    ] = None,
+    privacy: Annotated[
+        str | None, _option("--privacy", "Measure on the axis of privacy (p_loss).", SWEEP)
+    ] = None,
+    utility: Annotated[
+        str | None, _option("--utility", "Measure on the axis of utility (u_loss).", SWEEP)
+    ] = None,
+    measures: Annotated[
+        list[str] | None, _option("--measures", "Measures to record beside these: gcp,dm,t_equal.", SWEEP)
+    ] = None,
+    min_support: Annotated[
+        float | None, _option("--min-support", "Support of the populations of u_loss (0.05).", SWEEP)
+    ] = None,
+    query: Annotated[
+        list[str] | None,
+        _option("--query", "A COUNT query of count_error; may be repeated (1,000 drawn ones).", SWEEP),
+    ] = None,
+    choose: Annotated[
+        str | None,
+        _option(
+            "--choose",
+            "Name the best point within a bound: max_p_loss=0.2, max_u_loss=0.03.",
+            SWEEP,
+        ),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="FOLDER",
+            help="Keep points here as they are measured; an interrupted sweep goes on from them.",
+            callback=_path,
+            rich_help_panel=SWEEP,
+        ),
+    ] = None,
+    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
+    threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
+    missing: Annotated[
+        str | None,
+        _option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
+    ] = None,
+    null: Null = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try many releases of IN and show which are efficient: none other is as private and as useful.
+
+    Nothing is released. What the job file requires holds for every point, the grid varies the rest.
+
+    anon frontier people.csv --quasi age,sex,zip --sensitive disease --grid "k=5,10,50 method=mondrian,curve"
+    """
+    import anon
+    from anon import datasets
+
+    job = _job(
+        config,
+        input=source,
+        output=output,
+        quasi=_names(quasi),
+        sensitive=_names(sensitive),
+        identifying=_names(identifying),
+        hierarchy=_pairs("--hierarchy", hierarchy),
+        ordinal=_pairs("--ordinal", ordinal),
+        kind=_pairs("--kind", kind),
+        weight=_weights(weight),
+        grid=grid,
+        privacy=privacy,
+        utility=utility,
+        measures=_names(measures),
+        min_support=min_support,
+        queries=query,
+        choose=choose,
+        cache=cache,
+        seed=seed,
+        threads=threads,
+        missing=missing,
+        null=null,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
+    schema = job.roles()
+    if schema is None:
+        raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
+    if job.input is None:
+        raise UsageError("no input: name the file to try releases of")
+    asked, bound = job.sweep(), job.bound()
+    if output is not None:  # a job file's own output is that of its release
+        datasets.check_output(output)
+        _keep(output, [job.input, config, *job.files()])
+    with _progress(quiet or as_json) as progress:
+        table = anon.read_source(job.input, **job.read_options())
+        swept = anon.frontier(table, schema, progress=progress, **asked)
+    if output is not None:
+        datasets.write_table(swept.table, output)
+    chosen = None if bound is None else swept.choose(**bound)
+    if as_json:
+        picked = {} if chosen is None else {"chosen": chosen.to_dict()}
+        _print_json({"input": job.input, "output": output, **swept.to_dict(), **picked})
+    elif not quiet:
+        _print(*_frontier(f"Frontier of {Path(job.input).name}", swept, chosen))
+
+
+@app.command()
 def inspect(
     source: Source,
     null: Null = None,
@@ -974,6 +1103,42 @@ def _utility(title: str, measures: Mapping[str, Any]) -> list[Table]:
     shown = {name: value for name, value in measures.items() if name not in parts.values()}
     tables = [_breakdown(heading, measures[part]) for heading, part in parts.items() if measures[part]]
     return [_facts(title, shown), *tables]
+
+
+def _frontier(title: str, swept: Frontier, chosen: Point | None) -> list[Table]:
+    """The points, what privacy costs between neighbors on the frontier, and which points stand out."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    table.add_column("point", overflow="fold")
+    others = [name for name in swept.points[-1].measures if name not in (swept.privacy, swept.utility)]
+    for name in (swept.privacy, swept.utility, *others, "classes", "seconds"):
+        table.add_column(name, justify="right")
+    table.add_column("", overflow="fold")
+    for point in swept.points:
+        values = [point.measures.get(name, math.nan) for name in (swept.privacy, swept.utility, *others)]
+        shown = ["" if math.isnan(value) else _text(value) for value in values]
+        verdict = "efficient" if point.efficient else point.why or ""
+        table.add_row(point.name, *shown, _text(point.classes), f"{point.seconds:.2f}", verdict)
+    prices = Table(title="Price of privacy along the frontier", box=box.SIMPLE, title_justify="left")
+    for heading in ("from", "to"):
+        prices.add_column(heading, overflow="fold")
+    for heading in (f"gains {swept.privacy}", f"loses {swept.utility}", "price"):
+        prices.add_column(heading, justify="right")
+    for each in reversed(swept.prices):
+        numbers = (each.privacy_gained, each.utility_lost, each.price)
+        shown = ["" if math.isnan(number) else _text(number) for number in numbers]
+        prices.add_row(each.less_private.name, each.more_private.name, *shown)
+    knee = swept.knee
+    told = {
+        "rows": swept.n_rows,
+        "efficient": f"{len(swept.efficient)} of {len(swept.points)} points; none is better than another",
+        "knee": "none" if knee is None else knee.name,
+        **{f"tie {i + 1}": " = ".join(each.name for each in tie) for i, tie in enumerate(swept.ties)},
+        **({} if chosen is None else {"chosen": chosen.name}),
+    }
+    return [table, prices, _facts("Choice", told)]
 
 
 def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -524,6 +524,13 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     _write_batches(table.to_batches(), table.schema, Path(path), table.num_rows, None)
 
 
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Raise UsageError where `write_table` cannot write to `path`: before long work, not after it."""
+    _writer(Path(path))
+    if not Path(path).parent.is_dir():
+        raise UsageError(f"the folder {Path(path).parent} does not exist")
+
+
 def _write_batches(
     batches: Iterable[pa.RecordBatch],
     schema: pa.Schema,
@@ -532,9 +539,8 @@ def _write_batches(
     progress: Callable[[str, int, int], None] | None,
 ) -> None:
     """Stream the batches to a temporary file beside `path`, which takes its name when complete."""
+    check_output(path)
     open_writer = _writer(path)
-    if not path.parent.is_dir():
-        raise UsageError(f"the folder {path.parent} does not exist")
     try:
         with (
             replacing([path]) as [temporary],

@@ -26,6 +26,10 @@ SETTINGS = {
     "tgc": ("w_u", "w_p", "s", "variant", "ties"),
 }
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
+OF_GRID = (
+    *("k", "l", "l_kind", "c", "t", "t_distance", "delta", "alpha", "beta", "enhanced", "s_bound", "r"),
+    *("method", *OF_METHODS, "publish", "numeric"),
+)
 
 
 Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
@@ -81,6 +85,15 @@ class Job(BaseModel):
     w_p: float | None = None
     s: int | None = None
     variant: Literal["default", "printed"] | None = None
+
+    grid: list[str] | None = None
+    privacy: str | None = None
+    utility: str | None = None
+    measures: list[str] | None = None
+    min_support: float | None = None
+    queries: list[str] | None = None
+    choose: str | None = None
+    cache: Text | None = None
 
     publish: Literal["generalization", "bucketization"] | None = None
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
@@ -196,6 +209,41 @@ class Job(BaseModel):
             return self.split[0]
         return self.split
 
+    def sweep(self) -> dict[str, Any]:
+        """Keyword arguments of `anon.frontier`."""
+        from anon.frontier import grid
+
+        if not self.grid:
+            raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
+        return _given(
+            configurations=[one for text in self.grid for one in grid(text, self)],
+            privacy=self.privacy,
+            utility=self.utility,
+            measures=self.measures,
+            min_support=self.min_support,
+            workload=self.queries,
+            cache=self.cache,
+            missing=self.missing,
+            seed=self.seed,
+            n_threads=self.threads,
+        )
+
+    def bound(self) -> dict[str, float] | None:
+        """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
+        from anon.frontier import bounds, check_measures
+
+        if self.choose is None:
+            return None
+        axes = self.privacy or "p_loss", self.utility or "u_loss"
+        check_measures(axes)
+        name, _, limit = self.choose.partition("=")
+        try:
+            if name in bounds(*axes):
+                return {name: float(limit)}
+        except ValueError:
+            pass
+        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.2")
+
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""
         return _given(
@@ -234,7 +282,7 @@ def _read_toml(path: str) -> dict[str, Any]:
     def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
         return str(folder / text) if isinstance(text, str) and text and is_path(text) else text
 
-    for key in ("input", "output"):
+    for key in ("input", "output", "cache"):
         if key in job:
             job[key] = rebased(job[key], lambda text: True)
     for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):

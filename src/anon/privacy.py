@@ -26,6 +26,8 @@ from anon.errors import UsageError
 
 Column = npt.NDArray[Any]  # one number per class
 
+_CLASSES_AT_ONCE = 1 << 15
+
 # Is the greatest value the least private one? The first are set by one class, the others by all.
 _BY_CLASS = {
     "l_distinct": False,
@@ -46,6 +48,7 @@ _BY_CLASS = {
     "beta_enhanced": True,
 }
 _BY_ALL = {"p_loss": True, "a_know": True, "a_acc": True, "gain": True, "ls_c": True, "ls_l": False}
+GREATEST_IS_WORST = _BY_CLASS | _BY_ALL
 
 
 def as_plain(value: Any) -> Any:
@@ -237,10 +240,10 @@ def measure(
             by_sensitive[domain.name] = _zero()
             continue
         counts = sensitive_counts(classes, codes, domain.n_codes, n_threads)
-        columns = _columns(counts, domain, n_threads)
-        by_sensitive[domain.name] = _disclosure(counts, columns, n_threads)
+        by_sensitive[domain.name] = _disclosure(counts, domain, n_threads)
         measured.append(domain.name)
         if per_class:
+            columns = _columns(counts, domain, n_threads)
             table |= {f"{domain.name}.{name}": columns[name] for name in _BY_CLASS if name in columns}
     combined = None
     if joint and by_sensitive:
@@ -484,27 +487,49 @@ def _columns(counts: Counts, domain: Domain | None, n_threads: int) -> dict[str,
     return columns
 
 
-def _disclosure(counts: Counts, columns: Mapping[str, Column], n_threads: int) -> Disclosure:
-    """The measures of a release about one sensitive attribute, from those of its classes."""
-    worst = {
-        name: int(columns[name].argmax() if greatest else columns[name].argmin())
-        for name, greatest in _BY_CLASS.items()
-        if name in columns
-    }
+def _disclosure(counts: Counts, domain: Domain | None, n_threads: int) -> Disclosure:
+    """The measures of a release about one sensitive attribute, from those of its classes, block by block."""
+    n_classes = len(counts.offsets) - 1
+    worst: dict[str, tuple[Any, int]] = {}  # value, class
+    know, left, rest, largest, distinct = 0.0, 0.0, 0.0, 0, 0
+    for first in range(0, n_classes, _CLASSES_AT_ONCE):
+        block = _block(counts, first, min(first + _CLASSES_AT_ONCE, n_classes))
+        columns = _columns(block, domain, n_threads)
+        for name, greatest in _BY_CLASS.items():
+            if name in columns:
+                at = int(columns[name].argmax() if greatest else columns[name].argmin())
+                value = columns[name][at].item()
+                if name not in worst or (value > worst[name][0] if greatest else value < worst[name][0]):
+                    worst[name] = value, first + at
+        sizes = np.add.reduceat(block.counts, block.offsets[:-1])
+        know += float(np.sum(sizes * columns["t_equal"]))
+        left += float(np.sum(sizes * columns["entropy"]))
+        rest += float(np.where(np.isinf(columns["recursive_c2"]), 0.0, columns["recursive_c2"]).sum())
+        largest += int(columns["largest"].sum())
+        distinct += int(columns["l_distinct"].sum())
     n_rows = int(counts.table.sum())
-    sizes = np.add.reduceat(counts.counts, counts.offsets[:-1])
     present = counts.table[counts.table > 0]
     entropy = divergence_kernel.concentration(np.array([0, len(present)]), present, n_threads)[2][0]
-    rest = columns["recursive_c2"]
     return Disclosure(
-        **{name: columns[name][c].item() for name, c in worst.items()},
-        p_loss=float(columns["t_js"].max()),
-        a_know=float(np.sum(sizes * columns["t_equal"]) / n_rows),
-        a_acc=int(columns["largest"].sum() - counts.table.max()) / n_rows,
-        gain=max(float(entropy - np.sum(sizes * columns["entropy"]) / n_rows), 0.0),
-        ls_c=float(np.where(np.isinf(rest), 0.0, rest).mean()),
-        ls_l=float(columns["l_distinct"].mean()),
-        worst=worst,
+        **{name: value for name, (value, _) in worst.items()},
+        p_loss=float(worst["t_js"][0]),
+        a_know=know / n_rows,
+        a_acc=(largest - int(counts.table.max())) / n_rows,
+        gain=max(float(entropy - left / n_rows), 0.0),
+        ls_c=rest / n_classes,
+        ls_l=distinct / n_classes,
+        worst={name: class_id for name, (_, class_id) in worst.items()},
+    )
+
+
+def _block(counts: Counts, first: int, last: int) -> Counts:
+    """The counts of classes first..last-1; the table stays whole."""
+    start, stop = counts.offsets[first], counts.offsets[last]
+    return replace(
+        counts,
+        offsets=counts.offsets[first : last + 1] - start,
+        values=counts.values[start:stop],
+        counts=counts.counts[start:stop],
     )
 
 
@@ -512,7 +537,7 @@ def _joint(classes: Classes, codes: Sequence[Codes], n_threads: int) -> Disclosu
     members, bounds = classes_kernel.group(codes, None, n_threads)
     ids = group_numbers(members, bounds)
     counts = sensitive_counts(classes, ids, len(bounds) - 1, n_threads)
-    return _disclosure(counts, _columns(counts, None, n_threads), n_threads)
+    return _disclosure(counts, None, n_threads)
 
 
 def _zero() -> Disclosure:

@@ -48,6 +48,7 @@ Order = Literal["class", "input"]
 METADATA_KEY = "anon"
 CLASS_ID = "class_id"
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
+_ROWS_AT_ONCE = 1 << 17
 
 _MEANING = {
     "interval": "text: a value, a closed interval [low, high], * for the whole domain",
@@ -209,16 +210,20 @@ class Release:
         `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
         `min_support` is the support of the populations of `u_loss`.
         """
-        threads = available_threads(n_threads)
+        published = self.as_published(n_threads=available_threads(n_threads))
+        return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+
+    def as_published(self, *, counted: bool = True, n_threads: int = 1) -> Published:
+        """What utility is measured from; not `counted`: without what only sensitive values tell."""
         encoded, classes = self.encoded, self.classes
         generalized = self.publish == "generalization"
-        published = Published(
+        return Published(
             encoded,
             classes,
             tuple(
-                None
-                if domain.name in self.dropped
-                else sensitive_counts(classes, codes, domain.n_codes, threads)
+                sensitive_counts(classes, codes, domain.n_codes, n_threads)
+                if counted and domain.name not in self.dropped
+                else None
                 for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
             ),
             cells=self.cells if generalized else None,
@@ -227,9 +232,8 @@ class Release:
             k_asked=max(
                 (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
             ),
-            n_threads=threads,
+            n_threads=n_threads,
         )
-        return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
         """What the release shows of one class, as text; None for null."""
@@ -328,12 +332,14 @@ def recode(
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
     n_threads: int | None = None,
+    entropy: np.random.Generator | None = None,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
     Generalized classes that look alike become one and are ordered by their cells, buckets at
     random; rows inside a class are in an order drawn from the operating system's entropy, whatever
-    the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    the seed; `entropy` is for releases that are measured and never written. With `numeric="level"` numeric
+    cells are widened to the attribute's levels.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
@@ -342,7 +348,7 @@ def recode(
     n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
         takeable(encoded.table.column(name).slice(0, 1), name)
-    entropy = np.random.default_rng()
+    entropy = entropy or np.random.default_rng()
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
@@ -525,8 +531,8 @@ def _arranged(
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     source = np.empty(len(classes.rows), dtype=classes.rows.dtype)
     shift = np.repeat(classes.offsets[:-1][order] - offsets[:-1], sizes)
-    for start in range(0, len(source), ROW_GROUP):
-        stop = min(start + ROW_GROUP, len(source))
+    for start in range(0, len(source), _ROWS_AT_ONCE):
+        stop = min(start + _ROWS_AT_ONCE, len(source))
         source[start:stop] = classes.rows[np.arange(start, stop) + shift[start:stop]]
     del shift
     random = entropy.integers(0, 2**64, len(source), dtype=np.uint64)

@@ -655,29 +655,47 @@ def _place(domain: Domain, key: Any, first: Any, last: Any) -> Fraction:
 # Answers
 
 
-def answer(workload: Workload, release: Release, *, n_threads: int | None = None) -> Answers:
+def answer(
+    workload: Workload,
+    release: Release,
+    *,
+    true: npt.NDArray[np.int64] | None = None,
+    n_threads: int | None = None,
+) -> Answers:
     """The true counts of a workload in the original and what a release of it makes of them.
 
     Estimates assume that every value of a cell is equally likely and attributes independent; in a
-    bucket every row may have every sensitive value of it.
+    bucket every row may have every sensitive value of it. `true` are the `true_counts`, where known.
     """
     threads = available_threads(n_threads)
-    return answer_from(workload, release.encoded, boxes(release, n_threads=threads), threads)
+    return answer_from(workload, release.encoded, boxes(release, n_threads=threads), threads, true)
 
 
-def answer_from(workload: Workload, original: Encoded, shown: Boxes, n_threads: int = 1) -> Answers:
-    """The true counts of a workload in an original, and those that what a release shows lets expect."""
+def true_counts(workload: Workload, original: Encoded, n_threads: int = 1) -> npt.NDArray[np.int64]:
+    """Rows of the original that meet each query (int64)."""
     if len(workload.quasi) != len(original.quasi) or len(workload.sensitive) != len(original.sensitive):
         raise UsageError("the workload was made for a table with other attributes")
-    for predicates, held, asked in zip(workload.sensitive, shown.held, workload.asked.T, strict=True):
-        if held is None and (asked >= 0).any():
-            raise UsageError(f"the queries ask for {predicates.domain.name!r}, which is not published")
-    true = kernel.count(
+    return kernel.count(
         (*original.quasi_codes, *original.sensitive_codes),
         [_listed(predicates) for predicates in (*workload.quasi, *workload.sensitive)],
         np.concatenate([workload.chosen, workload.asked], axis=1),
         n_threads,
     )
+
+
+def answer_from(
+    workload: Workload,
+    original: Encoded,
+    shown: Boxes,
+    n_threads: int = 1,
+    true: npt.NDArray[np.int64] | None = None,
+) -> Answers:
+    """The true counts of a workload in an original, and those that what a release shows lets expect."""
+    if true is None:
+        true = true_counts(workload, original, n_threads)
+    for predicates, held, asked in zip(workload.sensitive, shown.held, workload.asked.T, strict=True):
+        if held is None and (asked >= 0).any():
+            raise UsageError(f"the queries ask for {predicates.domain.name!r}, which is not published")
     estimate = _estimator(workload, shown, n_threads)
     estimated = np.zeros(len(workload))
     least, most = np.zeros(len(workload), np.int64), np.zeros(len(workload), np.int64)

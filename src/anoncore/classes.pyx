@@ -440,9 +440,15 @@ def value_counts(codes, rows, offsets, n_values, n_threads=1, block_rows=1 << 17
         n_threads,
     )
     value_offsets = np.cumsum(n_present, dtype=np.int64)
-    if not parts:
-        return value_offsets, np.empty(0, np.uint32), np.empty(0, np.int64)
-    return value_offsets, np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    values, counts = np.empty(value_offsets[-1], np.uint32), np.empty(value_offsets[-1], np.int64)
+    end = len(values)
+    while parts:  # a part goes as soon as it is copied
+        some_values, some_counts = parts.pop()
+        start = end - len(some_values)
+        values[start:end] = some_values
+        counts[start:end] = some_counts
+        end = start
+    return value_offsets, values, counts
 
 
 def _box_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
