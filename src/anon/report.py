@@ -7,7 +7,6 @@ import base64
 import hashlib
 import json
 import math
-import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from anon import figures
-from anon.errors import DataError, UsageError
+from anon.errors import UsageError
 from anon.figures import Figure
 
 MOST_NUMBERS = 200  # rows of a figure's data that are also given as a table
@@ -30,7 +29,7 @@ for (const box of document.querySelectorAll("[data-chart]")) {
   const live = document.createElement("div");
   live.className = "live";
   box.append(live);
-  const options = {ast: true, renderer: "svg",
+  const options = {ast: true, renderer: "svg", logLevel: 1,
     actions: {export: true, source: false, compiled: false, editor: false}};
   vegaEmbed(live, spec, options).then(
     () => { box.querySelector("img").hidden = true; },
