@@ -103,11 +103,19 @@ def svg(figure: Figure) -> str:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write the figure to a .png or .svg file, whole or not at all."""
+    """Write the figure to a .png, .svg or .html file, whole or not at all; the last is interactive."""
+    from anon.report import Section, page
+
     suffix = Path(path).suffix.lower()
-    if suffix not in (".png", ".svg"):
-        raise UsageError(f"{os.fspath(path)!r} does not tell its format; end it in .png or .svg")
-    write(png(figure) if suffix == ".png" else svg(figure).encode(), path)
+    if suffix == ".png":
+        content = png(figure)
+    elif suffix == ".svg":
+        content = svg(figure).encode()
+    elif suffix == ".html":
+        content = page(figure.title, [Section("Figure", figures=(figure,))]).encode()
+    else:
+        raise UsageError(f"{os.fspath(path)!r} does not tell its format; end it in .png, .svg or .html")
+    write(content, path)
 
 
 def write(content: bytes, path: str | os.PathLike[str]) -> None:
@@ -133,7 +141,7 @@ def tradeoff(points: Sequence[Mapping[str, Any]], privacy: str, utility: str) ->
     """
     alt = _altair()
     known = [
-        {**point, "efficient": bool(point["efficient"])}
+        dict(point)
         for point in points
         if all(point[axis] is not None and math.isfinite(point[axis]) for axis in ("privacy", "utility"))
     ]
@@ -163,6 +171,16 @@ def tradeoff(points: Sequence[Mapping[str, Any]], privacy: str, utility: str) ->
         "Each mark is a release; the line joins the efficient ones, which no other release beats on one axis "
         "without being beaten on the other.",
     )
+
+
+def frontier(found: Any) -> Figure:
+    """The points of an `anon.frontier.Frontier` on its two axes."""
+    points = [
+        {name: getattr(point, name) for name in ("name", "requirement", "privacy", "utility", "efficient")}
+        for point in found.points
+        if point.satisfied
+    ]
+    return tradeoff(points, found.privacy, found.utility)
 
 
 def class_sizes(sizes: npt.NDArray[np.int64]) -> Figure:

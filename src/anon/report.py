@@ -13,20 +13,25 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, reduce
 from html import escape
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 import anon
 from anon import figures
 from anon.classes import group
-from anon.encode import Codes
+from anon.encode import Codes, encode
 from anon.errors import UsageError
 from anon.figures import Figure
 from anon.populations import boxes
 from anon.privacy import as_plain
+from anon.release import CLASS_ID
 from anon.requirements import (
     AlphaK,
     BetaLikeness,
@@ -36,6 +41,7 @@ from anon.requirements import (
     Requirement,
     TCloseness,
 )
+from anon.schema import Schema
 from anon.utility import as_release
 from anon.workload import answer_from, random_queries
 
@@ -177,16 +183,24 @@ class _Drawn:
     numbers: Table | None
 
 
+def check_libraries() -> None:
+    """Raise UsageError where a library of the reports is missing, before any work is done."""
+    try:
+        for name in ("jinja2", "altair", "vl_convert"):
+            import_module(name)
+    except ImportError as error:
+        raise UsageError(f"a report needs {error.name}: pip install 'anon[eval]'") from None
+
+
 def page(title: str, sections: Sequence[Section]) -> str:
     """The sections as one HTML page that needs no network, nor scripts but for what is interactive.
 
     All text is shown as text. The chart libraries are in the page once, if it has a figure.
     """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError:
-        raise UsageError("a report needs jinja2: pip install 'anon[eval]'") from None
+    check_libraries()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -354,7 +368,7 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
                 Table("How it was made", ("setting", "value"), tuple(made)),
             ),
         ),
-        *_privacy_sections(told, of_classes),
+        *_privacy_sections(told["privacy"], told, of_classes),
         Section("What it cost", (), utility_tables(told["utility"]), of_loss),
         _origin_section(told),
     ]
@@ -363,14 +377,14 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
 
 def of_check(
     privacy: Privacy,
+    table: pa.Table,
     *,
-    columns: Mapping[str, Codes] | None = None,
     require: Sequence[Requirement] = (),
     origin: Origin | None = None,
 ) -> Report:
     """What holds of a table that somebody released.
 
-    `privacy` was measured with `per_class`; `columns` are codes of the quasi-identifiers, one per row.
+    `privacy` was measured of the `table` with `per_class`, `require` is what its `unmet` was asked about.
     """
     drawn = _class_figures(privacy)
     asked = [_asked(requirement, privacy) for requirement in require]
@@ -381,10 +395,10 @@ def of_check(
     else:
         verdict = "Every requirement is met."
     told: dict[str, Any] = {
+        **privacy.to_dict(),
         "asked": asked,
-        "privacy": privacy.to_dict(),
         "worst_class": _worst_class(privacy),
-        "mean_risk_without": _mean_risk_without(columns or {}, privacy.n_rows),
+        "mean_risk_without": _mean_risk_without(_shown_codes(table, privacy), privacy.n_rows),
         "figures": {figure.title: figures.rows(figure) for figure in drawn},
         "origin": (origin or Origin()).to_dict(),
         "verdict": verdict,
@@ -399,7 +413,7 @@ def of_check(
             ),
             _asked_tables(asked),
         ),
-        *_privacy_sections(told, drawn),
+        *_privacy_sections(told, told, drawn),
         _origin_section(told),
     ]
     return Report("Report of a check", told, tuple(sections))
@@ -408,23 +422,78 @@ def of_check(
 def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
     """What a release, made by anyone, lost of the original."""
     drawn = _loss_figures(utility)
-    plain = utility.to_dict()
     told: dict[str, Any] = {
-        "utility": plain,
+        **utility.to_dict(),
         "figures": {figure.title: figures.rows(figure) for figure in drawn},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Measured from the published cells; rows need not be in the same order.",
     }
     short = (
-        f"Of {number(plain['n_rows'])} rows {number(plain['n_suppressed'])} are suppressed; the others "
-        f"are in {number(plain['n_classes'])} classes of rows that look alike."
+        f"Of {number(told['n_rows'])} rows {number(told['n_suppressed'])} are suppressed; the others "
+        f"are in {number(told['n_classes'])} classes of rows that look alike."
     )
     sections = [
         Section("In short", (short,)),
-        Section("What it cost", (), utility_tables(plain), drawn),
+        Section("What it cost", (), utility_tables(told), drawn),
         _origin_section(told),
     ]
     return Report("Report of a comparison", told, tuple(sections))
+
+
+def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
+    """What an `anon.frontier.Frontier` found: its points, the efficient ones, and the price of privacy."""
+    drawn = figures.frontier(frontier)
+    told: dict[str, Any] = {
+        **frontier.to_dict(),
+        "figures": {drawn.title: figures.rows(drawn)},
+        "origin": (origin or Origin()).to_dict(),
+        "verdict": "Every point that counts was checked by the independent re-check of its release.",
+    }
+    privacy, utility = told["privacy"], told["utility"]
+    points = told["points"]
+    n_efficient = len(told["efficient"])
+    knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
+    header = ("release", privacy, utility, "classes", "seconds")
+    missed = tuple((point["name"], point["why"]) for point in points if not point["satisfied"])
+
+    def table(title: str, chosen: Sequence[Mapping[str, Any]]) -> Table:
+        columns = ("name", "privacy", "utility", "classes", "seconds")
+        return Table(title, header, tuple(tuple(point[name] for name in columns) for point in chosen))
+
+    prices = tuple(
+        (f"{price['more_private']}\nin place of {price['less_private']}", *(price[name] for name in _PRICE))
+        for price in told["prices"]
+    )
+    by_name = {point["name"]: point for point in points}
+    sections = [
+        Section(
+            "In short",
+            (
+                f"Of {number(len(points))} releases {number(n_efficient)} are efficient: no other is as good "
+                f"on both axes and better on one.{knee}",
+            ),
+            (table("The efficient releases", [by_name[name] for name in told["efficient"]]),),
+            (drawn,),
+        ),
+        Section(
+            "The price of privacy",
+            ("What one step along the frontier gains of privacy, and what it loses of utility.",),
+            (Table("Between neighbors", ("step", "privacy gained", "utility lost", "price"), prices),),
+        ),
+        Section(
+            "All releases",
+            (),
+            (
+                table("Measured", [point for point in points if point["satisfied"]]),
+                *((Table("Not satisfied", ("release", "why"), missed),) if missed else ()),
+            ),
+        ),
+        _origin_section(told),
+    ]
+    return Report("Report of a frontier", told, tuple(sections))
+
+
+_PRICE = ("privacy_gained", "utility_lost", "price")
 
 
 def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
@@ -571,6 +640,19 @@ def _worst_class(privacy: Privacy) -> dict[str, Any] | None:
     }
 
 
+def _shown_codes(table: pa.Table, privacy: Privacy) -> dict[str, Codes]:
+    """Codes of the quasi-identifiers that a table shows; none for a bucketization."""
+    names = [name for name in privacy.worst_cells.get("k", {}) if name != CLASS_ID]
+    if not names:
+        return {}
+    codes = encode(table.select(names), Schema(names)).quasi_codes
+    if privacy.n_starred:
+        stars = [pc.equal(table[name].cast(pa.string()), "*") for name in names]
+        kept = ~np.asarray(reduce(pc.and_kleene, stars).fill_null(False))
+        codes = tuple(column[kept] for column in codes)
+    return dict(zip(names, codes, strict=True))
+
+
 def _mean_risk_without(columns: Mapping[str, Codes], n_rows: int) -> dict[str, float]:
     """Classes over rows when one quasi-identifier is left out, the lowest first; see `_RISK`.
 
@@ -627,8 +709,10 @@ def _loss_figures(utility: Utility) -> tuple[Figure, ...]:
     )
 
 
-def _privacy_sections(told: Mapping[str, Any], drawn: tuple[Figure, ...]) -> list[Section]:
-    sections = [Section("What holds", (), privacy_tables(told["privacy"]), drawn)]
+def _privacy_sections(
+    measures: Mapping[str, Any], told: Mapping[str, Any], drawn: tuple[Figure, ...]
+) -> list[Section]:
+    sections = [Section("What holds", (), privacy_tables(measures), drawn)]
     worst = told["worst_class"]
     if worst is not None:
         cells = tuple((name, _shortened(cell)) for name, cell in worst["cells"].items())
@@ -640,8 +724,10 @@ def _privacy_sections(told: Mapping[str, Any], drawn: tuple[Figure, ...]) -> lis
         sections.append(Section("The worst class", tuple(paragraphs), (shown,)))
     risks = told["mean_risk_without"]
     if risks:
-        mean = number(told["privacy"]["prosecutor"]["mean"])
-        riskiest = f"It is {next(iter(risks))}. With all quasi-identifiers the mean risk is {mean}."
+        mean = measures["prosecutor"]["mean"]
+        first = next(iter(risks))
+        found = f"It is {first}." if risks[first] < mean else "Without any single one it stays as it is."
+        riskiest = f"{found} With all quasi-identifiers the mean risk is {number(mean)}."
         table = Table(
             "Mean risk without each quasi-identifier",
             ("quasi-identifier", "mean risk without it"),
