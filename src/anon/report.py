@@ -254,6 +254,11 @@ def table_html(table: Table) -> str:
     )
 
 
+def html_of(*tables: Table) -> str:
+    """Tables for a notebook."""
+    return "".join(map(table_html, tables))
+
+
 def number(value: float) -> str:
     """A number for people: whole ones in full, others to four digits."""
     if isinstance(value, int) or not math.isfinite(value):
@@ -341,11 +346,6 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
         "verdict": _verdict(release),
     }
     summary = told["release"]
-    made = [
-        (name, ", ".join(value) if isinstance(value, list) else value)
-        for name, value in summary.items()
-        if name not in ("requirements", "published unchanged")
-    ]
     sections = [
         Section(
             "In short",
@@ -365,7 +365,7 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
                     ("role", "columns"),
                     tuple((role, ", ".join(names) or None) for role, names in told["roles"].items()),
                 ),
-                Table("How it was made", ("setting", "value"), tuple(made)),
+                release_table(summary),
             ),
         ),
         *_privacy_sections(told["privacy"], told, of_classes),
@@ -373,6 +373,15 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
         _origin_section(told),
     ]
     return Report("Report of a release", told, tuple(sections))
+
+
+def release_table(summary: Mapping[str, Any]) -> Table:
+    """The table of `Release.summary()`."""
+    rows = tuple(
+        (name, ", ".join(value) or "none" if isinstance(value, list) else value)
+        for name, value in summary.items()
+    )
+    return Table("The release", ("what", "value"), rows)
 
 
 def of_check(
@@ -445,34 +454,26 @@ def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
     drawn = figures.frontier(frontier)
     told: dict[str, Any] = {
         **frontier.to_dict(),
+        "n_points": len(frontier.points),
+        "n_efficient": len(frontier.efficient),
         "figures": {drawn.title: figures.rows(drawn)},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Every point that counts was checked by the independent re-check of its release.",
     }
-    privacy, utility = told["privacy"], told["utility"]
-    points = told["points"]
-    n_efficient = len(told["efficient"])
     knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
-    header = ("release", privacy, utility, "classes", "seconds")
-    missed = tuple((point["name"], point["why"]) for point in points if not point["satisfied"])
-
-    def table(title: str, chosen: Sequence[Mapping[str, Any]]) -> Table:
-        columns = ("name", "privacy", "utility", "classes", "seconds")
-        return Table(title, header, tuple(tuple(point[name] for name in columns) for point in chosen))
-
+    efficient, measured, missed = frontier_tables(told)
     prices = tuple(
         (f"{price['more_private']}\nin place of {price['less_private']}", *(price[name] for name in _PRICE))
         for price in told["prices"]
     )
-    by_name = {point["name"]: point for point in points}
     sections = [
         Section(
             "In short",
             (
-                f"Of {number(len(points))} releases {number(n_efficient)} are efficient: no other is as good "
-                f"on both axes and better on one.{knee}",
+                f"Of {number(told['n_points'])} releases {number(told['n_efficient'])} are efficient: "
+                f"no other is as good on both axes and better on one.{knee}",
             ),
-            (table("The efficient releases", [by_name[name] for name in told["efficient"]]),),
+            (efficient,),
             (drawn,),
         ),
         Section(
@@ -480,20 +481,30 @@ def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
             ("What one step along the frontier gains of privacy, and what it loses of utility.",),
             (Table("Between neighbors", ("step", "privacy gained", "utility lost", "price"), prices),),
         ),
-        Section(
-            "All releases",
-            (),
-            (
-                table("Measured", [point for point in points if point["satisfied"]]),
-                *((Table("Not satisfied", ("release", "why"), missed),) if missed else ()),
-            ),
-        ),
+        Section("All releases", (), (measured, missed) if missed.rows else (measured,)),
         _origin_section(told),
     ]
     return Report("Report of a frontier", told, tuple(sections))
 
 
 _PRICE = ("privacy_gained", "utility_lost", "price")
+
+
+def frontier_tables(told: Mapping[str, Any]) -> tuple[Table, Table, Table]:
+    """The tables of `Frontier.to_dict()`: the efficient points, all that were measured, and the others."""
+    header = ("release", told["privacy"], told["utility"], "classes", "seconds")
+
+    def table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
+        columns = ("name", "privacy", "utility", "classes", "seconds")
+        return Table(title, header, tuple(tuple(point[name] for name in columns) for point in points))
+
+    by_name = {point["name"]: point for point in told["points"]}
+    missed = [(point["name"], point["why"]) for point in told["points"] if not point["satisfied"]]
+    return (
+        table("The efficient releases", [by_name[name] for name in told["efficient"]]),
+        table("Measured", [point for point in told["points"] if point["satisfied"]]),
+        Table("Not satisfied", ("release", "why"), tuple(missed)),
+    )
 
 
 def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:

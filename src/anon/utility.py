@@ -218,14 +218,23 @@ class Utility:
 
         Computes `kl` and `u_loss` too.
         """
+        return self._told(*_CELL_MEASURES, "kl", "u_loss")
+
+    def _told(self, *names: str) -> dict[str, Any]:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
-        for name in (*_CELL_MEASURES, "kl", "u_loss"):
+        for name in names:
             try:
                 plain[name] = getattr(self, name)
             except UsageError:
                 plain[name] = None
         return {name: as_plain(value) for name, value in plain.items()}
+
+    def _repr_html_(self) -> str:
+        """Without `kl` and `u_loss`, which may take a while."""
+        from anon.report import html_of, utility_tables
+
+        return html_of(*utility_tables(self._told(*_CELL_MEASURES)))
 
     def __repr__(self) -> str:
         gcp = None if self.loss is None else self.loss.gcp
