@@ -223,7 +223,7 @@ def page(title: str, sections: Sequence[Section]) -> str:
         )
 
     script = _script() if any(section.figures for section in sections) else ""
-    return environment.get_template("page.html").render(
+    return environment.get_template("page.html.jinja").render(
         title=title,
         sections=sections,
         draw=draw,
