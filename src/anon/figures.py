@@ -48,6 +48,7 @@ def spec(figure: Figure) -> dict[str, Any]:
             "labelColor": INK,
             "titleColor": INK,
             "gridColor": LINES,
+            "titlePadding": 10,
             "labelLimit": 200,
         },
         "legend": {

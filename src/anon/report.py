@@ -760,8 +760,8 @@ def _origin_section(told: Mapping[str, Any]) -> Section:
         for kind, part in (("read", "inputs"), ("written", "outputs"))
         for path, digest in origin[part].items()
     ]
-    required = ", ".join(one["requirement"] for one in told.get("asked", ())) or None
-    certificate = [("required", required), ("verdict", told["verdict"])]
+    required = ", ".join(one["requirement"] for one in told.get("asked", ()))
+    certificate = [*([("required", required)] if required else []), ("verdict", told["verdict"])]
     tables = [
         Table("Certificate", ("what", "finding"), tuple(certificate)),
         Table("To repeat it", ("what", "value"), tuple(facts)),
