@@ -183,7 +183,7 @@ def policy(html: str) -> str:
 
 
 def test_a_page_with_figures_allows_its_one_script_and_no_evaluation_of_text() -> None:
-    figure = figures.attribute_losses({"</script>&": 0.5})
+    figure = figures.attribute_losses({"</script ><!--<script >&": 0.5})
     html = page("Title", [Section("One", figures=(figure, figure)), Section("Two", figures=(figure,))])
     shown = Page(html)
     [script] = shown.scripts
@@ -196,6 +196,8 @@ def test_a_page_with_figures_allows_its_one_script_and_no_evaluation_of_text() -
     for image in shown.all("img"):
         assert image["alt"] == f"{figure.title}. {figure.caption}"
         assert image["src"].startswith("data:image/png;base64,")
+    assert html.count("</script") == len(shown.all("script")) == 4
+    assert "<!--" not in html
     assert html.count("\r") == 0  # HTML turns it into a line break, and the digest would not hold
 
 
@@ -582,6 +584,22 @@ def test_a_long_cell_is_shortened() -> None:
     [cell] = [text for text in Page(report.of_release(made).html()).words["td"] if text.startswith("{value")]
     assert len(cell) == 202
     assert cell.endswith(" …")
+
+
+def test_the_commands_of_the_documentation_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parent.parent / "docs" / "report.md").read_text()
+    commands = [
+        line for body in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in body.splitlines()
+    ]
+    for command in commands:
+        program, *words = shlex.split(command)
+        assert program == "anon"
+        assert main(words) == 0, capsys.readouterr().err
+    pages = sorted(path.name for path in tmp_path.glob("*.html"))
+    assert pages == ["check.html", "loss.html", "report.html"]
 
 
 def test_a_report_without_a_command_says_so() -> None:

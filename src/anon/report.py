@@ -85,7 +85,7 @@ _UTILITY = {
     "avg_wtd": "both of these, weighted",
 }
 _SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
-_N_QUERIES = 200
+_N_QUERIES = 100
 _RISK = (
     "The riskiest attribute is the quasi-identifier without which the mean risk would be lowest. The mean "
     "risk is the share of people that an attacker finds who knows their quasi-identifiers and picks one of "
@@ -355,6 +355,7 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
                 told["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
             ),
+            (_at_a_glance(told["privacy"], told["utility"]),),
         ),
         Section(
             "What was asked",
@@ -624,6 +625,18 @@ def _asked_tables(asked: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
         return ()
     header = ("requirement", "parameter", "asked", "holds")
     return (Table("Requirements, and the tightest parameters that hold", header, tuple(rows)),)
+
+
+def _at_a_glance(privacy: Mapping[str, Any], utility: Mapping[str, Any]) -> Table:
+    facts = [
+        ("rows of the smallest class (k)", privacy["k"]),
+        ("greatest privacy loss of a class (p_loss)", privacy["p_loss"]),
+        ("mean risk of re-identification", privacy["prosecutor"]["mean"]),
+        ("mean information loss of a cell (gcp)", utility["gcp"]),
+        ("utility loss (u_loss)", utility["u_loss"]),
+    ]
+    known = tuple((name, value) for name, value in facts if value is not None)
+    return Table("At a glance", ("measure", "value"), known)
 
 
 def _verdict(release: Release) -> str:
