@@ -411,7 +411,7 @@ def test_both_files_of_a_bucketization_are_certified(
     assert_every_number_is_told(page.read_text(), told)
     told = run(capsys, "check", out, "--report", page)
     assert set(told["origin"]["inputs"]) == both
-    assert told["mean_risk_without"] == {}
+    assert told["mean_risk"] is None
     assert_every_number_is_told(page.read_text(), told)
     told = run(capsys, "compare", evil, out, *ROLES, "--report", page)
     assert_every_number_is_told(page.read_text(), told)
@@ -502,7 +502,7 @@ def test_the_riskiest_attribute_by_hand() -> None:
     privacy = anon.check(table, anon.Schema(quasi=["number", "letter"]), per_class=True)
     told = report.of_check(privacy, table)
     assert told.told["prosecutor"]["mean"] == 0.75
-    assert told.told["mean_risk_without"] == {"number": 0.5, "letter": 0.75}
+    assert told.told["mean_risk"] == {"all": 0.75, "without": {"number": 0.5, "letter": 0.75}}
     [section] = [each for each in told.sections if each.heading == "The riskiest attribute"]
     assert section.paragraphs[1].startswith("It is number.")
 
@@ -513,23 +513,21 @@ def test_mean_risks_are_counted(rows: list[tuple[int, int, int]]) -> None:
     names = ("a", "b", "c")
     table = pa.table({name: [str(row[i]) for row in rows] for i, name in enumerate(names)})
     schema = anon.Schema(quasi=list(names))
-    told = report.of_check(anon.check(table, schema, per_class=True), table).told["mean_risk_without"]
+    told = report.of_check(anon.check(table, schema, per_class=True), table).told["mean_risk"]
     counted = {
         name: len({tuple(v for j, v in enumerate(row) if j != i) for row in rows}) / len(rows)
         for i, name in enumerate(names)
     }
-    assert told == counted
-    assert list(told.values()) == sorted(told.values())
+    assert told == {"all": len(set(rows)) / len(rows), "without": counted}
+    assert list(told["without"].values()) == sorted(told["without"].values())
 
 
 def test_mean_risks_of_a_release_are_those_of_its_table() -> None:
     for publish in ("generalization", "bucketization"):
         made = release(require=[anon.KAnonymity(2)], publish=publish)
         rows = [(row["age"], row["sex"]) for row in made.table.to_pylist()]
-        assert report.of_release(made).told["mean_risk_without"] == {
-            "age": len({sex for _, sex in rows}) / 8,
-            "sex": len({age for age, _ in rows}) / 8,
-        }
+        without = {"age": len({sex for _, sex in rows}) / 8, "sex": len({age for age, _ in rows}) / 8}
+        assert report.of_release(made).told["mean_risk"] == {"all": len(set(rows)) / 8, "without": without}
 
 
 def test_rows_of_stars_take_no_part_in_the_risk() -> None:
@@ -537,7 +535,10 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
     privacy = anon.check(table, anon.Schema(quasi=["a", "b"]), per_class=True)
     assert privacy.n_starred == 2
     # (1,x) (1,y) (2,*) are left; without a they are x, y, *, without b 1 and 2
-    assert report.of_check(privacy, table).told["mean_risk_without"] == {"b": 2 / 3, "a": 1.0}
+    assert report.of_check(privacy, table).told["mean_risk"] == {
+        "all": 3 / 3,
+        "without": {"b": 2 / 3, "a": 1.0},
+    }
 
 
 @pytest.mark.parametrize(

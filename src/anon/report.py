@@ -339,7 +339,7 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
         "privacy": privacy.to_dict(),
         "utility": utility.to_dict(),
         "worst_class": _worst_class(privacy),
-        "mean_risk_without": _mean_risk_without(codes, release.n_rows),
+        "mean_risk": _mean_risk(codes, release.n_rows),
         "figures": {figure.title: figures.rows(figure) for figure in (*of_classes, *of_loss)},
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
@@ -408,7 +408,7 @@ def of_check(
         **privacy.to_dict(),
         "asked": asked,
         "worst_class": _worst_class(privacy),
-        "mean_risk_without": _mean_risk_without(_shown_codes(table, privacy), privacy.n_rows),
+        "mean_risk": _mean_risk(_shown_codes(table, privacy), privacy.n_rows),
         "figures": {figure.title: figures.rows(figure) for figure in drawn},
         "origin": (origin or Origin()).to_dict(),
         "verdict": verdict,
@@ -677,18 +677,19 @@ def _shown_codes(table: pa.Table, privacy: Privacy) -> dict[str, Codes]:
     return dict(zip(names, codes, strict=True))
 
 
-def _mean_risk_without(columns: Mapping[str, Codes], n_rows: int) -> dict[str, float]:
-    """Classes over rows when one quasi-identifier is left out, the lowest first; see `_RISK`.
+def _mean_risk(columns: Mapping[str, Codes], n_rows: int) -> dict[str, Any] | None:
+    """Classes over rows, of all quasi-identifiers and without each of them, the lowest first; see `_RISK`.
 
     `columns` hold one code per row, or per class.
     """
-    if not n_rows:
-        return {}
-    risks = {}
-    for name in columns:
-        others = [codes for other, codes in columns.items() if other != name]
-        risks[name] = (group(others).n_classes if others else 1) / n_rows
-    return dict(sorted(risks.items(), key=lambda item: item[1]))
+    if not (columns and n_rows):
+        return None
+
+    def risk(names: Sequence[str]) -> float:
+        return (group([columns[name] for name in names]).n_classes if names else 1) / n_rows
+
+    without = {name: risk([other for other in columns if other != name]) for name in columns}
+    return {"all": risk(list(columns)), "without": dict(sorted(without.items(), key=lambda item: item[1]))}
 
 
 def _class_figures(privacy: Privacy) -> tuple[Figure, ...]:
@@ -746,18 +747,17 @@ def _privacy_sections(
         paragraphs[0] += "."
         shown = Table("What the release shows of it", ("column", "cell"), cells)
         sections.append(Section("The worst class", tuple(paragraphs), (shown,)))
-    risks = told["mean_risk_without"]
-    if risks:
-        mean = measures["prosecutor"]["mean"]
-        first = next(iter(risks))
-        found = f"It is {first}." if risks[first] < mean else "Without any single one it stays as it is."
-        riskiest = f"{found} With all quasi-identifiers the mean risk is {number(mean)}."
+    risk = told["mean_risk"]
+    if risk is not None:
+        least, value = next(iter(risk["without"].items()))
+        found = f"It is {least}." if value < risk["all"] else "Without any single one it stays as it is."
         table = Table(
             "Mean risk without each quasi-identifier",
             ("quasi-identifier", "mean risk without it"),
-            tuple(risks.items()),
+            tuple(risk["without"].items()),
         )
-        sections.append(Section("The riskiest attribute", (_RISK, riskiest), (table,)))
+        all_known = f"{found} With all quasi-identifiers the mean risk is {number(risk['all'])}."
+        sections.append(Section("The riskiest attribute", (_RISK, all_known), (table,)))
     return sections
 
 
