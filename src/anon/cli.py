@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 import sys
 import traceback
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from anon.frontier import Frontier, Point
     from anon.inspection import Inspection
     from anon.job import Job
+    from anon.report import Origin, Report
 
 Progress = Callable[[str, int, int], None]
 
@@ -163,6 +165,16 @@ SamplingFraction = Annotated[
         help="Share of a population that the table holds, for journalist and marketer risk.",
     ),
 ]
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="HTML",
+        help="Write a report with figures: one page that needs no network (extra eval).",
+        callback=_path,
+        rich_help_panel=OUTPUT,
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on stdout, errors too.", rich_help_panel=OUTPUT)
 ]
@@ -202,6 +214,7 @@ R = Annotated[float | None, _option("--r", "Range r of S-diversity (1).", REQUIR
 
 @app.command()
 def anonymize(
+    context: typer.Context,
     source: Annotated[
         str | None,
         typer.Argument(metavar="IN", help=INPUT, callback=_path),
@@ -306,6 +319,7 @@ def anonymize(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    report: ReportFile = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -372,6 +386,9 @@ def anonymize(
     if not require and job.method == "mondrian":
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = _ends(job, config, population)
+    read = [source, config, population, *job.files()]
+    written = _outputs(job)
+    _report_end(report, [*read, *written])
     with _progress(quiet or as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
         release = anon.anonymize(
@@ -386,15 +403,24 @@ def anonymize(
             release.write(output)
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None
-    if as_json or not quiet:
-        privacy = release.privacy(population=population, sampling_fraction=sampling_fraction)
-    _report_release(files, release, privacy, as_json)
+    if as_json or report is not None or not quiet:
+        privacy = release.privacy(
+            population=population, sampling_fraction=sampling_fraction, per_class=report is not None
+        )
+    told: dict[str, Any] = {}
+    if report is not None:
+        from anon import report as reports
+
+        origin = _origin(context, read, written if release.meets_requirements else [])
+        told = _write_report(report, reports.of_release(release, privacy=privacy, origin=origin))
+    _report_release(files, release, None if quiet and not as_json else privacy, as_json, told)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 
 
 @app.command()
 def check(
+    context: typer.Context,
     source: Source,
     config: Config = None,
     quasi: Quasi = None,
@@ -432,6 +458,7 @@ def check(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    report: ReportFile = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -469,12 +496,14 @@ def check(
         encoding=encoding,
     )
     schema = job.roles()
+    second = sensitive_table
+    if second is None and os.path.isfile(source) and sensitive_path(source).exists():
+        second = str(sensitive_path(source))
+    read = [source, second, config, *job.files()]
     if per_class is not None:
-        second = sensitive_table
-        if second is None and os.path.isfile(source):
-            second = str(sensitive_path(source))
-        _keep(per_class, [source, second, config, *job.files()])
-    table = anon.read_source(source, **job.read_options())
+        _keep(per_class, read)
+    _report_end(report, [*read, per_class])
+    table, require = anon.read_source(source, **job.read_options()), job.requirements()
     privacy = anon.check(
         table,
         schema,
@@ -483,13 +512,20 @@ def check(
         else anon.read_source(sensitive_table, **_reading(sensitive_table, job.read_options())),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
-        per_class=per_class is not None,
-        require=job.requirements(),
+        per_class=per_class is not None or report is not None,
+        require=require,
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
+    told: dict[str, Any] = {}
+    if report is not None:
+        from anon import report as reports
+
+        origin = _origin(context, read, [per_class])
+        made = reports.of_check(privacy, table.table, require=require, origin=origin)
+        told = _write_report(report, made)
     if as_json:
-        _print_json(privacy.to_dict())
+        _print_json({**privacy.to_dict(), **told})
     elif not quiet:
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
         for requirement in privacy.unmet or ():
@@ -500,6 +536,7 @@ def check(
 
 @app.command()
 def compare(
+    context: typer.Context,
     original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=_path)],
     released: Annotated[
         str,
@@ -526,6 +563,7 @@ def compare(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    report: ReportFile = None,
     as_json: Json = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -548,6 +586,8 @@ def compare(
         delimiter=delimiter,
         encoding=encoding,
     )
+    read = [original, released, sensitive_table, config, *job.files()]
+    _report_end(report, read)
     first, second, third = (
         None if path is None else anon.read_source(path, **_reading(path, job.read_options()))
         for path in (original, released, sensitive_table)
@@ -556,8 +596,13 @@ def compare(
         first, second, job.roles(), sensitive_table=third, id=id_column, r=r, min_support=min_support
     )
     utility = compared.to_dict()
+    told: dict[str, Any] = {}
+    if report is not None:
+        from anon import report as reports
+
+        told = _write_report(report, reports.of_comparison(compared, origin=_origin(context, read, [])))
     if as_json:
-        _print_json(utility)
+        _print_json({**utility, **told})
     else:
         _print(*_utility(f"Utility of {Path(released).name}", utility))
 
@@ -802,7 +847,7 @@ def _run(words: Sequence[str]) -> int:
     """The command's exit code; what went wrong is printed."""
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
     try:
-        return int(app(words, standalone_mode=False) or 0)
+        return int(app(words, standalone_mode=False, obj=shlex.join(["anon", *words])) or 0)
     except (BrokenPipeError, SystemExit):
         raise
     except usage_error as error:
@@ -889,12 +934,18 @@ def _ends(job: Job, *others: str | None) -> tuple[str, str]:
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    _keep(job.output, [job.input, *job.files(), *others])
-    if job.publish == "bucketization":
-        from anon.release import sensitive_path
-
-        _keep(str(sensitive_path(job.output)), [job.input, *job.files(), *others])
+    for output in _outputs(job):
+        _keep(output, [job.input, *job.files(), *others])
     return job.input, job.output
+
+
+def _outputs(job: Job) -> list[str]:
+    """The files that the job writes."""
+    from anon.release import sensitive_path
+
+    assert job.output is not None
+    both = job.publish == "bucketization"
+    return [job.output, *([str(sensitive_path(job.output))] if both else [])]
 
 
 def _keep(output: str, read: Iterable[str | None]) -> None:
@@ -904,6 +955,34 @@ def _keep(output: str, read: Iterable[str | None]) -> None:
     for source in read:
         if source is not None and any(os.path.samefile(file, output) for file in _files(source)):
             raise UsageError(f"{output} is also an input, which is never overwritten: name another output")
+
+
+def _report_end(report: str | None, others: Sequence[str | None]) -> None:
+    """Refuse a report that cannot be made, or that would take the place of another file of the command."""
+    if report is None:
+        return
+    from anon.report import check_libraries
+
+    check_libraries()
+    if os.path.isdir(report) or not Path(report).parent.is_dir():
+        raise UsageError(f"the report {report} must be a file in a folder that exists")
+    if any(other is not None and os.path.realpath(other) == os.path.realpath(report) for other in others):
+        raise UsageError(f"{report} is also another file of this command: name another report")
+    _keep(report, others)
+
+
+def _origin(context: typer.Context, read: Sequence[str | None], written: Sequence[str | None]) -> Origin:
+    from anon.report import Origin
+
+    inputs = [file for source in read if source is not None for file in _files(source)]
+    files = tuple(dict.fromkeys(file for file in inputs if os.path.isfile(file)))
+    return Origin(context.obj, files, tuple(path for path in written if path is not None))
+
+
+def _write_report(path: str, report: Report) -> dict[str, Any]:
+    """Write it; what it tells, for --json."""
+    report.write(path)
+    return {"report": path, **report.told}
 
 
 def _files(source: str) -> list[str]:
@@ -1000,10 +1079,18 @@ def _internal_message(error: BaseException) -> str:
     )
 
 
-def _report_release(files: dict[str, str | None], release: Any, privacy: Any | None, as_json: bool) -> None:
+def _report_release(
+    files: dict[str, str | None],
+    release: Any,
+    privacy: Any | None,
+    as_json: bool,
+    told: Mapping[str, Any] | None = None,
+) -> None:
+    """`told` is what a report told too."""
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
-        _print_json({**files, "release": release.summary(), **measures, "warnings": release.warnings})
+        summary = {**files, "release": release.summary(), **measures, "warnings": release.warnings}
+        _print_json({**summary, **(told or {})})
         return
     for warning in release.warnings:
         print(f"warning: {warning}", file=sys.stderr)

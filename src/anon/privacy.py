@@ -209,6 +209,11 @@ class Privacy(Disclosure):
         del plain["per_class"]
         return plain
 
+    def _repr_html_(self) -> str:
+        from anon.report import html_of, privacy_tables
+
+        return html_of(*privacy_tables(self.to_dict()))
+
     def __repr__(self) -> str:
         return (
             f"Privacy(n_rows={self.n_rows}, n_classes={self.n_classes}, k={self.k}, "

@@ -307,6 +307,11 @@ class Release:
         order = np.argsort(classes.rows)
         return classes.rows[order], of_row[order]
 
+    def _repr_html_(self) -> str:
+        from anon.report import html_of, release_table
+
+        return html_of(release_table(self.summary()))
+
     def __repr__(self) -> str:
         return (
             f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from anon.errors import UsageError
 from anon.hierarchy import lca
 from anon.privacy import as_plain
 from anoncore.diversity import Closeness, s_diversity
+
+if TYPE_CHECKING:
+    from anon.release import Release
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[Any]
@@ -233,14 +236,23 @@ class Utility:
 
         Computes `kl` and `u_loss` too.
         """
+        return self._told(*_CELL_MEASURES, "kl", "u_loss")
+
+    def _told(self, *names: str) -> dict[str, Any]:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
-        for name in (*_CELL_MEASURES, "kl", "u_loss"):
+        for name in names:
             try:
                 plain[name] = getattr(self, name)
             except UsageError:
                 plain[name] = None
         return {name: as_plain(value) for name, value in plain.items()}
+
+    def _repr_html_(self) -> str:
+        """Without `kl` and `u_loss`, which may take a while."""
+        from anon.report import html_of, utility_tables
+
+        return html_of(*utility_tables(self._told(*_CELL_MEASURES)))
 
     def __repr__(self) -> str:
         gcp = None if self.loss is None else self.loss.gcp
@@ -536,10 +548,17 @@ def _frequency(cells: Cells, original: Ints) -> Ints:
 def population_loss(published: Published, min_support: float) -> float:
     """U_loss of the release; see `Utility.u_loss`."""
     from anon.populations import large_populations, u_loss
+
+    threads = published.n_threads
+    populations = large_populations(published.original, min_support, n_threads=threads)
+    return u_loss(as_release(published), min_support, populations=populations, n_threads=threads).u_loss
+
+
+def as_release(published: Published) -> Release:
+    """What estimates read of a release: its classes, cells and counts, its rows numbered class by class."""
     from anon.release import Release
 
     original, classes = published.original, published.classes
-    threads = published.n_threads
     rows = np.arange(len(classes.rows), dtype=np.uint32)
     shown = replace(
         original,
@@ -549,7 +568,7 @@ def population_loss(published: Published, min_support: float) -> float:
         ),
         suppressed=np.empty(0, np.uint32),
     )
-    release = Release(
+    return Release(
         shown,
         Classes(rows, classes.offsets, shown.suppressed),
         published.cells or (),
@@ -557,8 +576,6 @@ def population_loss(published: Published, min_support: float) -> float:
         publish="bucketization" if published.cells is None else "generalization",
         numeric="level" if published.by_level else "interval",
     )
-    populations = large_populations(original, min_support, n_threads=threads)
-    return u_loss(release, min_support, populations=populations, n_threads=threads).u_loss
 
 
 def kl_divergence(published: Published) -> float:

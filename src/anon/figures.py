@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that people expect, as Vega-Lite charts: drawn offline to PNG and SVG, interactive in a report."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import altair
+
+# Told apart by people who see few colors, and each against white at a contrast of 3 or more.
+COLORS = ("#0072b2", "#c44e00", "#00805c", "#aa3377", "#332288", "#7a5c00", "#5c5c5c", "#000000")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
+INK, LINES = "#1b1f24", "#d0d7de"
+WIDTH, HEIGHT = 440, 280
+MOST_BINS = 30
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with a title, and a caption: one sentence that says how to read it."""
+
+    title: str
+    chart: altair.TopLevelMixin
+    caption: str
+
+
+def spec(figure: Figure) -> dict[str, Any]:
+    """The figure as a Vega-Lite specification in the colors and sizes of this package."""
+    chart = figure.chart.to_dict()
+    config = {
+        "background": "white",
+        "font": "sans-serif",
+        "axis": {
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titleFontWeight": "normal",
+            "labelColor": INK,
+            "titleColor": INK,
+            "gridColor": LINES,
+            "titlePadding": 10,
+            "labelLimit": 200,
+        },
+        "legend": {
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "labelColor": INK,
+            "titleColor": INK,
+            "orient": "bottom",
+            "columns": 2,
+            "labelLimit": 200,
+            "symbolLimit": 40,
+        },
+        "view": {"stroke": None},
+        "range": {"category": list(COLORS), "symbol": list(SHAPES)},
+    }
+    own = chart.get("config", {})
+    merged = {name: value if name not in own else _over(value, own[name]) for name, value in config.items()}
+    return chart | {"config": own | merged, "description": f"{figure.title}. {figure.caption}"}
+
+
+def _over(ours: Any, theirs: Any) -> Any:
+    return ours | theirs if isinstance(ours, dict) and isinstance(theirs, dict) else theirs
+
+
+def rows(figure: Figure) -> list[dict[str, Any]]:
+    """The numbers that the figure draws, in the order of its layers."""
+    return list(_rows_in(figure.chart.to_dict()))
+
+
+def _rows_in(part: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(part, dict):
+        for name, inside in part.items():
+            if name == "data" and "values" in inside:
+                yield from inside["values"]
+            elif name == "datasets":
+                for values in inside.values():
+                    yield from values
+            else:
+                yield from _rows_in(inside)
+    elif isinstance(part, list):
+        for inside in part:
+            yield from _rows_in(inside)
+
+
+def png(figure: Figure, scale: float = 2.0) -> bytes:
+    """The figure as a PNG image, `scale` pixels for each pixel of the chart."""
+    return bytes(_converter().vegalite_to_png(spec(figure), vl_version=vega_lite_version(), scale=scale))
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an SVG image."""
+    return str(_converter().vegalite_to_svg(spec(figure), vl_version=vega_lite_version()))
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write the figure to a .png, .svg or .html file, whole or not at all; the last is interactive."""
+    from anon.report import Section, page
+
+    suffix = Path(path).suffix.lower()
+    if suffix == ".png":
+        content = png(figure)
+    elif suffix == ".svg":
+        content = svg(figure).encode()
+    elif suffix == ".html":
+        content = page(figure.title, [Section("Figure", figures=(figure,))]).encode()
+    else:
+        raise UsageError(f"{os.fspath(path)!r} does not tell its format; end it in .png, .svg or .html")
+    write(content, path)
+
+
+def write(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file, whole or not at all."""
+    from anon.release import replacing
+
+    try:
+        with replacing([Path(os.path.realpath(path))]) as [temporary]:
+            temporary.write_bytes(content)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "output failed"
+        raise DataError(f"cannot write {os.fspath(path)!r}: {reason}; nothing was written") from error
+
+
+# The figures
+
+
+def tradeoff(points: Sequence[Mapping[str, Any]], privacy: str, utility: str) -> Figure:
+    """Releases by two measures, `privacy` and `utility` by name, with the line of the efficient ones.
+
+    Each point has a `name`, a `requirement` (a color and a shape of its own), `privacy`, `utility` and
+    whether it is `efficient`; points that lack a finite measure are left out.
+    """
+    alt = _altair()
+    known = [
+        dict(point)
+        for point in points
+        if all(point[axis] is not None and math.isfinite(point[axis]) for axis in ("privacy", "utility"))
+    ]
+    base = alt.Chart(alt.Data(values=known)).encode(
+        x=alt.X("privacy:Q", title=f"privacy: {privacy}"),
+        y=alt.Y("utility:Q", title=f"utility: {utility}"),
+    )
+    line = (
+        base.transform_filter("datum.efficient")
+        .mark_line(color=INK, strokeWidth=1.5)
+        .encode(order=alt.Order("privacy:Q"))
+    )
+    picked = alt.selection_point(fields=["requirement"], bind="legend")
+    marks = (
+        base.mark_point(size=80, filled=True)
+        .encode(
+            color=alt.Color("requirement:N", title="requirement"),
+            shape=alt.Shape("requirement:N", title="requirement"),
+            opacity=alt.condition(picked, alt.value(1.0), alt.value(0.15)),
+            tooltip=[f"{name}:N" for name in ("name", "requirement", "privacy", "utility", "efficient")],
+        )
+        .add_params(picked)
+    )
+    return Figure(
+        "Privacy against utility",
+        _sized(line + marks),
+        "Each mark is a release; the line joins the efficient ones, which no other release beats on one axis "
+        "without being beaten on the other.",
+    )
+
+
+def frontier(found: Any) -> Figure:
+    """The points of an `anon.frontier.Frontier` on its two axes."""
+    points = [
+        {name: getattr(point, name) for name in ("name", "requirement", "privacy", "utility", "efficient")}
+        for point in found.points
+        if point.satisfied
+    ]
+    return tradeoff(points, found.privacy, found.utility)
+
+
+def class_sizes(sizes: npt.NDArray[np.int64]) -> Figure:
+    """How many classes have how many rows; `sizes` is one number per class."""
+    low, high = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
+    width = -(-(high - low + 1) // MOST_BINS)
+    counts = np.bincount((sizes - low) // width, minlength=1)
+    bins = [
+        {"from": low + i * width, "to": low + (i + 1) * width - 1, "classes": int(count)}
+        for i, count in enumerate(counts.tolist())
+    ]
+    return Figure(
+        "Class sizes",
+        _bars(bins, "from", "to", "rows of a class", whole=True),
+        "The height of a bar is the number of equivalence classes with that many rows: "
+        "bars far to the right are people hidden in larger crowds than was asked for.",
+    )
+
+
+def class_losses(loss: Mapping[str, npt.NDArray[np.float64]]) -> Figure:
+    """How many classes have which privacy loss; for each sensitive attribute one number per class."""
+    alt = _altair()
+    highest = max((float(values.max(initial=0.0)) for values in loss.values()), default=0.0) or 1.0
+    edges = np.linspace(0.0, highest, 21)
+    bins = [
+        {"attribute": name, "from": low, "to": high, "classes": count}
+        for name, values in loss.items()
+        for low, high, count in zip(
+            edges.tolist(), edges[1:].tolist(), np.histogram(values, edges)[0].tolist(), strict=False
+        )
+    ]
+    caption = (
+        "Privacy loss is how far a class's sensitive values lie from those of the whole table "
+        "(Jensen-Shannon divergence): the further right a class, the more belonging to it gives away."
+    )
+    title = "Privacy loss of the classes"
+    if len(loss) == 1:
+        return Figure(title, _bars(bins, "from", "to", "privacy loss of a class", whole=False), caption)
+    chart = alt.Chart(alt.Data(values=bins)).encode(
+        x=alt.X("from:Q", title="privacy loss of a class, from"),
+        y=_classes(bins),
+        tooltip=[f"{name}:N" for name in ("attribute", "from", "to", "classes")],
+    )
+    return Figure(title, _marked_lines(chart, "attribute", "sensitive attribute"), caption)
+
+
+def attribute_losses(loss: Mapping[str, float]) -> Figure:
+    """What each quasi-identifier lost (NCP: 0 intact, 1 nothing left)."""
+    alt = _altair()
+    bars = [{"attribute": name, "ncp": value} for name, value in loss.items()]
+    chart = (
+        alt.Chart(alt.Data(values=bars))
+        .mark_bar(color=COLORS[0])
+        .encode(
+            x=alt.X("ncp:Q", title="information loss (NCP)", scale=alt.Scale(domainMin=0)),
+            y=alt.Y("attribute:N", title=None, sort="-x"),
+            tooltip=["attribute:N", "ncp:N"],
+        )
+    )
+    return Figure(
+        "Loss of each quasi-identifier",
+        chart.properties(width=WIDTH, height=max(len(bars), 1) * 28),
+        "The longer a bar, the wider that attribute's published cells are: zero is the original, "
+        "one shows nothing but the whole domain.",
+    )
+
+
+def query_errors(points: Sequence[Mapping[str, Any]], by: str) -> Figure:
+    """Errors of COUNT queries; each point has `by` (a number), `average` and `median`, in percent."""
+    alt = _altair()
+    long = [
+        {by: point[by], "error": name, "percent": point[name]}
+        for point in points
+        for name in ("average", "median")
+    ]
+    whole = all(isinstance(point[by], int) for point in points)
+    chart = alt.Chart(alt.Data(values=long)).encode(
+        x=alt.X(f"{by}:O" if whole else f"{by}:Q", title=by, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("percent:Q", title="relative error in percent", scale=alt.Scale(domainMin=0)),
+        tooltip=[f"{by}:N", "error:N", "percent:N"],
+    )
+    return Figure(
+        f"Error of counting queries by {by}",
+        _marked_lines(chart, "error", None),
+        "Each point is the relative error of random COUNT queries answered from the release alone: "
+        "the lower, the better the release can stand in for the original.",
+    )
+
+
+def _bars(bins: Sequence[Mapping[str, Any]], low: str, high: str, title: str, *, whole: bool) -> Any:
+    """Counts of classes over ranges that follow each other; whole numbers include their upper end."""
+    alt = _altair()
+    chart = alt.Chart(alt.Data(values=list(bins)))
+    end = f"datum.{high} + 1" if whole else f"datum.{high}"
+    marks = chart.transform_calculate(end=end, zero="0").mark_bar(
+        color=COLORS[0], stroke="white", strokeWidth=1
+    )
+    return _sized(
+        marks.encode(
+            x=alt.X(
+                f"{low}:Q",
+                title=title,
+                scale=alt.Scale(zero=not whole, nice=False),
+                axis=alt.Axis(grid=False, **({"tickMinStep": 1, "format": ",d"} if whole else {})),
+            ),
+            x2="end:Q",
+            y=_classes(bins),
+            y2="zero:Q",
+            tooltip=[f"{name}:N" for name in bins[0]],
+        )
+    )
+
+
+def _classes(bins: Sequence[Mapping[str, Any]]) -> Any:
+    """An axis of whole numbers."""
+    alt = _altair()
+    most = max(each["classes"] for each in bins)
+    few = {"values": list(range(most + 1))} if most < 10 else {}
+    return alt.Y("classes:Q", title="classes", axis=alt.Axis(format=",d", **few))
+
+
+def _marked_lines(chart: Any, name: str, title: str | None) -> Any:
+    """A line with marks for each `name`, told apart by color and by shape."""
+    alt = _altair()
+    lines = chart.mark_line().encode(stroke=alt.Stroke(f"{name}:N", legend=None))
+    marks = chart.mark_point(filled=True, size=60, opacity=1).encode(
+        color=alt.Color(f"{name}:N", title=title), shape=alt.Shape(f"{name}:N", title=title)
+    )
+    return _sized(lines + marks)
+
+
+def _sized(chart: Any) -> Any:
+    return chart.properties(width=WIDTH, height=HEIGHT)
+
+
+# The libraries
+
+
+def vega_lite_version() -> str:
+    """The version of Vega-Lite that the charts are written in, as the converter names it."""
+    return ".".join(_altair().SCHEMA_VERSION.lstrip("v").split(".")[:2])
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError:
+        raise UsageError("figures need altair: pip install 'anon[eval]'") from None
+    return altair
+
+
+def _converter() -> Any:
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("figures need vl-convert: pip install 'anon[eval]'") from None
+    return vl_convert
