@@ -10,7 +10,7 @@ from anon.compare import compare
 from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
-from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
+from anon.methods import TGC, Anatomy, Budget, Curve, Identity, KMembers, Laplace, Mondrian, Suppress
 from anon.privacy import Privacy
 from anon.read import read_source, read_table
 from anon.release import Release
@@ -35,6 +35,7 @@ __all__ = [
     "AnonError",
     "Attribute",
     "BetaLikeness",
+    "Budget",
     "Curve",
     "Custom",
     "DataError",
@@ -44,6 +45,7 @@ __all__ = [
     "KAnonymity",
     "KMembers",
     "LDiversity",
+    "Laplace",
     "Mondrian",
     "Privacy",
     "PrivacyWarning",

@@ -199,6 +199,29 @@ Enhanced = Annotated[
 SBound = Annotated[float | None, _option("--s-bound", "Bound of S-diversity.", REQUIRE)]
 R = Annotated[float | None, _option("--r", "Range r of S-diversity (1).", REQUIRE)]
 
+Epsilon = Annotated[
+    list[str] | None,
+    _option("--epsilon", "Laplace: ε of each attribute, or COLUMN=ε; may be repeated.", METHOD),
+]
+Bounds = Annotated[
+    list[str] | None,
+    _option("--bounds", "Laplace: public bounds as COLUMN=17..99, or data (no guarantee).", METHOD),
+]
+Sensitivity = Annotated[
+    list[str] | None, _option("--sensitivity", "Laplace: in place of upper - lower, or COLUMN=S.", METHOD)
+]
+Rounding = Annotated[
+    list[str] | None, _option("--rounding", "Laplace: round to so many decimals, or COLUMN=N.", METHOD)
+]
+Clip = Annotated[
+    bool | None,
+    _option("--clip/--no-clip", "Laplace: clip values to the bounds before noise (default).", METHOD),
+]
+Clamp = Annotated[
+    bool | None,
+    _option("--clamp/--no-clamp", "Laplace: put published values into the bounds (default: not).", METHOD),
+]
+
 
 @app.command()
 def anonymize(
@@ -234,7 +257,8 @@ def anonymize(
         str | None,
         _option(
             "--method",
-            "mondrian (default), kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
+            "mondrian (default), kmembers, curve, tgc, anatomy, laplace, identity, suppress-quasi, "
+            "suppress-sensitive.",
             METHOD,
         ),
     ] = None,
@@ -274,6 +298,12 @@ def anonymize(
     variant: Annotated[
         str | None, _option("--variant", "TGC: default, or printed as in the paper.", METHOD)
     ] = None,
+    epsilon: Epsilon = None,
+    bounds: Bounds = None,
+    sensitivity: Sensitivity = None,
+    rounding: Rounding = None,
+    clip: Clip = None,
+    clamp: Clamp = None,
     seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     publish: Annotated[
@@ -353,6 +383,12 @@ def anonymize(
         w_p=w_p,
         s=s,
         variant=variant,
+        epsilon=_by_column("--epsilon", epsilon),
+        bounds=_bounds(bounds),
+        sensitivity=_by_column("--sensitivity", sensitivity),
+        rounding=_by_column("--rounding", rounding),
+        clip=clip,
+        clamp=clamp,
         target=target,
         seed=seed,
         threads=threads,
@@ -811,6 +847,39 @@ def _weights(texts: list[str] | None) -> dict[str, float] | None:
         raise UsageError("--weight takes COLUMN=NUMBER") from None
 
 
+def _by_column(flag: str, texts: list[str] | None) -> Any:
+    """A number, or numbers by column: `0.1`, or `age=0.1` and more."""
+    if texts is None:
+        return None
+    try:
+        if len(texts) == 1 and "=" not in texts[0]:
+            return _number(texts[0])
+        return {name: _number(value) for name, value in (_pairs(flag, texts) or {}).items()}
+    except ValueError:
+        raise UsageError(f"{flag} takes a number, or COLUMN=NUMBER once or more") from None
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _bounds(texts: list[str] | None) -> Any:
+    """`data`, or two numbers by column: `age=17..99`."""
+    if texts is None or texts == ["data"]:
+        return None if texts is None else "data"
+    try:
+        pairs = _pairs("--bounds", texts) or {}
+        ends = {name: [float(end) for end in value.split("..")] for name, value in pairs.items()}
+    except ValueError:
+        ends = {"": []}
+    if any(len(each) != 2 for each in ends.values()):
+        raise UsageError("--bounds takes COLUMN=LOWER..UPPER, once or more, or data")
+    return ends
+
+
 def _whole_numbers(flag: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(item) for item in text.split(","))
@@ -831,10 +900,12 @@ SPELLINGS = [
         (r"give it as sensitive_table", "give it with --sensitive-table"),
         (r"\bn_threads\b", "--threads"),
         (r"use Mondrian\(\)", "use --method mondrian"),
+        (r'bounds=\{"age": \(17, 99\)\}', "--bounds age=17..99"),
+        (r"leave clip as it is", "leave --no-clip out"),
         (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),
         (r"\bdistance=", "--t-distance "),
         (r"\bkind=", "--l-kind "),
-        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order)=", r"--\1 "),
+        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order|bounds)=", r"--\1 "),
         (r"(--[a-z-]+) [\"']([a-z]+)[\"']", r"\1 \2"),
     )
 ]

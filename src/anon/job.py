@@ -24,10 +24,12 @@ SETTINGS = {
     "kmembers": ("objective", "loss", "ties"),
     "curve": ("refine", "loss", "ties"),
     "tgc": ("w_u", "w_p", "s", "variant", "ties"),
+    "laplace": ("epsilon", "bounds", "sensitivity", "rounding", "clip", "clamp"),
 }
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
 
 
+Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
 Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
 
 
@@ -67,7 +69,15 @@ class Job(BaseModel):
     r: float | None = None
 
     method: Literal[
-        "mondrian", "kmembers", "tgc", "curve", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"
+        "mondrian",
+        "kmembers",
+        "tgc",
+        "curve",
+        "anatomy",
+        "laplace",
+        "suppress-quasi",
+        "suppress-sensitive",
+        "identity",
     ] = "mondrian"
     split: list[str] | None = None
     cuts: Literal["nearest", "median"] | None = None
@@ -81,6 +91,12 @@ class Job(BaseModel):
     w_p: float | None = None
     s: int | None = None
     variant: Literal["default", "printed"] | None = None
+    epsilon: float | dict[str, float] | None = None
+    bounds: Literal["data"] | dict[str, Bounds] | None = None
+    sensitivity: float | dict[str, float] | None = None
+    rounding: int | dict[str, int] | None = None
+    clip: bool | None = None
+    clamp: bool | None = None
 
     publish: Literal["generalization", "bucketization"] | None = None
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
@@ -180,6 +196,8 @@ class Job(BaseModel):
             if not self.l.is_integer():
                 raise UsageError("--method anatomy needs a whole number for --l")
             return anon.Anatomy(int(self.l))
+        if self.method == "laplace" and self.epsilon is None:
+            raise UsageError("--method laplace needs --epsilon")
         if self.method.startswith("suppress-"):
             return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
         methods = {
@@ -188,6 +206,7 @@ class Job(BaseModel):
             "curve": "Curve",
             "mondrian": "Mondrian",
             "identity": "Identity",
+            "laplace": "Laplace",
         }
         return getattr(anon, methods[self.method])(**settings)
 
