@@ -25,6 +25,7 @@ from anon.requirements import (
     SDiversityBound,
     TCloseness,
 )
+from anon.scenario import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, nominal, numeric, ordinal
 from anon.utility import Utility
 
@@ -34,12 +35,14 @@ __all__ = [
     "Anatomy",
     "AnonError",
     "Attribute",
+    "BadUtility",
     "BetaLikeness",
     "Budget",
     "Curve",
     "Custom",
     "DataError",
     "DeltaDisclosure",
+    "GoodUtility",
     "Identity",
     "InfeasibleError",
     "KAnonymity",
@@ -53,6 +56,8 @@ __all__ = [
     "Release",
     "Requirement",
     "SDiversityBound",
+    "Sanitization",
+    "Scenario",
     "Schema",
     "Suppress",
     "TCloseness",

@@ -157,6 +157,19 @@ def _generalized(
     )
 
 
+def cells_of_rows(
+    domain: Domain, attribute: Attribute, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int = 1
+) -> Cells:
+    """What each row of a released table shows of one attribute, one entry of `of_class` per row.
+
+    `told` is what the release says about itself; None reads it as made by another tool.
+    """
+    columns = _columns_of(domain.name, table, told)
+    of_row, words = _joined([_texts_of(table[name], name) for name in columns], n_threads)
+    reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+    return _cells_of(domain, *_read(domain, of_row, words, reading))
+
+
 def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> list[str]:
     """The columns that show a quasi-identifier: its own, or its bounds and a mark of missing values."""
     if told is not None and name in told["cells"]:

@@ -279,7 +279,7 @@ def single_cells(domain: Domain) -> Cells:
     low, high = codes + null, codes.copy()
     if domain.kind != "nominal" or domain.tree is not None:
         return Cells(domain, codes, low, high, null)
-    offsets = np.append(np.arange(domain.n_values + 1), [domain.n_values] * domain.has_null)
+    offsets = np.append(np.arange(domain.n_values + 1), [domain.n_values] * domain.has_null).astype(np.int64)
     return Cells(domain, codes, low, high, null, offsets, codes[: domain.n_values])
 
 
