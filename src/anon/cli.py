@@ -613,6 +613,54 @@ def inspect(
 
 
 @app.command()
+def scenario(
+    config: Annotated[str, typer.Argument(metavar="JOB.TOML", help="What to compare.", callback=_path)],
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="Write the tables, as Parquet.", callback=_path
+        ),
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE.HTML", help="Write a report.", callback=_path),
+    ] = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare sanitizations by what miners tell users and adversaries.
+
+    The job names the table and its roles, and lists [[sanitization]], [[good]] and [[bad]].
+    """
+    from anon.scenario import NAMES, sections
+    from anon.scenario_job import load_scenario
+
+    job = load_scenario(config)
+    compared = job.scenario()
+    names = [] if folder is None else [str(Path(folder) / f"{name}.parquet") for name in NAMES]
+    for output in [*names, *([] if report is None else [report])]:
+        _keep(output, [config, *job.read()])
+    with _progress(quiet or as_json) as progress:
+        result = compared.run(n_threads=job.threads, progress=progress)
+    if folder is not None:
+        result.write(folder)
+    if report is not None:
+        from anon.release import replacing
+        from anon.report import page
+
+        with replacing([Path(report)]) as [temporary]:
+            temporary.write_text(page("Scenario", sections(result)), encoding="utf-8")
+    if as_json:
+        _print_json(result.to_dict())
+        return
+    for warning in result.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if not quiet:
+        _print(*(_grid(*each) for each in result.shown()))
+
+
+@app.command()
 def demo(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
     folder: Annotated[
@@ -1056,6 +1104,21 @@ def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
+def _grid(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """A table of text and numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    cells = [[*row] for row in rows]
+    for i, name in enumerate(header):
+        numeric = any(isinstance(row[i], int | float) for row in cells)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*("" if value is None else _text(value) for value in row))
+    return table
+
+
 def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
         if isinstance(value, Mapping):
@@ -1122,6 +1185,6 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
         def update(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+            bars.update(tasks[stage], completed=done, total=total, visible=done < total)
 
         yield update

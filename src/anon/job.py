@@ -228,16 +228,16 @@ class Job(BaseModel):
         )
 
 
-def load_job(path: str | None, flags: Mapping[str, Any]) -> Job:
-    """The job in a TOML file (None: empty), with the given flags in place of its keys.
+def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:
+    """The job of this model in a TOML file (None: empty), with the given flags in place of its keys.
 
     Nothing in the file is evaluated. Relative paths in it start at the file's own folder.
     """
     written = _read_toml(path) if path is not None else {}
     try:
-        return Job.model_validate({**written, **flags})
+        return model.model_validate({**written, **flags})
     except ValidationError as error:
-        raise UsageError(_words(error, path, flags)) from None
+        raise UsageError(_words(error, path, flags, model)) from None
 
 
 def _read_toml(path: str) -> dict[str, Any]:
@@ -259,17 +259,21 @@ def _read_toml(path: str) -> dict[str, Any]:
     for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):
         if isinstance(job.get(key), dict):
             job[key] = {name: rebased(text, is_path) for name, text in job[key].items()}
+    for each in job.get("sanitization", []) if isinstance(job.get("sanitization"), list) else []:
+        if isinstance(each, dict) and "table" in each:
+            each["table"] = rebased(each["table"], lambda text: True)
     return job
 
 
-def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any]) -> str:
+def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any], model: type[Job]) -> str:
     """Every fault with the path of its key, without the value that was given."""
     faults = []
     for fault in error.errors(include_input=False, include_url=False):
         key = str(fault["loc"][0])
         where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, fault['loc']))}"
         if fault["type"] == "extra_forbidden":
-            faults.append(f"{where}: no such key; the keys are {', '.join(Job.model_fields)}")
+            keys = f"; the keys are {', '.join(model.model_fields)}" if len(fault["loc"]) == 1 else ""
+            faults.append(f"{where}: no such key{keys}")
         else:
             faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
     return "; ".join(faults)

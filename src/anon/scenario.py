@@ -393,6 +393,10 @@ class ScenarioResult:
             ),
         }
 
+    def shown(self) -> list[tuple[str, tuple[str, ...], tuple[tuple[Any, ...], ...]]]:
+        """Title, header and rows of the tables as people read them."""
+        return list(_shown(self).values())
+
     def to_dict(self) -> dict[str, Any]:
         """The tables as lists of rows, ready for JSON; `row` counts from 0."""
         plain: dict[str, Any] = {name: table.to_pylist() for name, table in self.tables().items()}
@@ -414,7 +418,23 @@ class ScenarioResult:
         return f"ScenarioResult(good={len(self.good)}, bad={len(self.bad)})"
 
 
+NAMES = ("utility", "declines", "privacy", "antiutility", "chosen")  # of the tables of a result
 _GAINS = ("a_know", "a_know_filled", "a_acc", "a_acc_filled")
+_TITLES = {
+    "utility": ("Utility decline", ("sanitization", "target", "delta", "worst_miner")),
+    "declines": (
+        "Utility by miner",
+        ("sanitization", "target", "miner", "u_orig", "u_san", "decline", "limits"),
+    ),
+    "privacy": (
+        "Bad utility",
+        ("sanitization", "target", "scenario", "average", "worst", "worst_miner", *_GAINS),
+    ),
+    "antiutility": (
+        "Bad utility by miner",
+        ("sanitization", "target", "scenario", "miner", "u_bad", "n_nearer", "limits"),
+    ),
+}
 
 
 def _table(items: Sequence[Any], *columns: tuple[str, pa.DataType, Callable[[Any], Any]]) -> pa.Table:
@@ -847,7 +867,7 @@ class _Run:
             joint=False,
             n_threads=self.n_threads,
         )
-        return float(measured.a_know), float(measured.a_acc)
+        return measured.a_know, measured.a_acc
 
 
 @dataclass(frozen=True, repr=False)
@@ -931,43 +951,29 @@ def _within(progress: Progress, name: str) -> Progress:
 
 # --- the section of a report
 
-_OF_UTILITY = ("sanitization", "target", "delta", "worst_miner")
-_OF_DECLINES = ("sanitization", "target", "miner", "u_orig", "u_san", "decline", "limits")
-_OF_PRIVACY = ("sanitization", "target", "scenario", "average", "worst", "worst_miner", *_GAINS)
-_OF_ANTIUTILITY = ("sanitization", "target", "scenario", "miner", "u_bad", "n_nearer", "limits")
-
 
 def sections(result: ScenarioResult) -> list[Section]:
     """What a report shows of a scenario."""
     from anon.report import Section, Table
 
-    def shown(title: str, table: pa.Table, names: Sequence[str]) -> Table:
-        rows = table.select(list(names)).to_pylist()
-        header = tuple(name.replace("_", " ") for name in names)
-        return Table(title, header, tuple(tuple(row.values()) for row in rows))
+    parts = (
+        ("What users keep", result.good, ("utility", "declines")),
+        ("What adversaries gain", result.bad, ("privacy", "antiutility")),
+    )
+    shown = {name: Table(title, header, rows) for name, (title, header, rows) in _shown(result).items()}
+    return [
+        Section(heading, tuple(each.statement for each in told), tuple(shown[name] for name in names))
+        for heading, told, names in parts
+        if told
+    ]
 
+
+def _shown(result: ScenarioResult) -> dict[str, tuple[str, tuple[str, ...], tuple[tuple[Any, ...], ...]]]:
+    """Title, header and rows of the tables that people are shown; those without rows are left out."""
     tables = result.tables()
-    found = []
-    if result.good:
-        found.append(
-            Section(
-                "What users keep",
-                tuple(each.statement for each in result.good),
-                (
-                    shown("Utility decline", tables["utility"], _OF_UTILITY),
-                    shown("Utility by miner", tables["declines"], _OF_DECLINES),
-                ),
-            )
-        )
-    if result.bad:
-        found.append(
-            Section(
-                "What adversaries gain",
-                tuple(each.statement for each in result.bad),
-                (
-                    shown("Bad utility", tables["privacy"], _OF_PRIVACY),
-                    shown("Bad utility by miner", tables["antiutility"], _OF_ANTIUTILITY),
-                ),
-            )
-        )
+    found = {}
+    for name, (title, columns) in _TITLES.items():
+        rows = tuple(tuple(row.values()) for row in tables[name].select(list(columns)).to_pylist())
+        if rows:
+            found[name] = title, tuple(column.replace("_", " ") for column in columns), rows
     return found
