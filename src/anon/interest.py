@@ -113,7 +113,7 @@ def of_labels(error: ErrorFunction, predicted: Ints, true: Ints, cells: Cells, d
 
     A cell that is no single value is never right; a function of the user's is told its text.
     """
-    single = np.where(single_values(cells), cells.low, -1).astype(np.int64)
+    single = np.where(single_values(cells), cells.low.astype(np.int64), -1)
     codes = single[predicted]
     match error:
         case Accuracy():

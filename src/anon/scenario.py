@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -572,8 +573,12 @@ class _Run:
             np.arange(len(self.ranked)),
             {name: exact(domain, codes[self.ranked]) for name, (domain, codes) in self.columns.items()},
         )
-        self.folds = folds(len(self.ranked), scenario.n_folds, scenario.seed)
         self._weights: dict[int, Floats] = {}
+
+    @cached_property
+    def folds(self) -> Ints:
+        """The fold of every row, by rank."""
+        return folds(len(self.ranked), self.scenario.n_folds, self.scenario.seed)
 
     def _check(self, target: str) -> None:
         check_names([target], self.source.table.column_names)
