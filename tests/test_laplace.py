@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -444,3 +445,11 @@ def test_epsilon_is_a_setting_of_laplace_alone(file: Path, capsys: pytest.Captur
     words = ["anonymize", str(file), "-o", str(file.with_name("out.parquet")), *ROLES, "--k", "2"]
     assert main([*words, "--epsilon", "0.1"]) == 2
     assert "--epsilon is a setting of --method laplace" in capsys.readouterr().err
+
+
+def test_the_command_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "scenarios.md").read_text()
+    [command] = re.findall(r"`(anon anonymize .*)` is the same", page)
+    (tmp_path / "people.csv").write_text("age,city\n23,Bonn\n35,Rome\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(command.split()[1:]) == 0
