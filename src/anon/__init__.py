@@ -11,7 +11,7 @@ from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, Usa
 from anon.frontier import Configuration, Frontier, Point, frontier
 from anon.hierarchy import dates, intervals, prefix
 from anon.inspection import inspect
-from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Mondrian, Suppress
+from anon.methods import TGC, Anatomy, Budget, Curve, Identity, KMembers, Laplace, Mondrian, Suppress
 from anon.mining import MiningUtility, mining_utility
 from anon.populations import large_populations, u_loss
 from anon.privacy import Privacy
@@ -28,6 +28,7 @@ from anon.requirements import (
     SDiversityBound,
     TCloseness,
 )
+from anon.scenario import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, nominal, numeric, ordinal
 from anon.utility import Utility
 
@@ -37,18 +38,22 @@ __all__ = [
     "Anatomy",
     "AnonError",
     "Attribute",
+    "BadUtility",
     "BetaLikeness",
+    "Budget",
     "Configuration",
     "Curve",
     "Custom",
     "DataError",
     "DeltaDisclosure",
     "Frontier",
+    "GoodUtility",
     "Identity",
     "InfeasibleError",
     "KAnonymity",
     "KMembers",
     "LDiversity",
+    "Laplace",
     "MiningUtility",
     "Mondrian",
     "Point",
@@ -58,6 +63,8 @@ __all__ = [
     "Release",
     "Requirement",
     "SDiversityBound",
+    "Sanitization",
+    "Scenario",
     "Schema",
     "Suppress",
     "TCloseness",

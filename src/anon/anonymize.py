@@ -17,9 +17,11 @@ from anon.inspection import identifying_neutral, role_of_name
 from anon.methods import (
     ENFORCING,
     GROWING,
+    PERTURBING,
     TRIVIAL,
     Anatomy,
     Growing,
+    Laplace,
     Method,
     Mondrian,
     Progress,
@@ -28,6 +30,7 @@ from anon.methods import (
     repair,
 )
 from anon.read import read_source
+from anon.recheck import recheck_noise
 from anon.release import Release, recode
 from anon.requirements import AlphaK, KAnonymity, LDiversity, Requirement, check_list, compile, infeasible
 from anon.schema import Role, Schema
@@ -62,9 +65,9 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity() or Suppress(what)
-        Default Mondrian(). KMembers, TGC and Curve need a k; Identity and Suppress enforce nothing and
-        accept no requirement.
+    method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity(), Suppress(what), Laplace(epsilon)
+        Default Mondrian(). KMembers, TGC and Curve need a k; Identity, Suppress and Laplace enforce nothing
+        and accept no requirement.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
     numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"
@@ -77,7 +80,8 @@ def anonymize(
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
     seed : int
-        Seeds what a method draws at random. The shuffle inside classes never depends on it.
+        Seeds what a method draws at random. The shuffle inside classes never depends on it, nor does the
+        noise of Laplace.
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
     progress : callable(stage, done, total), optional
@@ -93,7 +97,7 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    check_arguments(schema, method, require, publish, order, on_infeasible, seed, progress)
+    check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
@@ -101,12 +105,18 @@ def anonymize(
 
     tell("read", 0, 1)
     source = read_source(table)
+    noise: dict[str, Any] | None = None
+    notes: list[str] = []
+    if type(method) in PERTURBING:
+        original = source.table
+        source, schema, noise, notes = PERTURBING[type(method)](source, schema, method, n_threads, progress)
+        recheck_noise(original, source.table, noise)
     tell("encode", 0, 1)
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
     judged = of_published_rows(encoded)
     counts = table_counts(judged)
     n_kept = encoded.n_rows - len(encoded.suppressed)
-    notes = _notes_on_neutral(encoded)
+    notes += _notes_on_neutral(encoded, noise)
 
     if n_kept == 0:
         notes.append("every row misses a value and is suppressed: the release is empty")
@@ -131,7 +141,8 @@ def anonymize(
         shown,
         require,
         method=method,
-        publish=publish,
+        publish=publish if noise is None else "perturbation",
+        noise=noise,
         numeric=numeric,
         order=order,
         missing=missing,
@@ -153,6 +164,7 @@ def check_arguments(
     method: Method,
     require: Sequence[Requirement],
     publish: str,
+    numeric: str,
     order: str,
     on_infeasible: str,
     seed: int,
@@ -178,6 +190,10 @@ def check_arguments(
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     if isinstance(method, Anatomy) and publish != "bucketization":
         raise UsageError('Anatomy leaves quasi-identifiers intact: it needs publish="bucketization"')
+    if isinstance(method, Laplace) and (publish != "generalization" or numeric != "interval"):
+        raise UsageError(
+            "Laplace publishes numbers with noise and intact labels: leave publish and numeric out"
+        )
     for name, value, allowed in (
         ("publish", publish, ("generalization", "bucketization")),
         ("order", order, ("class", "input")),
@@ -226,9 +242,11 @@ def table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
     return tuple(counts)
 
 
-def _notes_on_neutral(encoded: Encoded) -> list[str]:
+def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:
     """Warnings of columns that are published as they are and may identify people."""
-    named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)}
+    named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(
+        noise["attributes"] if noise else ()
+    )
     neutral = [name for name in encoded.table.column_names if name not in named]
     distinct = identifying_neutral(encoded.table, neutral)
     notes = [

@@ -211,6 +211,29 @@ Enhanced = Annotated[
 SBound = Annotated[float | None, _option("--s-bound", "Bound of S-diversity.", REQUIRE)]
 R = Annotated[float | None, _option("--r", "Range r of S-diversity (1).", REQUIRE)]
 
+Epsilon = Annotated[
+    list[str] | None,
+    _option("--epsilon", "Laplace: ε of each attribute, or COLUMN=ε; may be repeated.", METHOD),
+]
+Bounds = Annotated[
+    list[str] | None,
+    _option("--bounds", "Laplace: public bounds as COLUMN=17..99, or data (no guarantee).", METHOD),
+]
+Sensitivity = Annotated[
+    list[str] | None, _option("--sensitivity", "Laplace: in place of upper - lower, or COLUMN=S.", METHOD)
+]
+Rounding = Annotated[
+    list[str] | None, _option("--rounding", "Laplace: round to so many decimals, or COLUMN=N.", METHOD)
+]
+Clip = Annotated[
+    bool | None,
+    _option("--clip/--no-clip", "Laplace: clip values to the bounds before noise (default).", METHOD),
+]
+Clamp = Annotated[
+    bool | None,
+    _option("--clamp/--no-clamp", "Laplace: put published values into the bounds (default: not).", METHOD),
+]
+
 
 @app.command()
 def anonymize(
@@ -247,7 +270,8 @@ def anonymize(
         str | None,
         _option(
             "--method",
-            "mondrian (default), kmembers, curve, anatomy, identity, suppress-quasi, suppress-sensitive.",
+            "mondrian (default), kmembers, curve, tgc, anatomy, laplace, identity, suppress-quasi, "
+            "suppress-sensitive.",
             METHOD,
         ),
     ] = None,
@@ -287,6 +311,12 @@ def anonymize(
     variant: Annotated[
         str | None, _option("--variant", "TGC: default, or printed as in the paper.", METHOD)
     ] = None,
+    epsilon: Epsilon = None,
+    bounds: Bounds = None,
+    sensitivity: Sensitivity = None,
+    rounding: Rounding = None,
+    clip: Clip = None,
+    clamp: Clamp = None,
     seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     publish: Annotated[
@@ -367,6 +397,12 @@ def anonymize(
         w_p=w_p,
         s=s,
         variant=variant,
+        epsilon=_by_column("--epsilon", epsilon),
+        bounds=_bounds(bounds),
+        sensitivity=_by_column("--sensitivity", sensitivity),
+        rounding=_by_column("--rounding", rounding),
+        clip=clip,
+        clamp=clamp,
         target=target,
         seed=seed,
         threads=threads,
@@ -756,6 +792,54 @@ def inspect(
 
 
 @app.command()
+def scenario(
+    config: Annotated[str, typer.Argument(metavar="JOB.TOML", help="What to compare.", callback=_path)],
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="Write the tables, as Parquet.", callback=_path
+        ),
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option("--report", metavar="FILE.HTML", help="Write a report.", callback=_path),
+    ] = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare sanitizations by what miners tell users and adversaries.
+
+    The job names the table and its roles, and lists [[sanitization]], [[good]] and [[bad]].
+    """
+    from anon.scenario import NAMES, sections
+    from anon.scenario_job import load_scenario
+
+    job = load_scenario(config)
+    compared = job.scenario()
+    names = [] if folder is None else [str(Path(folder) / f"{name}.parquet") for name in NAMES]
+    for output in [*names, *([] if report is None else [report])]:
+        _keep(output, [config, *job.read()])
+    with _progress(quiet or as_json) as progress:
+        result = compared.run(n_threads=job.threads, progress=progress)
+    if folder is not None:
+        result.write(folder)
+    if report is not None:
+        from anon.release import replacing
+        from anon.report import page
+
+        with replacing([Path(report)]) as [temporary]:
+            temporary.write_text(page("Scenario", sections(result)), encoding="utf-8")
+    if as_json:
+        _print_json(result.to_dict())
+        return
+    for warning in result.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if not quiet:
+        _print(*(_grid(*each) for each in result.shown()))
+
+
+@app.command()
 def demo(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
     folder: Annotated[
@@ -1026,6 +1110,39 @@ def _weights(texts: list[str] | None) -> dict[str, float] | None:
         raise UsageError("--weight takes COLUMN=NUMBER") from None
 
 
+def _by_column(flag: str, texts: list[str] | None) -> Any:
+    """A number, or numbers by column: `0.1`, or `age=0.1` and more."""
+    if texts is None:
+        return None
+    try:
+        if len(texts) == 1 and "=" not in texts[0]:
+            return _number(texts[0])
+        return {name: _number(value) for name, value in (_pairs(flag, texts) or {}).items()}
+    except ValueError:
+        raise UsageError(f"{flag} takes a number, or COLUMN=NUMBER once or more") from None
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _bounds(texts: list[str] | None) -> Any:
+    """`data`, or two numbers by column: `age=17..99`."""
+    if texts is None or texts == ["data"]:
+        return None if texts is None else "data"
+    try:
+        pairs = _pairs("--bounds", texts) or {}
+        ends = {name: [float(end) for end in value.split("..")] for name, value in pairs.items()}
+    except ValueError:
+        ends = {"": []}
+    if any(len(each) != 2 for each in ends.values()):
+        raise UsageError("--bounds takes COLUMN=LOWER..UPPER, once or more, or data")
+    return ends
+
+
 def _whole_numbers(flag: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(item) for item in text.split(","))
@@ -1046,10 +1163,12 @@ SPELLINGS = [
         (r"give it as sensitive_table", "give it with --sensitive-table"),
         (r"\bn_threads\b", "--threads"),
         (r"use Mondrian\(\)", "use --method mondrian"),
+        (r'bounds=\{"age": \(17, 99\)\}', "--bounds age=17..99"),
+        (r"leave clip as it is", "leave --no-clip out"),
         (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),
         (r"\bdistance=", "--t-distance "),
         (r"\bkind=", "--l-kind "),
-        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order)=", r"--\1 "),
+        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order|bounds)=", r"--\1 "),
         (r"(--[a-z-]+) [\"']([a-z]+)[\"']", r"\1 \2"),
     )
 ]
@@ -1244,6 +1363,21 @@ def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
+def _grid(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """A table of text and numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    cells = [[*row] for row in rows]
+    for i, name in enumerate(header):
+        numeric = any(isinstance(row[i], int | float) for row in cells)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*("" if value is None else _text(value) for value in row))
+    return table
+
+
 def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in facts.items():
         if isinstance(value, Mapping):
@@ -1310,6 +1444,6 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
         def update(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+            bars.update(tasks[stage], completed=done, total=total, visible=done < total)
 
         yield update

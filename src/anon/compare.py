@@ -206,6 +206,19 @@ def _more_than(cells: Cells, codes: Codes) -> bool:
     return bool((shown > np.bincount(codes, minlength=cells.domain.n_codes)[cells.low[single]]).any())
 
 
+def cells_of_rows(
+    domain: Domain, attribute: Attribute, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int = 1
+) -> Cells:
+    """What each row of a released table shows of one attribute, one entry of `of_class` per row.
+
+    `told` is what the release says about itself; None reads it as made by another tool.
+    """
+    columns = _columns_of(domain.name, table, told)
+    of_row, words = _joined([_texts_of(table[name], name) for name in columns], n_threads)
+    reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+    return _cells_of(domain, *_read(domain, of_row, words, reading))
+
+
 def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> list[str]:
     """The columns that show a quasi-identifier: its own, or its bounds and a mark of missing values."""
     if told is not None and name in told["cells"]:
@@ -222,6 +235,8 @@ def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> l
 def _refusal(told: Mapping[str, Any] | None) -> str:
     """Why the cells cannot be read: numbers stand for them."""
     for name, cell in (told or {"cells": {}})["cells"].items():
+        if cell["meaning"].startswith("number: the value with Laplace noise"):
+            return f"the release shows column {name!r} with noise, without cells; this measure needs them"
         for rendering in ("midpoint", "mean"):
             if cell["meaning"].startswith(f"number: {rendering}"):
                 return (

@@ -38,7 +38,19 @@ from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
 from anon.errors import AnonError, InfeasibleError, UsageError
-from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Method, Mondrian, Progress, Suppress, Task
+from anon.methods import (
+    PERTURBING,
+    TGC,
+    Anatomy,
+    Curve,
+    Identity,
+    KMembers,
+    Method,
+    Mondrian,
+    Progress,
+    Suppress,
+    Task,
+)
 from anon.populations import Populations, large_populations, u_loss
 from anon.privacy import GREATEST_IS_WORST, as_plain
 from anon.privacy import measure as measure_privacy
@@ -610,7 +622,11 @@ def frontier(
     if privacy == utility:
         raise UsageError(f"both axes are {privacy!r}: choose two measures")
     for one in tried:
-        check_arguments(schema, one.method, one.require, one.publish, "class", "error", seed, progress)
+        check_arguments(
+            schema, one.method, one.require, one.publish, one.numeric, "class", "error", seed, progress
+        )
+        if type(one.method) in PERTURBING:
+            raise UsageError("a sweep measures cells, and noise has none: compare it in a scenario")
     threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 

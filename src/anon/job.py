@@ -24,6 +24,7 @@ SETTINGS = {
     "kmembers": ("objective", "loss", "ties"),
     "curve": ("refine", "loss", "ties"),
     "tgc": ("w_u", "w_p", "s", "variant", "ties"),
+    "laplace": ("epsilon", "bounds", "sensitivity", "rounding", "clip", "clamp"),
 }
 OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
 OF_GRID = (
@@ -32,6 +33,7 @@ OF_GRID = (
 )
 
 
+Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
 Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
 
 
@@ -71,7 +73,15 @@ class Job(BaseModel):
     r: float | None = None
 
     method: Literal[
-        "mondrian", "kmembers", "tgc", "curve", "anatomy", "suppress-quasi", "suppress-sensitive", "identity"
+        "mondrian",
+        "kmembers",
+        "tgc",
+        "curve",
+        "anatomy",
+        "laplace",
+        "suppress-quasi",
+        "suppress-sensitive",
+        "identity",
     ] = "mondrian"
     split: list[str] | None = None
     cuts: Literal["nearest", "median"] | None = None
@@ -85,6 +95,12 @@ class Job(BaseModel):
     w_p: float | None = None
     s: int | None = None
     variant: Literal["default", "printed"] | None = None
+    epsilon: float | dict[str, float] | None = None
+    bounds: Literal["data"] | dict[str, Bounds] | None = None
+    sensitivity: float | dict[str, float] | None = None
+    rounding: int | dict[str, int] | None = None
+    clip: bool | None = None
+    clamp: bool | None = None
 
     grid: list[str] | None = None
     privacy: str | None = None
@@ -193,6 +209,8 @@ class Job(BaseModel):
             if not self.l.is_integer():
                 raise UsageError("--method anatomy needs a whole number for --l")
             return anon.Anatomy(int(self.l))
+        if self.method == "laplace" and self.epsilon is None:
+            raise UsageError("--method laplace needs --epsilon")
         if self.method.startswith("suppress-"):
             return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
         methods = {
@@ -201,6 +219,7 @@ class Job(BaseModel):
             "curve": "Curve",
             "mondrian": "Mondrian",
             "identity": "Identity",
+            "laplace": "Laplace",
         }
         return getattr(anon, methods[self.method])(**settings)
 
@@ -257,16 +276,16 @@ class Job(BaseModel):
         )
 
 
-def load_job(path: str | None, flags: Mapping[str, Any]) -> Job:
-    """The job in a TOML file (None: empty), with the given flags in place of its keys.
+def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:
+    """The job of this model in a TOML file (None: empty), with the given flags in place of its keys.
 
     Nothing in the file is evaluated. Relative paths in it start at the file's own folder.
     """
     written = _read_toml(path) if path is not None else {}
     try:
-        return Job.model_validate({**written, **flags})
+        return model.model_validate({**written, **flags})
     except ValidationError as error:
-        raise UsageError(_words(error, path, flags)) from None
+        raise UsageError(_words(error, path, flags, model)) from None
 
 
 def _read_toml(path: str) -> dict[str, Any]:
@@ -288,17 +307,21 @@ def _read_toml(path: str) -> dict[str, Any]:
     for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):
         if isinstance(job.get(key), dict):
             job[key] = {name: rebased(text, is_path) for name, text in job[key].items()}
+    for each in job.get("sanitization", []) if isinstance(job.get("sanitization"), list) else []:
+        if isinstance(each, dict) and "table" in each:
+            each["table"] = rebased(each["table"], lambda text: True)
     return job
 
 
-def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any]) -> str:
+def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any], model: type[Job]) -> str:
     """Every fault with the path of its key, without the value that was given."""
     faults = []
     for fault in error.errors(include_input=False, include_url=False):
         key = str(fault["loc"][0])
         where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, fault['loc']))}"
         if fault["type"] == "extra_forbidden":
-            faults.append(f"{where}: no such key; the keys are {', '.join(Job.model_fields)}")
+            keys = f"; the keys are {', '.join(model.model_fields)}" if len(fault["loc"]) == 1 else ""
+            faults.append(f"{where}: no such key{keys}")
         else:
             faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
     return "; ".join(faults)

@@ -243,6 +243,11 @@ class Boxes:
 def boxes(release: Release, *, n_threads: int = 1) -> Boxes:
     """The boxes of a release: its classes with their cells, or the rows of its buckets."""
     encoded, classes = release.encoded, release.classes
+    if release.noise is not None:
+        raise UsageError(
+            f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
+            "original values; estimated counts need cells"
+        )
     held = tuple(
         None
         if domain.name in release.dropped

@@ -9,7 +9,7 @@ requirements; decisions are exact on integers, logarithms pass within 1e-12, S-d
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,6 +82,59 @@ def recheck(
                 f"{int((~passes).sum())} of {n_groups} classes do not meet {requirement!r} as published; "
                 "this is a fault of the tool, nothing was written"
             )
+
+
+# Noise
+
+
+def recheck_noise(original: pa.Table, published: pa.Table, told: Mapping[str, Any]) -> None:
+    """Raise RecheckError unless a table with noise is what its metadata claims.
+
+    Tested, row by row: columns without noise are as they were, the same values are missing, numbers
+    are finite, and inside the bounds or rounded where that is claimed. The mean size of the noise
+    itself, where neither hides it, is that of its scale: by Chernoff's bound on a sum of exponential
+    variables a right one fails with probability below 1e-12.
+    """
+    if original.column_names != published.column_names or original.num_rows != published.num_rows:
+        raise _wrong_noise("the table with noise has other rows or columns", "")
+    for name in original.column_names:
+        before, after = original.column(name), published.column(name)
+        attribute = told["attributes"].get(name)
+        if attribute is None:
+            floats = pa.types.is_floating(before.type)
+            if not before.equals(after) and not (
+                floats and np.array_equal(before.to_numpy(), after.to_numpy(), equal_nan=True)
+            ):
+                raise _wrong_noise("values changed that were to stay", name)
+            continue
+        truth, shown = _floats(before), _floats(after)
+        if not np.array_equal(np.isnan(truth), np.isnan(shown)):
+            raise _wrong_noise("other values are missing", name)
+        truth, shown = truth[~np.isnan(truth)], shown[~np.isnan(shown)]
+        lower, upper = attribute["bounds"]
+        wrong = not np.isfinite(shown).all()
+        if attribute["clamped"]:
+            wrong |= bool(((shown < lower) | (shown > upper)).any())
+        elif attribute["rounding"] is None:
+            noise = np.abs(shown - (np.clip(truth, lower, upper) if attribute["clipped"] else truth))
+            size = max(float(noise.mean()) / attribute["scale"], 1e-9) if len(noise) else 1.0
+            wrong |= len(noise) * (size - 1 - log(size)) > 28
+        else:
+            wrong |= bool((np.round(shown, attribute["rounding"]) != shown).any())
+        if wrong:
+            raise _wrong_noise("the noise is not what it claims to be", name)
+
+
+def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Numbers as float64, missing ones as not-a-number."""
+    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    values = column.cast(plain).cast(pa.float64(), safe=False)
+    return np.asarray(values.to_numpy(), dtype=np.float64)
+
+
+def _wrong_noise(what: str, name: str) -> RecheckError:
+    where = f"column {name!r}: " if name else ""
+    return RecheckError(f"{where}{what}; this is a fault of the tool, nothing was written")
 
 
 # Rows and cells

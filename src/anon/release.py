@@ -42,7 +42,7 @@ from anon.utility import Published, Utility
 from anon.utility import measure as measure_utility
 from anoncore.classes import shuffle
 
-Publish = Literal["generalization", "bucketization"]
+Publish = Literal["generalization", "bucketization", "perturbation"]
 Order = Literal["class", "input"]
 
 METADATA_KEY = "anon"
@@ -59,6 +59,7 @@ _MEANING = {
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
     "intact": "the original value",
+    "noise": "number: the value with Laplace noise added",
 }
 
 
@@ -68,7 +69,8 @@ class Release:
 
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `published[i]` its columns. Nothing here is written unless `meets_requirements`.
-    `dropped` are sensitive attributes left out. `sources` are the paths of the input, `file_schema`
+    `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
+    which `noise` tells. `sources` are the paths of the input, `file_schema`
     the types that its columns had there.
     """
 
@@ -88,6 +90,7 @@ class Release:
     sources: tuple[str, ...] = ()
     file_schema: pa.Schema | None = None
     dropped: tuple[str, ...] = ()
+    noise: Mapping[str, Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -177,15 +180,17 @@ class Release:
             encoded.sensitive,
             codes,
             at_risk=at_risk,
-            joint=self.publish == "generalization",
+            joint=self.publish != "bucketization",
             per_class=per_class,
             n_threads=threads,
         )
-        if self.publish == "generalization":
+        if self.publish != "bucketization":
             shown = [one.of_class for one in self.cells]
             null = [(one.low > one.high)[one.of_class] for one in self.cells]
             matching = null_matching(shown, null, classes, encoded.sensitive, codes, threads)
             measured = replace(measured, null_matching=matching)
+        if population is not None and self.noise is not None:
+            raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
         if population is not None or sampling_fraction is not None:
             inside = None if population is None else _inside(self, read_table(population), threads)
             measured = replace(
@@ -216,7 +221,7 @@ class Release:
     def as_published(self, *, counted: bool = True, n_threads: int = 1) -> Published:
         """What utility is measured from; not `counted`: without what only sensitive values tell."""
         encoded, classes = self.encoded, self.classes
-        generalized = self.publish == "generalization"
+        generalized, perturbed = self.publish == "generalization", self.noise is not None
         return Published(
             encoded,
             classes,
@@ -227,7 +232,8 @@ class Release:
                 for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
             ),
             cells=self.cells if generalized else None,
-            intact=None if generalized else encoded.quasi_codes,
+            intact=None if generalized or perturbed else encoded.quasi_codes,
+            refusal=_no_cells(self) if perturbed else "",
             by_level=self.numeric == "level",
             k_asked=max(
                 (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
@@ -240,6 +246,12 @@ class Release:
         if self.publish == "bucketization":
             return {CLASS_ID: class_id}
         shown = {}
+        if self.noise is not None:
+            row = int(self.classes.rows[self.classes.offsets[class_id]])
+            for domain, codes in zip(self.encoded.quasi, self.encoded.quasi_codes, strict=True):
+                value = domain.values.slice(int(codes[row]), 1)
+                shown[domain.name] = texts(value)[0] if len(value) else None
+            return shown
         for column in (column for columns in self.published for column in columns):
             value = column.values.slice(int(column.index[class_id]), 1)
             shown[column.name] = None if value.null_count else texts(value)[0]
@@ -255,6 +267,7 @@ class Release:
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
+            **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
 
     @property
@@ -296,6 +309,7 @@ class Release:
             "rows": self.n_rows,
             "suppressed": len(self.classes.suppressed),
             "classes": self.classes.n_classes,
+            **({} if self.noise is None else {"noise": dict(self.noise)}),
         }
 
     def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
@@ -336,6 +350,7 @@ def recode(
     sources: Sequence[str] = (),
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
+    noise: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
     entropy: np.random.Generator | None = None,
 ) -> Release:
@@ -360,6 +375,8 @@ def recode(
             raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
         position = entropy.permutation(classes.n_classes)
         numeric = "interval"
+    elif publish == "perturbation":
+        position = _rank_by_cells(cells, classes.n_classes)
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
@@ -398,6 +415,7 @@ def recode(
         tuple(sources),
         file_schema,
         tuple(dropped),
+        noise,
     )
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
@@ -916,7 +934,16 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def _no_cells(release: Release) -> str:
+    return (
+        f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
+        "original values; this measure needs cells: measure such a release by what miners learn from it"
+    )
+
+
 def _rendering(release: Release, cells: Cells) -> str:
+    if release.noise is not None:
+        return "noise" if cells.domain.name in release.noise["attributes"] else "intact"
     if release.publish == "bucketization":
         return "intact"
     if cells.domain.kind == "numeric":

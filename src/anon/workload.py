@@ -655,6 +655,20 @@ def _place(domain: Domain, key: Any, first: Any, last: Any) -> Fraction:
 # Answers
 
 
+def matching_rows(workload: Workload, i: int, encoded: Encoded) -> npt.NDArray[np.bool_]:
+    """Which rows of an original meet query i."""
+    meets = np.ones(encoded.n_rows, np.bool_)
+    for predicates, codes, p in zip(
+        (*workload.quasi, *workload.sensitive),
+        (*encoded.quasi_codes, *encoded.sensitive_codes),
+        np.concatenate([workload.chosen[i], workload.asked[i]]).tolist(),
+        strict=True,
+    ):
+        if p >= 0:
+            meets &= _members(predicates, predicates.domain.n_codes)[p][codes]
+    return meets
+
+
 def answer(
     workload: Workload,
     release: Release,

@@ -8,7 +8,7 @@ They enforce nothing and accept no requirement; comparisons need them as end poi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class Suppress:
             raise UsageError('Suppress(what): "quasi" or "sensitive"')
 
 
-def identity(encoded: Encoded, method: Identity | Suppress, task: Task) -> Classes:
-    """Rows with equal quasi-identifiers share a class."""
+def identity(encoded: Encoded, method: Any, task: Task) -> Classes:
+    """Rows with equal quasi-identifiers share a class, whatever the method does beside."""
     return group(encoded.quasi_codes, suppressed=encoded.suppressed, n_threads=task.n_threads)
 
 

@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Laplace noise on numbers: a perturbation, table -> table (Sramka et al. 2010, 4.2; Dwork et al. 2006).
+
+Every value of an attribute is clipped to public bounds and published with noise of density
+(epsilon / 2 df) exp(-epsilon |y| / df), df the greatest difference that one row can make. Each value is
+then epsilon-differentially private by itself, and a row whose attributes all get noise by the sum of
+their epsilons (sequential composition). Columns without noise are published as they are.
+
+The noise is OpenDP's, drawn exactly on a grid that divides df and the scale by 2**29 or more, so that
+the low digits of a published float tell nothing (Mironov 2012). It comes from the operating system and
+cannot be seeded.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.errors import DataError, UsageError
+from anon.methods.task import Progress
+from anon.read import Source
+from anon.requirements import exact
+from anon.schema import Attribute, Schema, is_text, value_type
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bounds = tuple[float, float]
+
+GRID_BITS = 30
+BLOCK = 1 << 16  # values that one call of the noise takes
+MOST_STEPS = 1 << 62
+LARGEST_SCALE = 2.0**56  # in steps of the grid; noise beyond 2**62 has probability e**-64
+
+
+class Budget:
+    """A privacy budget that several releases of the same people draw on (sequential composition).
+
+    It counts what is drawn in this process, exactly, and refuses what goes beyond `total`; what other
+    programs released adds to it and is for the caller to know.
+    """
+
+    def __init__(self, epsilon: float | Fraction) -> None:
+        self.total = _epsilon("epsilon", epsilon)
+        self._spent = Fraction(0)
+        self._lock = threading.Lock()
+
+    @property
+    def spent(self) -> Fraction:
+        """The epsilons of the releases so far, added up."""
+        return self._spent
+
+    @property
+    def left(self) -> Fraction:
+        """What further releases may spend."""
+        return self.total - self._spent
+
+    def spend(self, epsilon: float | Fraction) -> None:
+        """Take epsilon out of the budget; UsageError where less is left."""
+        asked = _epsilon("epsilon", epsilon)
+        with self._lock:
+            if asked > self.left:
+                raise UsageError(
+                    f"the budget of epsilon = {words(self.total)} has {words(self.left)} left, "
+                    f"and this release would spend {words(asked)}; publish no more of these people"
+                )
+            self._spent += asked
+
+    def __repr__(self) -> str:
+        return f"Budget({words(self.total)}, spent={words(self.spent)})"
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace noise of scale df / epsilon on numeric attributes; enforces nothing, accepts no requirement.
+
+    Noise is added to every column that `bounds` names, among which must be all numeric
+    quasi-identifiers; they become floats. `epsilon` (> 0) is that of each attribute, or a mapping by
+    name; a release spends their sum. `bounds` maps an attribute to its least and greatest possible
+    value, which are public; `"data"` reads those of the numeric quasi-identifiers off the table, and the
+    release then says that it guarantees nothing. `sensitivity` (by name too) replaces
+    df = upper - lower. `rounding` (by name too) rounds to so many decimals, and integers to whole
+    numbers where it is 0 or less; `clamp` puts published values back into the bounds: both work on
+    what is already private. `clip=False` adds the noise to values outside the bounds as they are: the
+    form of Sramka et al., and no differential-privacy guarantee. `budget` is drawn on by every release.
+    """
+
+    epsilon: float | Fraction | Mapping[str, float | Fraction]
+    bounds: Mapping[str, Sequence[float]] | Literal["data"] | None = None
+    sensitivity: float | Mapping[str, float] | None = None
+    rounding: int | Mapping[str, int] | None = None
+    clip: bool = True
+    clamp: bool = False
+    budget: Budget | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.bounds is None:
+            raise UsageError(
+                "Laplace noise needs the public bounds of every attribute, not read off the table: "
+                'bounds={"age": (17, 99)}'
+            )
+        if isinstance(self.bounds, str):
+            if self.bounds != "data":
+                raise UsageError('bounds must map names to (lower, upper), or be "data"')
+        elif not isinstance(self.bounds, Mapping) or not self.bounds:
+            raise UsageError('bounds must map names to (lower, upper): bounds={"age": (17, 99)}')
+        else:
+            object.__setattr__(
+                self, "bounds", {name: _pair(name, each) for name, each in self.bounds.items()}
+            )
+        for parameter, check in (("epsilon", _epsilon), ("sensitivity", _positive), ("rounding", _decimals)):
+            given = getattr(self, parameter)
+            if isinstance(given, Mapping):
+                object.__setattr__(self, parameter, dict(given))
+                for name, value in given.items():
+                    check(f"{parameter} of column {name!r}", value)
+                    if not isinstance(self.bounds, str) and name not in self.bounds:
+                        raise UsageError(f"{parameter} is given for column {name!r}, which has no bounds")
+            elif given is not None or parameter == "epsilon":
+                check(parameter, given)
+        if isinstance(self.epsilon, Mapping) and not isinstance(self.bounds, str):
+            without = [name for name in self.bounds if name not in self.epsilon]
+            if without:
+                raise UsageError(f"column {without[0]!r} has bounds and no epsilon; give it one")
+        for flag in ("clip", "clamp"):
+            if not isinstance(getattr(self, flag), bool):
+                raise UsageError(f"{flag} must be True or False")
+        if self.budget is not None and not isinstance(self.budget, Budget):
+            raise UsageError("budget must be an anon.Budget")
+
+    def of(self, parameter: str, name: str) -> Any:
+        """A parameter's value for one attribute."""
+        given = getattr(self, parameter)
+        return given.get(name) if isinstance(given, Mapping) else given
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What was done to one attribute: every number of it is public, or the release says that it is not."""
+
+    name: str
+    epsilon: Fraction
+    lower: float
+    upper: float
+    sensitivity: float
+    scale: float
+    grid: float
+    rounding: int | None
+
+
+def perturb(
+    source: Source,
+    schema: Schema,
+    method: Laplace,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> tuple[Source, Schema, dict[str, Any], list[str]]:
+    """The table with noise, its schema, what its metadata says of the noise, and warnings for the owner.
+
+    Missing values stay missing. Raises UsageError where a numeric quasi-identifier has no bounds or an
+    attribute with bounds is none of numbers, DataError where a value is infinite.
+    """
+    library = _opendp()
+    bound = schema.bind(source.table.schema)
+    names = _attributes(source.table, bound, method)
+    original = {name: _numbers(source.table.column(name), name) for name in names}
+    plan = [_noise(name, original[name], method) for name in names]
+    total = sum((noise.epsilon for noise in plan), Fraction(0))
+    if method.budget is not None:
+        method.budget.spend(total)
+    table, stored = source.table, source.schema
+    for done, noise in enumerate(plan):
+        if progress is not None:
+            progress("noise", done, len(plan))
+        at = table.column_names.index(noise.name)
+        whole = pa.types.is_integer(value_type(table.schema.field(at).type))
+        column = _noised(library, original[noise.name], noise, method, whole, n_threads)
+        table = table.set_column(at, noise.name, pa.chunked_array([column]))
+        stored = stored.set(at, pa.field(noise.name, column.type))
+    n_outside = {noise.name: _n_outside(original[noise.name], noise) for noise in plan}
+    told = _told(plan, total, method)
+    return (
+        replace(source, table=table, schema=stored),
+        _schema(bound, names),
+        told,
+        _warnings(told, n_outside, method),
+    )
+
+
+def words(epsilon: Fraction) -> str:
+    """A fraction as people write it: 0.1, or 1/3 where that never ends."""
+    rest = epsilon.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest > 1:
+        return str(epsilon)
+    places = 0
+    while (epsilon * 10**places).denominator > 1:
+        places += 1
+    return format(Decimal(int(epsilon * 10**places)).scaleb(-places), "f")
+
+
+# Parameters
+
+
+def _epsilon(name: str, value: Any) -> Fraction:
+    _positive(name, value)
+    return exact(value)
+
+
+def _positive(name: str, value: Any) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Fraction):
+        raise UsageError(f"{name} must be a number above 0")
+    if not 0 < value < math.inf:
+        raise UsageError(f"{name} must be a finite number above 0")
+
+
+def _decimals(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 15:
+        raise UsageError(f"{name} must be a whole number of decimals, from -15 to 15")
+
+
+def _pair(name: str, given: Any) -> Bounds:
+    try:
+        lower, upper = (float(end) for end in given)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"the bounds of column {name!r} must be two numbers, (lower, upper)") from None
+    if not -math.inf < lower < upper < math.inf or not upper - lower < math.inf:
+        raise UsageError(f"the bounds of column {name!r} must be finite, the lower below the upper")
+    return lower, upper
+
+
+def _attributes(table: pa.Table, schema: Schema, method: Laplace) -> list[str]:
+    """The columns that get noise, in schema order; the numeric quasi-identifiers must be among them."""
+    numeric = [attribute.name for attribute in schema.quasi if attribute.kind == "numeric"]
+    names = numeric if isinstance(method.bounds, str) else list(method.bounds or ())
+    for name in names:
+        if name in schema.identifying:
+            raise UsageError(f"column {name!r} is identifying and is dropped: it takes no noise")
+        if name not in table.column_names:
+            raise UsageError(f"bounds are given for column {name!r}, which the table does not have")
+        kind = {attribute.name: attribute.kind for attribute in (*schema.quasi, *schema.sensitive)}.get(name)
+        plain = value_type(table.schema.field(name).type)
+        number = pa.types.is_integer(plain) or pa.types.is_floating(plain) or pa.types.is_decimal(plain)
+        if kind in ("nominal", "ordinal") or not number:
+            what = f"is {kind}" if number else f"holds {plain}"
+            way_out = "convert it to numbers, or declare it nominal to publish it unchanged"
+            raise UsageError(f"column {name!r} {what}: noise is added to numbers; {way_out}")
+        if isinstance(method.epsilon, Mapping) and name not in method.epsilon:
+            raise UsageError(f"column {name!r} is to get noise and has no epsilon; give it one")
+    for name in numeric:
+        if name not in names:
+            raise UsageError(
+                f"the numeric quasi-identifier {name!r} has no bounds: give them, "
+                "or declare it nominal to publish it unchanged"
+            )
+    if not names:
+        raise UsageError("no quasi-identifier is numeric: there is nothing to add noise to")
+    return [name for name in table.column_names if name in names]
+
+
+def _numbers(column: pa.ChunkedArray, name: str) -> pa.Array:
+    """The column as float64; not-a-number is missing. Raises DataError where a value is infinite."""
+    plain = value_type(column.type)
+    assert not is_text(plain)
+    values = column.cast(plain).combine_chunks().cast(pa.float64(), safe=False)
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    infinite = pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False)
+    if infinite.any():
+        row, count = int(np.argmax(infinite)), int(np.count_nonzero(infinite))
+        raise DataError(
+            f"column {name!r} is infinite in {count} rows, the first of them row {row + 1}; "
+            "correct them or make them missing",
+            column=name,
+            row=row,
+            count=count,
+        )
+    return values
+
+
+def _noise(name: str, values: pa.Array, method: Laplace) -> Noise:
+    if isinstance(method.bounds, str):
+        ends = pc.min_max(values).as_py()
+        if ends["min"] is None or ends["min"] == ends["max"]:
+            raise UsageError(f"column {name!r} has less than two values: no bounds can be read off it")
+        lower, upper = _pair(name, (ends["min"], ends["max"]))
+    else:
+        assert method.bounds is not None
+        lower, upper = method.bounds[name]
+    given = method.of("sensitivity", name)
+    sensitivity = upper - lower if given is None else float(given)
+    epsilon = exact(method.of("epsilon", name))
+    scale = float(exact(sensitivity) / epsilon)
+    grid = _grid(sensitivity, scale)
+    if not 0 < grid <= scale / 2 or not scale < LARGEST_SCALE * grid or sensitivity / grid >= MOST_STEPS:
+        raise UsageError(f"epsilon of column {name!r} must lie between 1e-7 and 1e9")
+    return Noise(name, epsilon, lower, upper, sensitivity, scale, grid, method.of("rounding", name))
+
+
+def _schema(schema: Schema, names: Sequence[str]) -> Schema:
+    """The roles; attributes with noise are plain numbers, whatever hierarchy they had."""
+
+    def plain(attribute: Attribute) -> Attribute:
+        if attribute.name not in names:
+            return attribute
+        return Attribute(attribute.name, "numeric", weight=attribute.weight)
+
+    return Schema(map(plain, schema.quasi), map(plain, schema.sensitive), schema.identifying)
+
+
+# Noise
+
+
+def _opendp() -> Any:
+    try:
+        library = import_module("opendp.prelude")
+    except ImportError:
+        raise UsageError(
+            "Laplace noise is drawn by OpenDP, which is not installed: pip install 'anon[eval]'"
+        ) from None
+    library.enable_features("contrib")
+    return library
+
+
+def _grid(sensitivity: float, scale: float) -> float:
+    """The power of two that goes 2**29 to 2**30 times into the sensitivity or the scale, the lesser one."""
+    return math.ldexp(1.0, math.frexp(min(sensitivity, scale))[1] - GRID_BITS)
+
+
+def measurement(library: Any, noise: Noise) -> Any:
+    """OpenDP's measurement on steps of the grid, whose privacy map is at most epsilon."""
+    steps = math.ceil(Fraction(noise.sensitivity) / Fraction(noise.grid))
+    most = float(noise.epsilon)
+    if Fraction(most) > noise.epsilon:
+        most = math.nextafter(most, 0.0)
+    scale = float(steps / noise.epsilon)
+    space = library.vector_domain(library.atom_domain(T="i64")), library.l1_distance(T="i64")
+    made = library.m.make_laplace(*space, scale=scale)
+    while made.map(steps) > most:  # by rounding errors of the last bit
+        scale = math.nextafter(scale, math.inf)
+        made = library.m.make_laplace(*space, scale=scale)
+    return made
+
+
+def _noised(
+    library: Any, values: pa.Array, noise: Noise, method: Laplace, whole: bool, n_threads: int
+) -> pa.Array:
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    present = values.fill_null(noise.lower).to_numpy(zero_copy_only=False)
+    if method.clip:
+        present = np.clip(present, noise.lower, noise.upper)
+    steps = np.rint((present - noise.lower) / noise.grid)
+    if not (np.abs(steps) < MOST_STEPS).all():
+        raise UsageError(
+            f"column {noise.name!r} has values too far outside its bounds to add noise to: "
+            "leave clip as it is, or widen the bounds"
+        )
+    add = measurement(library, noise)
+    blocks = [steps[start : start + BLOCK].astype(np.int64) for start in range(0, len(steps), BLOCK)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        drawn: list[Ints] = list(pool.map(lambda block: np.array(add(block.tolist()), np.int64), blocks))
+    published = noise.lower + noise.grid * np.concatenate(drawn).astype(np.float64)
+    if noise.rounding is not None:
+        published = np.round(published, noise.rounding)
+    if method.clamp:
+        published = np.clip(published, noise.lower, noise.upper)
+    if whole and noise.rounding is not None and noise.rounding <= 0 and (np.abs(published) < 2.0**62).all():
+        return pa.array(np.rint(published).astype(np.int64), mask=missing)
+    return pa.array(published, mask=missing)
+
+
+# What is told
+
+
+def _n_outside(values: pa.Array, noise: Noise) -> int:
+    outside = pc.or_(pc.less(values, noise.lower), pc.greater(values, noise.upper))
+    return int(pc.sum(outside).as_py() or 0)
+
+
+def _told(plan: Sequence[Noise], total: Fraction, method: Laplace) -> dict[str, Any]:
+    """What the metadata says: nothing that was read off the table, except bounds="data", which says so."""
+    short = [noise.name for noise in plan if noise.sensitivity < noise.upper - noise.lower]
+    faults = []
+    if method.bounds == "data":
+        faults.append("the bounds were read off the table")
+    if not method.clip:
+        faults.append("values outside the bounds were not clipped")
+    if short:
+        faults.append(f"the sensitivity given for {', '.join(short)} is less than upper - lower")
+    return {
+        "distribution": "Laplace",
+        "library": f"OpenDP {version('opendp')}",
+        "reproducible": False,
+        "attributes": {
+            noise.name: {
+                "epsilon": words(noise.epsilon),
+                "bounds": [noise.lower, noise.upper],
+                "bounds_from": "data" if method.bounds == "data" else "given",
+                "sensitivity": noise.sensitivity,
+                "scale": noise.scale,
+                "clipped": method.clip,
+                "clamped": method.clamp,
+                "rounding": noise.rounding,
+            }
+            for noise in plan
+        },
+        "epsilon": words(total),
+        "composition": "sequential: epsilons of attributes add up, and so do those of releases",
+        "neighbors": "tables that differ in the values of one row",
+        "guarantee": (
+            f"not a differential-privacy guarantee: {'; '.join(faults)}"
+            if faults
+            else f"{words(total)}-differential privacy of the values of {', '.join(n.name for n in plan)}"
+            " in one row; other columns, and which values are missing, are published as they are"
+        ),
+    } | (
+        {}
+        if method.budget is None
+        else {"budget": {"epsilon": words(method.budget.total), "spent": words(method.budget.spent)}}
+    )
+
+
+def _warnings(told: Mapping[str, Any], n_outside: Mapping[str, int], method: Laplace) -> list[str]:
+    """For the owner alone: how many values lie outside the bounds is not for the release to tell."""
+    warnings = [told["guarantee"]] if told["guarantee"].startswith("not") else []
+    done = "were clipped" if method.clip else "got noise as they are"
+    return warnings + [
+        f"column {name!r}: {count} values lie outside the bounds and {done}"
+        for name, count in n_outside.items()
+        if count
+    ]
