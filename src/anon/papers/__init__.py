@@ -349,9 +349,17 @@ def _printed(paper: str) -> dict[str, Any]:
 
 
 def curves(
-    title: str, rows: Sequence[Row], x: str, y: str, by: str, caption: str, *, log_x: bool = False
+    title: str,
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    by: str,
+    caption: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
 ) -> Figure:
-    """A line with points for each value of `by`, through the rows in their order."""
+    """A line with points for each value of `by`, through the rows in their order; 0 may be on `log_y`."""
     import altair
 
     order = list(dict.fromkeys(row[by] for row in rows))
@@ -363,7 +371,11 @@ def curves(
         .mark_line(point={"size": 50, "filled": True})
         .encode(
             x=altair.X(f"{_field(x)}:Q", title=x, scale=scale),
-            y=altair.Y(f"{_field(y)}:Q", title=y),
+            y=altair.Y(
+                f"{_field(y)}:Q",
+                title=y,
+                scale=altair.Scale(type="symlog", constant=0.1) if log_y else altair.Undefined,
+            ),
             color=altair.Color(f"{_field(by)}:N", title=by, sort=order),
             shape=altair.Shape(f"{_field(by)}:N", title=by, sort=order),
             order="place:Q",
