@@ -38,6 +38,8 @@ from anon.schema import Schema
 
 PAPERS = ("li2009", "loukides2008", "srivastava2005")
 
+SAMPLED = "a quick run on a sample"
+
 Verdict = Literal["exact", "within 5 %", "within 10 %", "differs"]
 Row = Mapping[str, Any]
 
@@ -92,7 +94,10 @@ class Results:
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A number printed in a paper's text or tables, quoted with its place, and the one measured here."""
+    """A number printed in a paper's text or tables, quoted with its place, and the one measured here.
+
+    `by_data`: the data alone determine it, no method, draw or hierarchy.
+    """
 
     name: str
     what: str
@@ -101,6 +106,7 @@ class PublishedFigure:
     published: int | Decimal
     measured: float
     why: str
+    by_data: bool
 
     @property
     def ratio(self) -> float | None:
@@ -131,13 +137,14 @@ class PublishedFigure:
             "measured": self.measured,
             "ratio": self.ratio,
             "verdict": self.verdict,
+            "by_data": self.by_data,
             "why": self.why if self.verdict != "exact" else "",
         }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of a paper, quoted with its place; how it was tested, whether it held, and on what numbers."""
+    """A sentence of a paper, quoted with its place; how it was tested, whether it held, and our numbers."""
 
     name: str
     place: str
@@ -212,10 +219,14 @@ class Reproduction:
         counts = self.verdicts
         told = (
             f"{self.source}.",
-            f"{sum(counts.values()) - counts['held'] - counts['not held']} published figures: "
-            f"{counts['exact']} exact, {counts['within 5 %']} within 5 %, {counts['within 10 %']} within 10 %, "
+            f"{len(self.figures)} published figures: {counts['exact']} exact, "
+            f"{counts['within 5 %']} within 5 %, {counts['within 10 %']} within 10 %, "
             f"{counts['differs']} differ. {counts['held']} of {len(self.findings)} findings held.",
-            *(("A quick run on samples: its numbers are not those of the paper's data.",) if self.quick else ()),
+            *(
+                ("A quick run on samples: its numbers are not those of the paper's data.",)
+                if self.quick
+                else ()
+            ),
             *self.notes,
         )
         figures = Table(
@@ -255,7 +266,10 @@ class Reproduction:
     def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
         """Write `<paper>.json` and `<paper>.html` to a folder, which is made; both or neither."""
         paths = [Path(folder) / f"{self.paper}.{suffix}" for suffix in ("json", "html")]
-        texts = (json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n", self.html())
+        texts = (
+            json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+            self.html(),
+        )
         try:
             paths[0].parent.mkdir(parents=True, exist_ok=True)
             with replacing(paths) as temporary:
@@ -306,7 +320,8 @@ def reproduce(
                 entry["quote"],
                 entry["published"],
                 results.figures[name],
-                "a quick run on a sample" if quick else entry.get("why", ""),
+                SAMPLED if quick and not entry["by_data"] else entry.get("why", ""),
+                entry["by_data"],
             )
             for name, entry in printed["figures"].items()
         ),
@@ -318,7 +333,7 @@ def reproduce(
                 entry["test"],
                 bool(results.findings[name][0]),
                 results.findings[name][1],
-                "a quick run on a sample" if quick else entry.get("why", ""),
+                SAMPLED if quick else entry.get("why", ""),
             )
             for name, entry in printed["findings"].items()
         ),
@@ -342,7 +357,9 @@ def check_papers(papers: Sequence[str], adult: str | os.PathLike[str] | None) ->
 
 def _printed(paper: str) -> dict[str, Any]:
     """What the paper printed; decimals keep their digits."""
-    return tomllib.loads(files("anon.papers").joinpath(f"{paper}.toml").read_text("utf-8"), parse_float=Decimal)
+    return tomllib.loads(
+        files("anon.papers").joinpath(f"{paper}.toml").read_text("utf-8"), parse_float=Decimal
+    )
 
 
 # What the papers' modules share
@@ -363,7 +380,7 @@ def curves(
     import altair
 
     order = list(dict.fromkeys(row[by] for row in rows))
-    data = altair.Data(values=[dict(row) for row in rows])
+    data = altair.InlineData(values=[dict(row) for row in rows])
     scale = altair.Scale(type="log") if log_x else altair.Scale(zero=False)
     chart = (
         altair.Chart(data)

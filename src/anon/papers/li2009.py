@@ -135,14 +135,14 @@ def _points(setting: Setting, table: pa.Table, schema: Schema) -> list[Point]:
 def _parameter(requirement: Requirement) -> float:
     match requirement:
         case KAnonymity():
-            return requirement.k
+            return float(requirement.k)
         case LDiversity():
-            return requirement.l
+            return float(requirement.l)
         case TCloseness():
-            return requirement.t
+            return float(requirement.t)
         case _:
             assert isinstance(requirement, DeltaDisclosure)
-            return requirement.delta
+            return float(requirement.delta)
 
 
 def _n_values(table: pa.Table, name: str) -> int:
@@ -168,7 +168,7 @@ Tested = tuple[bool, Mapping[str, Any]]
 
 
 def _advantage(ours: Sequence[Point], theirs: Sequence[Point]) -> tuple[float, float]:
-    """How much lower our curve of U_loss over P_loss lies where both are defined: mean, share of the range."""
+    """How much lower our curve lies over the P_loss that both have: mean U_loss, share of the range."""
     curve = [sorted({p.p_loss: p.u_loss for p in points}.items()) for points in (ours, theirs)]
     low, high = max(one[0][0] for one in curve), min(one[-1][0] for one in curve)
     at = np.linspace(low, high, 201)
@@ -180,7 +180,9 @@ def _about_requirements(
     setting: Setting, table: pa.Table, schema: Schema, curves_of: Mapping[str, Sequence[Point]]
 ) -> dict[str, Tested]:
     t_points = curves_of["t-closeness"]
-    advantages = {name: _advantage(t_points, points) for name, points in curves_of.items() if points != t_points}
+    advantages = {
+        name: _advantage(t_points, points) for name, points in curves_of.items() if points != t_points
+    }
     everything = [point for points in curves_of.values() for point in points]
     dominated = {
         point.parameter: sum(
@@ -257,7 +259,7 @@ def _about_methods(
     u_losses = np.array([point.u_loss for point in drawn])
     n_low = int((u_losses < 0.02).sum())
     ranks = np.argsort(np.argsort([[p.u_loss for p in everything], [p.errors[QD, SEL] for p in everything]]))
-    agreement = float(np.corrcoef(ranks)[0, 1])
+    agreement = float(np.corrcoef(ranks).flat[1])
     by_sel = {p.parameter: [p.errors[QD, sel] for sel in SELS] for p in buckets["t-closeness"]}
     by_qd = {p.parameter: [p.errors[qd, SEL] for qd in QDS] for p in buckets["t-closeness"]}
     return {
@@ -340,8 +342,12 @@ def _sections(
             (),
             (
                 curves("Figure 3(a)", by_requirement, "P_loss", "error (%)", "requirement", low_left),
-                curves("Figure 3(b)", by_sel, "P_loss", "error (%)", "sel", f"t-closeness, buckets. {low_left}"),
-                curves("Figure 3(c)", by_qd, "P_loss", "error (%)", "qd", f"t-closeness, buckets. {low_left}"),
+                curves(
+                    "Figure 3(b)", by_sel, "P_loss", "error (%)", "sel", f"t-closeness, buckets. {low_left}"
+                ),
+                curves(
+                    "Figure 3(c)", by_qd, "P_loss", "error (%)", "qd", f"t-closeness, buckets. {low_left}"
+                ),
             ),
         ),
     )

@@ -234,7 +234,9 @@ def _adult_measures(setting: Setting) -> Callable[[Release], Row]:
     def measure(release: Release) -> Row:
         for i in (1, 2):
             if str(i) not in workloads:
-                workloads[str(i)] = preset(release.encoded, f"loukides-{i}", n=1000 if setting.quick else None)
+                workloads[str(i)] = preset(
+                    release.encoded, f"loukides-{i}", n=1000 if setting.quick else None
+                )
         errors = {f"error {i} (%)": answer(workload, release).average for i, workload in workloads.items()}
         return _quality(release) | errors
 
@@ -306,7 +308,8 @@ def _timed(setting: Setting, adults: pa.Table, schema: Schema) -> tuple[list[Row
         setting.tell("figures 19 and 20", done, len(sizes) + 1)
         encoded = encode(adults.slice(0, n), schema)
         rows += [
-            {"method": name, "rows": n, "seconds": _seconds(encoded, method)} for name, method in methods.items()
+            {"method": name, "rows": n, "seconds": _seconds(encoded, method)}
+            for name, method in methods.items()
         ]
     encoded = encode(adults.slice(0, sizes[-1]), schema)
     by_s = [
@@ -371,7 +374,9 @@ def _near(one: float, other: float, share: float) -> bool:
 def _about_the_sample(rows: Sequence[Row]) -> dict[str, Tested]:
     values = {(row["δ"], row["measure"]): row["value"] for row in rows}
     pairs = {
-        name: {delta: [values[delta, f"{name}, dataset"], values[delta, f"{name}, sample"]] for delta in DELTAS}
+        name: {
+            delta: [values[delta, f"{name}, dataset"], values[delta, f"{name}, sample"]] for delta in DELTAS
+        }
         for name in ("UM", "PM")
     }
     held = all(_near(sample, whole, CLOSE) for each in pairs.values() for whole, sample in each.values())
@@ -394,8 +399,10 @@ def _about_quality(rows: Sequence[Row], ks: Sequence[int]) -> dict[str, Tested]:
             ks,
             "UM",
             [*tgcs, "K-Members", "K-Members-p", "Mondrian"],
-            lambda v: min(v["TGCP"], v["K-Members-p"])
-            > max(v[name] for name in ("TGCU", "TGCB", "K-Members", "Mondrian")),
+            lambda v: (
+                min(v["TGCP"], v["K-Members-p"])
+                > max(v[name] for name in ("TGCU", "TGCB", "K-Members", "Mondrian"))
+            ),
         ),
         "dm-low": _all(
             rows, ks, "DM", [*tgcs, "Mondrian"], lambda v: all(v[name] <= v["Mondrian"] for name in tgcs)
@@ -523,7 +530,7 @@ def _about_parameters(
 
 
 def _rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
-    return float(np.corrcoef(np.argsort(np.argsort([x, y])))[0, 1])
+    return float(np.corrcoef(np.argsort(np.argsort([x, y]))).flat[1])
 
 
 def _about_time(rows: Sequence[Row], by_s: Sequence[Row]) -> dict[str, Tested]:
@@ -581,7 +588,11 @@ def _quality_sections(
             "Figure 5: dataset and sample",
             ("Algorithm 1 as printed, without pre-partitioning, k = 5, w_u = w_p, r = 1.",),
             (),
-            (curves("Figure 5", reflected, "δ", "value", "measure", "Both measures, on all rows and a sample."),),
+            (
+                curves(
+                    "Figure 5", reflected, "δ", "value", "measure", "Both measures, on all rows and a sample."
+                ),
+            ),
         ),
         Section(
             "Figures 6 to 10: Adult",
@@ -602,7 +613,9 @@ def _quality_sections(
                     )
                     for i, rows in normalized.items()
                 ),
-                curves("Figure 10", default, "k", "PM", "method", f"Lower protects better. {by_k}", log_x=True),
+                curves(
+                    "Figure 10", default, "k", "PM", "method", f"Lower protects better. {by_k}", log_x=True
+                ),
             ),
         ),
         Section(

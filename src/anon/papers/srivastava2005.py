@@ -26,6 +26,8 @@ Row = dict[str, Any]
 Tested = tuple[bool, Mapping[str, Any]]
 
 N_DONATIONS, N_VISITS = 277_274, 29_102
+N_DONATION_COMBINATIONS, N_VISIT_COMBINATIONS = 164_649, 9_678  # of quasi-identifiers
+DONATION_QUASI, VISIT_QUASI = ("state", "zip", "company"), ("month", "year", "gender", "race", "region")
 KS = (2, 5, 10, 25, 50, 100)  # the slides have no list
 N_COMPANIES_ASKED = 200
 MOST, LEAST = "most similar values first", "least similar values first"
@@ -51,19 +53,17 @@ def run(setting: Setting) -> Results:
     gifts = donations(N_DONATIONS)
     sick = visits(N_VISITS)
     roles = _donation_roles(gifts)
-    names = ("state", "zip", "company")
     people = setting.sample(gifts, 10_000)
     patients = setting.sample(sick, 5_000)
     donation_rows = _sweep(setting, "donations", people, roles, HEURISTICS, ks, _donation_queries(people))
     health_rows = _sweep(
         setting, "visits", patients, _visit_roles(), HEALTH_HEURISTICS, ks, _visit_queries(patients)
     )
-    health_names = ("month", "year", "gender", "race", "region")
     figures = {
         "donations": gifts.num_rows,
-        "donation-combinations": _n_distinct(gifts, names),
+        "donation-combinations": _n_distinct(gifts, DONATION_QUASI),
         "visits": sick.num_rows,
-        "visit-combinations": _n_distinct(sick, health_names),
+        "visit-combinations": _n_distinct(sick, VISIT_QUASI),
     }
     findings = {
         **_about_dependence(gifts),
@@ -109,7 +109,7 @@ def donations(n: int, seed: int = 0) -> pa.Table:
     party = np.where(drawn < 0.96 * lean, "DEM", np.where(drawn < 0.96, "REP", "OTH"))
     amount = rng.choice([200, 250, 300, 400, 500, 1000, 2000], n, p=[0.12, 0.34, 0.08, 0.05, 0.2, 0.13, 0.08])
     assert (state_of_zip[first_of_state[state] + place] == state).all()
-    return pa.table(
+    table = pa.table(
         {
             "state": np.array(list(STATES))[state],
             "zip": zips[first_of_state[state] + place],
@@ -118,6 +118,7 @@ def donations(n: int, seed: int = 0) -> pa.Table:
             "amount": amount,
         }
     )
+    return _repeating(table, DONATION_QUASI, n * N_DONATION_COMBINATIONS // N_DONATIONS)
 
 
 OCCUPATIONS = (
@@ -149,10 +150,10 @@ def _company_names(n: int, rng: np.random.Generator) -> list[str]:
 
 
 def visits(n: int, seed: int = 0) -> pa.Table:
-    """Ambulatory visits of 1973: month and year of birth, gender, race, region, and five sensitive columns."""
+    """Ambulatory visits of 1973: birth month and year, gender, race, region, five sensitive columns."""
     rng = np.random.default_rng(seed)
-    age = np.clip(np.concatenate([rng.gamma(1.2, 8, n // 3), rng.normal(46, 17, n - n // 3)]), 0, 97)
-    return pa.table(
+    age = np.clip(np.concatenate([rng.gamma(1.2, 8, n // 3), rng.normal(47, 18, n - n // 3)]), 0, 97)
+    table = pa.table(
         {
             "month": rng.integers(1, 13, n),
             "year": 1973 - rng.permutation(age).astype(np.int64),
@@ -166,10 +167,25 @@ def visits(n: int, seed: int = 0) -> pa.Table:
             "family planning": rng.random(n) < 0.02,
         }
     )
+    return _repeating(table, VISIT_QUASI, n * N_VISIT_COMBINATIONS // N_VISITS)
+
+
+def _repeating(table: pa.Table, names: Sequence[str], n_combinations: int) -> pa.Table:
+    """The table with no more combinations of some columns: rows that are alone in theirs take another's."""
+    numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
+    found = numbered.group_by(list(names)).aggregate([("row", "min"), ([], "count_all")]).sort_by("row_min")
+    first, count = found["row_min"].to_numpy(), found["count_all"].to_numpy()
+    surplus = max(found.num_rows - n_combinations, 0)
+    taken_from = np.arange(table.num_rows)
+    taken_from[first[count == 1][:surplus]] = np.resize(first[count > 1], surplus)
+    for name in names:
+        at = table.column_names.index(name)
+        table = table.set_column(at, name, table[name].take(pa.array(taken_from)))
+    return table
 
 
 def _n_distinct(table: pa.Table, names: Sequence[str]) -> int:
-    return table.group_by(list(names)).aggregate([]).num_rows
+    return int(table.group_by(list(names)).aggregate([]).num_rows)
 
 
 # The experiments
@@ -288,7 +304,9 @@ def _numbers(rows: Sequence[Row], ks: Sequence[int], *metrics: str) -> dict[str,
 
 
 def _mean(rows: Sequence[Row], heuristics: Sequence[str], metrics: Sequence[str]) -> float:
-    return float(np.mean([row[metric] for row in rows if row["heuristic"] in heuristics for metric in metrics]))
+    return float(
+        np.mean([row[metric] for row in rows if row["heuristic"] in heuristics for metric in metrics])
+    )
 
 
 def _about_dependence(table: pa.Table) -> dict[str, Tested]:
@@ -298,7 +316,9 @@ def _about_dependence(table: pa.Table) -> dict[str, Tested]:
     by_company = by_state.group_by("company").aggregate([("count_all", "sum"), ("count_all", "max")])
     many = by_company.filter(pc.greater_equal(by_company["count_all_sum"], 5))
     in_main = pc.sum(many["count_all_max"]).as_py() / pc.sum(many["count_all_sum"]).as_py()
-    zips = employed.group_by(["company", "zip"]).aggregate([]).group_by("company").aggregate([([], "count_all")])
+    zips = (
+        employed.group_by(["company", "zip"]).aggregate([]).group_by("company").aggregate([([], "count_all")])
+    )
     n_zips = float(np.median(zips["count_all"].to_numpy()))
     return {
         "dependence": (
@@ -395,7 +415,15 @@ def _sections(donation_rows: Sequence[Row], health_rows: Sequence[Row], output: 
             (table_of(f"{database}: every release", rows),),
             (
                 *(
-                    curves(f"{database}: {metric}", rows, "k", metric, "heuristic", "Lower is better.", log_x=True)
+                    curves(
+                        f"{database}: {metric}",
+                        rows,
+                        "k",
+                        metric,
+                        "heuristic",
+                        "Lower is better.",
+                        log_x=True,
+                    )
                     for metric in ("normalized size", "discernibility")
                 ),
                 *(
