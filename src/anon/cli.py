@@ -869,6 +869,7 @@ SPELLINGS = [
         (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
         (r"give them in a schema", "give them with --hierarchy or --ordinal"),
         (r"give it as sensitive_table", "give it with --sensitive-table"),
+        (r"\(adult=\)", "with --adult"),
         (r"\bn_threads\b", "--threads"),
         (r"use Mondrian\(\)", "use --method mondrian"),
         (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),

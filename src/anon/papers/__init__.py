@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -116,11 +115,11 @@ class PublishedFigure:
     @property
     def verdict(self) -> Verdict:
         """Exact: equal when rounded to the digits that were printed."""
-        digits = max(0, -int(Decimal(self.published).as_tuple().exponent))
-        if round(Decimal(repr(self.measured)), digits) == self.published:
+        published, measured = Decimal(self.published), Decimal(repr(self.measured))
+        digits = max(0, -int(published.as_tuple().exponent))
+        if round(measured, digits) == published:
             return "exact"
-        off = abs(Fraction(self.measured) - Fraction(self.published))
-        size = abs(Fraction(self.published))
+        off, size = abs(measured - published), abs(published)
         if off * 20 <= size:
             return "within 5 %"
         return "within 10 %" if off * 10 <= size else "differs"
