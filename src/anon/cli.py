@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from anon.inspection import Inspection
     from anon.job import Job
-    from anon.papers import Reproduction
 
 Progress = Callable[[str, int, int], None]
 
@@ -1026,7 +1025,7 @@ def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
-def _reproduction(found: Reproduction, written: Sequence[str]) -> list[Table]:
+def _reproduction(found: Any, written: Sequence[str]) -> list[Table]:
     """Verdict counts, then the figures that are not exact and the findings that did not hold."""
     from rich import box
     from rich.table import Table

@@ -153,6 +153,11 @@ class Finding:
     numbers: Mapping[str, Any]
     why: str
 
+    @property
+    def detailed(self) -> bool:
+        """Whether its numbers need a table of their own."""
+        return any(isinstance(value, Mapping) for value in self.numbers.values())
+
     def to_dict(self) -> dict[str, Any]:
         """The entry, ready for JSON; `why` only where it did not hold."""
         return {
@@ -253,14 +258,18 @@ class Reproduction:
                     one.place,
                     one.test,
                     one.held,
-                    "; ".join(f"{name}: {_text(value)}" for name, value in one.numbers.items()),
+                    "; ".join(f"{name}: {_text(value)}" for name, value in one.numbers.items())
+                    if not one.detailed
+                    else f"table “{one.name}” at the end",
                     "" if one.held else one.why,
                 )
                 for one in self.findings
             ),
         )
         first = Section("Published and measured", told, (figures, findings))
-        return page(self.title, (first, *self.sections))
+        detailed = tuple(_numbers(one) for one in self.findings if one.detailed)
+        last = (Section("Numbers behind the sentences", (), detailed),) if detailed else ()
+        return page(self.title, (first, *self.sections, *last))
 
     def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
         """Write `<paper>.json` and `<paper>.html` to a folder, which is made; both or neither."""
@@ -379,29 +388,33 @@ def curves(
     import altair
 
     order = list(dict.fromkeys(row[by] for row in rows))
-    data = altair.InlineData(values=[dict(row) for row in rows])
-    scale = altair.Scale(type="log") if log_x else altair.Scale(zero=False)
-    chart = (
-        altair.Chart(data)
+    base = (
+        altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
         .transform_window(place="row_number()")
-        .mark_line(point={"size": 50, "filled": True})
         .encode(
-            x=altair.X(f"{_field(x)}:Q", title=x, scale=scale),
+            x=altair.X(
+                f"{_field(x)}:Q",
+                title=x,
+                scale=altair.Scale(type="log", nice=False) if log_x else altair.Undefined,
+            ),
             y=altair.Y(
                 f"{_field(y)}:Q",
                 title=y,
                 scale=altair.Scale(type="symlog", constant=0.1) if log_y else altair.Undefined,
             ),
-            color=altair.Color(f"{_field(by)}:N", title=by, sort=order),
-            shape=altair.Shape(f"{_field(by)}:N", title=by, sort=order),
-            order="place:Q",
-            tooltip=[
-                altair.Tooltip(f"{_field(name)}:{'N' if isinstance(value, str) else 'Q'}", title=name)
-                for name, value in rows[0].items()
-            ],
         )
-        .properties(width=charts.WIDTH, height=charts.HEIGHT)
     )
+    told_apart = altair.Scale(domain=order)
+    colored = base.encode(color=altair.Color(f"{_field(by)}:N", title=by, scale=told_apart))
+    lines = colored.mark_line().encode(order="place:Q")
+    marks = colored.mark_point(filled=True, size=60, opacity=1).encode(
+        shape=altair.Shape(f"{_field(by)}:N", title=by, scale=told_apart),
+        tooltip=[
+            altair.Tooltip(f"{_field(name)}:{'N' if isinstance(value, str) else 'Q'}", title=name)
+            for name, value in rows[0].items()
+        ],
+    )
+    chart = (lines + marks).properties(width=charts.WIDTH, height=charts.HEIGHT)
     return Figure(title, chart, caption)
 
 
@@ -415,10 +428,20 @@ def _field(name: str) -> str:
     return name.replace(":", "\\:").replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
 
 
+def _numbers(finding: Finding) -> Table:
+    """The numbers of a finding: one row for each, what is inside in columns."""
+    inside = [value for value in finding.numbers.values() if isinstance(value, Mapping)]
+    columns = list(dict.fromkeys(name for value in inside for name in value))
+    rows = []
+    for name, value in finding.numbers.items():
+        cells = [value.get(column) for column in columns] if isinstance(value, Mapping) else [value]
+        shown = [_text(cell) if isinstance(cell, list | tuple) else cell for cell in cells]
+        rows.append((name, *shown, *[None] * (len(columns) - len(shown))))
+    return Table(finding.name, (finding.quote, *map(str, columns)), tuple(rows))
+
+
 def _text(value: Any) -> str:
     match value:
-        case Mapping():
-            return ", ".join(f"{name} {_text(held)}" for name, held in value.items())
         case list() | tuple():
             return ", ".join(map(_text, value))
         case bool():
