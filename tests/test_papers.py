@@ -144,6 +144,26 @@ def test_a_finding_is_told_of_both_variants_of_tgc() -> None:
     }
 
 
+def test_rank_correlation() -> None:
+    assert papers.rank_correlation([1, 2, 3], [10, 100, 1000]) == pytest.approx(1)
+    assert papers.rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    # ranks 1 2 3 4 and 2 1 4 3: 1 - 6 * 4 / (4 * 15)
+    assert papers.rank_correlation([1, 2, 3, 4], [5, 4, 9, 6]) == pytest.approx(0.6)
+
+
+def test_numbers_of_a_finding_become_a_table() -> None:
+    numbers = {"k = 2": {"a": 1.0, "b": 2.0}, "k = 5": {"b": 3.0, "c": [1, 2]}, "spread": 4.0}
+    finding = Finding("n", "p", "quote", "t", True, numbers, "")
+    table = papers._numbers(finding)
+    assert finding.detailed
+    assert table.header == ("quote", "a", "b", "c")
+    assert table.rows == (
+        ("k = 2", 1.0, 2.0, None),
+        ("k = 5", None, 3.0, "1, 2"),
+        ("spread", 4.0, None, None),
+    )
+
+
 # The synthetic databases
 
 

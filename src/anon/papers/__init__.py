@@ -41,6 +41,7 @@ SAMPLED = "a quick run on a sample"
 
 Verdict = Literal["exact", "within 5 %", "within 10 %", "differs"]
 Row = Mapping[str, Any]
+Tested = tuple[bool, Mapping[str, Any]]  # whether a finding held, and the numbers that say so
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,11 @@ class Setting:
         if self.progress is not None:
             self.progress(stage, done, total)
 
-    def anonymize(
-        self, table: pa.Table, schema: Schema, *require: Requirement, n_threads: int | None = None, **how: Any
-    ) -> Release:
+    def anonymize(self, table: pa.Table, schema: Schema, *require: Requirement, **how: Any) -> Release:
         """`anon.anonymize` without its warnings."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
-            return anonymize(table, schema, require=require, n_threads=n_threads or self.n_threads, **how)
+            return anonymize(table, schema, require=require, n_threads=self.n_threads, **how)
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Results:
     """
 
     figures: Mapping[str, float]
-    findings: Mapping[str, tuple[bool, Mapping[str, Any]]]
+    findings: Mapping[str, Tested]
     sections: tuple[Section, ...]
 
 
@@ -416,6 +415,11 @@ def curves(
     )
     chart = (lines + marks).properties(width=charts.WIDTH, height=charts.HEIGHT)
     return Figure(title, chart, caption)
+
+
+def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
+    """Spearman's, of numbers that are all different."""
+    return float(np.corrcoef(np.argsort(np.argsort([x, y]))).flat[1])
 
 
 def table_of(title: str, rows: Sequence[Row]) -> Table:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
 from anon.hierarchy import intervals
 from anon.methods import Identity, Mondrian, Suppress
-from anon.papers import Results, Setting, curves, table_of
+from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
 from anon.populations import js_divergence
 from anon.release import Release
 from anon.report import Section, Table
@@ -164,8 +164,6 @@ def _revealed(counts: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, float]:
 
 # Findings
 
-Tested = tuple[bool, Mapping[str, Any]]
-
 
 def _advantage(ours: Sequence[Point], theirs: Sequence[Point]) -> tuple[float, float]:
     """How much lower our curve lies over the P_loss that both have: mean U_loss, share of the range."""
@@ -258,8 +256,7 @@ def _about_methods(
     drawn = [*everything, *(point for points in buckets.values() for point in points)]
     u_losses = np.array([point.u_loss for point in drawn])
     n_low = int((u_losses < 0.02).sum())
-    ranks = np.argsort(np.argsort([[p.u_loss for p in everything], [p.errors[QD, SEL] for p in everything]]))
-    agreement = float(np.corrcoef(ranks).flat[1])
+    agreement = rank_correlation([p.u_loss for p in everything], [p.errors[QD, SEL] for p in everything])
     by_sel = {p.parameter: [p.errors[QD, sel] for sel in SELS] for p in buckets["t-closeness"]}
     by_qd = {p.parameter: [p.errors[qd, SEL] for qd in QDS] for p in buckets["t-closeness"]}
     return {

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
 from anon.encode import Encoded, available_threads, encode
 from anon.methods import ENFORCING, GROWING, TGC, KMembers, Method, Mondrian, Task
 from anon.methods.kmembers import closeness
-from anon.papers import Results, Setting, curves, table_of
+from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
 from anon.release import Release, recode
 from anon.report import Section, Table
 from anon.requirements import KAnonymity, compile
@@ -26,7 +26,6 @@ from anon.workload import answer, normalized_errors, parse_queries, preset
 from anoncore.diversity import s_diversity
 
 Row = dict[str, Any]
-Tested = tuple[bool, Mapping[str, Any]]
 
 QUASI = ("age", "workclass", "race", "sex", "native-country", "salary-class")
 MARITAL, OCCUPATION = "marital-status", "occupation"
@@ -517,7 +516,7 @@ def _about_parameters(
 
     first, last = r_normal[0], r_normal[-1]
     um, pm = ([row[name] for row in w_normal] for name in ("UM", "PM"))
-    follows = [_rank_correlation(WEIGHTS, each) for each in (um, pm)]
+    follows = [rank_correlation(WEIGHTS, each) for each in (um, pm)]
     return {
         "s-adult": stable(s_adult),
         "s-normal": stable(s_normal),
@@ -527,10 +526,6 @@ def _about_parameters(
             {"rank correlation of w_u with UM, PM": follows} | changes(w_normal, "w_u"),
         ),
     }
-
-
-def _rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
-    return float(np.corrcoef(np.argsort(np.argsort([x, y]))).flat[1])
 
 
 def _about_time(rows: Sequence[Row], by_s: Sequence[Row]) -> dict[str, Tested]:

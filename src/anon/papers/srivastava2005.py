@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 
 from anon.datasets import STATES
 from anon.methods import Mondrian
-from anon.papers import Results, Setting, curves, table_of
+from anon.papers import Results, Setting, Tested, curves, table_of
 from anon.report import Section, Table
 from anon.requirements import KAnonymity
 from anon.schema import Schema, numeric, ordinal
 from anon.workload import Workload, answer, parse_queries
 
 Row = dict[str, Any]
-Tested = tuple[bool, Mapping[str, Any]]
 
 N_DONATIONS, N_VISITS = 277_274, 29_102
 N_DONATION_COMBINATIONS, N_VISIT_COMBINATIONS = 164_649, 9_678  # of quasi-identifiers
