@@ -840,6 +840,45 @@ def scenario(
 
 
 @app.command()
+def reproduce(
+    paper: Annotated[
+        str, typer.Argument(metavar="PAPER", help="li2009, loukides2008, srivastava2005, or all.")
+    ],
+    adult: Annotated[
+        str | None,
+        typer.Option(
+            "--adult", metavar="DIR", help="Folder with UCI's adult.data and adult.test.", callback=_path
+        ),
+    ] = None,
+    folder: Annotated[
+        str, typer.Option("-o", "--output", help="Folder for PAPER.json and PAPER.html.", callback=_path)
+    ] = "anon-papers",
+    quick: Annotated[bool, typer.Option("--quick", help="Run on samples.")] = False,
+    threads: Annotated[int | None, typer.Option("--threads", help="Threads (all cores).")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a paper's experiments: what was published beside what is measured.
+
+    anon reproduce li2009 --adult DIR -o papers
+    """
+    from anon import papers
+
+    names = papers.PAPERS if paper == "all" else (paper,)
+    papers.check_papers(names, adult)
+    done = []
+    for name in names:
+        with _progress(quiet or as_json) as progress:
+            found = papers.reproduce(name, adult=adult, quick=quick, n_threads=threads, progress=progress)
+            written = [str(path) for path in found.write(folder)]
+        done.append({"files": written, **found.to_dict()})
+        if not (quiet or as_json):
+            _print(*_reproduction(found, written))
+    if as_json:
+        _print_json({one["paper"]: one for one in done})
+
+
+@app.command()
 def demo(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
     folder: Annotated[
@@ -1161,6 +1200,7 @@ SPELLINGS = [
         (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
         (r"give them in a schema", "give them with --hierarchy or --ordinal"),
         (r"give it as sensitive_table", "give it with --sensitive-table"),
+        (r"\(adult=\)", "with --adult"),
         (r"\bn_threads\b", "--threads"),
         (r"use Mondrian\(\)", "use --method mondrian"),
         (r'bounds=\{"age": \(17, 99\)\}', "--bounds age=17..99"),
@@ -1376,6 +1416,32 @@ def _grid(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> T
     for row in cells:
         table.add_row(*("" if value is None else _text(value) for value in row))
     return table
+
+
+@app.command()
+def _reproduction(found: Any, written: Sequence[str]) -> list[Table]:
+    """Verdict counts, then the figures that are not exact and the findings that did not hold."""
+    from rich import box
+    from rich.table import Table
+
+    tables = [_facts(found.title, {**found.verdicts, "files": written})]
+    figures = [one for one in found.figures if one.verdict != "exact"]
+    if figures:
+        table = Table(title="Figures that are not exact", box=box.SIMPLE, title_justify="left")
+        for heading in ("figure", "published", "measured", "verdict"):
+            table.add_column(heading, justify="right" if heading in ("published", "measured") else "left")
+        for one in figures:
+            table.add_row(one.what, str(one.published), _text(one.measured), one.verdict)
+        tables.append(table)
+    findings = [one for one in found.findings if not one.held]
+    if findings:
+        table = Table(title="Findings that did not hold", box=box.SIMPLE, title_justify="left")
+        table.add_column("sentence")
+        table.add_column("where", overflow="fold")
+        for finding in findings:
+            table.add_row(finding.quote, finding.place)
+        tables.append(table)
+    return tables
 
 
 def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -473,6 +473,68 @@ ADULT_COLUMNS = (
     "salary-class",
 )
 ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+# Hierarchies of Adult's attributes, as ARX ships them (ages by 5, 10 and 20 years).
+ADULT_TREES: dict[str, dict[str, Any]] = {
+    "workclass": {
+        "*": {
+            "Non-Government": ["Private", "Self-emp-not-inc", "Self-emp-inc"],
+            "Government": ["Federal-gov", "Local-gov", "State-gov"],
+            "Unemployed": ["Without-pay", "Never-worked"],
+        }
+    },
+    "education": {
+        "*": {
+            "Higher education": {
+                "Undergraduate": ["Bachelors", "Some-college"],
+                "Professional Education": ["Prof-school", "Assoc-acdm", "Assoc-voc"],
+                "Graduate": ["Masters", "Doctorate"],
+            },
+            "Secondary education": {"High School": ["11th", "HS-grad", "9th", "7th-8th", "12th", "10th"]},
+            "Primary education": {"Primary School": ["1st-4th", "5th-6th", "Preschool"]},
+        }
+    },
+    "marital-status": {
+        "*": {
+            "spouse present": ["Married-civ-spouse", "Married-AF-spouse"],
+            "spouse not present": [
+                *("Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent"),
+            ],
+        }
+    },
+    "native-country": {
+        "*": {
+            "North America": [
+                *("United-States", "Puerto-Rico", "Canada", "Outlying-US(Guam-USVI-etc)", "Cuba", "Honduras"),
+                *("Jamaica", "Mexico", "Dominican-Republic", "Haiti", "Guatemala", "El-Salvador"),
+            ],
+            "Asia": [
+                *("Cambodia", "India", "Japan", "China", "Iran", "Philippines", "Vietnam", "Laos", "Taiwan"),
+                *("Thailand", "Hong"),
+            ],
+            "Europe": [
+                *("England", "Germany", "Greece", "Italy", "Poland", "Portugal", "Ireland", "France"),
+                *("Hungary", "Scotland", "Yugoslavia", "Holand-Netherlands"),
+            ],
+            "Africa": ["South"],
+            "South America": ["Ecuador", "Columbia", "Nicaragua", "Trinadad&Tobago", "Peru"],
+        }
+    },
+    "occupation": {
+        "*": {
+            "Technical": ["Tech-support", "Craft-repair", "Prof-specialty", "Machine-op-inspct"],
+            "Other": [
+                *("Other-service", "Adm-clerical", "Farming-fishing", "Transport-moving", "Priv-house-serv"),
+                *("Protective-serv", "Armed-Forces"),
+            ],
+            "Nontechnical": ["Sales", "Exec-managerial", "Handlers-cleaners"],
+        }
+    },
+}
+ADULT_OCCUPATIONS = (  # in the order of adult.names
+    *("Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty"),
+    *("Handlers-cleaners", "Machine-op-inspct", "Adm-clerical", "Farming-fishing", "Transport-moving"),
+    *("Priv-house-serv", "Protective-serv", "Armed-Forces"),
+)
 ADULT_SHA256 = {
     "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
     "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiments of papers, run by name: what was published and what is measured, side by side.
+
+Each paper is a module with `run` and a TOML file with what it printed: figures (numbers) and findings
+(sentences), each quoted with its place. Values that stand only in a chart are not read off it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import time
+import tomllib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from anon import figures as charts
+from anon.anonymize import PrivacyWarning, anonymize
+from anon.datasets import adult
+from anon.errors import DataError, UsageError
+from anon.figures import Figure
+from anon.privacy import as_plain
+from anon.release import Release, replacing
+from anon.report import Section, Table, page
+from anon.requirements import Requirement
+from anon.schema import Schema
+
+PAPERS = ("li2009", "loukides2008", "srivastava2005")
+
+SAMPLED = "a quick run on a sample"
+
+Verdict = Literal["exact", "within 5 %", "within 10 %", "differs"]
+Row = Mapping[str, Any]
+Tested = tuple[bool, Mapping[str, Any]]  # whether a finding held, and the numbers that say so
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the experiments run on: the folder of the raw Adult files, samples (`quick`) or all rows."""
+
+    adult: str | os.PathLike[str] | None = None
+    quick: bool = False
+    n_threads: int | None = None
+    progress: Callable[[str, int, int], None] | None = None
+
+    def adult_table(self, part: str = "all", complete: bool = True) -> pa.Table:
+        """The Adult table; see `anon.datasets.adult`."""
+        assert self.adult is not None
+        return adult(self.adult, complete, part)
+
+    def sample(self, table: pa.Table, n: int) -> pa.Table:
+        """The whole table, or with `quick` `n` of its rows, drawn by a fixed seed."""
+        if not self.quick or n >= table.num_rows:
+            return table
+        rows = np.random.default_rng(0).choice(table.num_rows, n, replace=False)
+        return table.take(pa.array(np.sort(rows)))
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Report how far an experiment has come."""
+        if self.progress is not None:
+            self.progress(stage, done, total)
+
+    def anonymize(self, table: pa.Table, schema: Schema, *require: Requirement, **how: Any) -> Release:
+        """`anon.anonymize` without its warnings."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            return anonymize(table, schema, require=require, n_threads=self.n_threads, **how)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a paper's experiments gave.
+
+    `figures[name]` is the number measured for a published figure, `findings[name]` whether a sentence held
+    and the numbers that say so; `sections` show every table and figure.
+    """
+
+    figures: Mapping[str, float]
+    findings: Mapping[str, Tested]
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A number printed in a paper's text or tables, quoted with its place, and the one measured here.
+
+    `by_data`: the data alone determine it, no method, draw or hierarchy.
+    """
+
+    name: str
+    what: str
+    place: str
+    quote: str
+    published: int | Decimal
+    measured: float
+    why: str
+    by_data: bool
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured over published; None where 0 was published."""
+        return self.measured / float(self.published) if self.published else None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Exact: equal when rounded to the digits that were printed."""
+        published, measured = Decimal(self.published), Decimal(repr(self.measured))
+        digits = max(0, -int(published.as_tuple().exponent))
+        if round(measured, digits) == published:
+            return "exact"
+        off, size = abs(measured - published), abs(published)
+        if off * 20 <= size:
+            return "within 5 %"
+        return "within 10 %" if off * 10 <= size else "differs"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry, ready for JSON; `why` only where the verdict is not exact."""
+        published = self.published
+        return {
+            "name": self.name,
+            "what": self.what,
+            "place": self.place,
+            "quote": self.quote,
+            "published": published if isinstance(published, int) else float(published),
+            "measured": self.measured,
+            "ratio": self.ratio,
+            "verdict": self.verdict,
+            "by_data": self.by_data,
+            "why": self.why if self.verdict != "exact" else "",
+        }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence of a paper, quoted with its place; how it was tested, whether it held, and our numbers."""
+
+    name: str
+    place: str
+    quote: str
+    test: str
+    held: bool
+    numbers: Mapping[str, Any]
+    why: str
+
+    @property
+    def detailed(self) -> bool:
+        """Whether its numbers need a table of their own."""
+        return any(isinstance(value, Mapping) for value in self.numbers.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry, ready for JSON; `why` only where it did not hold."""
+        return {
+            "name": self.name,
+            "place": self.place,
+            "quote": self.quote,
+            "test": self.test,
+            "held": self.held,
+            "numbers": as_plain(self.numbers),
+            "why": "" if self.held else self.why,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction:
+    """A paper's figures and findings beside what was measured, and its tables and charts."""
+
+    paper: str
+    title: str
+    source: str
+    notes: tuple[str, ...]
+    quick: bool
+    seconds: float
+    figures: tuple[PublishedFigure, ...]
+    findings: tuple[Finding, ...]
+    sections: tuple[Section, ...]
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many figures have each verdict, and how many findings held or did not."""
+        figures = Counter(one.verdict for one in self.figures)
+        held = sum(one.held for one in self.findings)
+        return {
+            **{verdict: figures[verdict] for verdict in ("exact", "within 5 %", "within 10 %", "differs")},
+            "held": held,
+            "not held": len(self.findings) - held,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """All entries, tables and the numbers of all charts, ready for JSON."""
+        return {
+            "paper": self.paper,
+            "title": self.title,
+            "source": self.source,
+            "notes": list(self.notes),
+            "quick": self.quick,
+            "seconds": round(self.seconds, 1),
+            "verdicts": self.verdicts,
+            "figures": [one.to_dict() for one in self.figures],
+            "findings": [one.to_dict() for one in self.findings],
+            "tables": {
+                table.title: {"header": list(table.header), "rows": [list(row) for row in table.rows]}
+                for section in self.sections
+                for table in section.tables
+            },
+            "charts": {
+                chart.title: charts.rows(chart) for section in self.sections for chart in section.figures
+            },
+        }
+
+    def html(self) -> str:
+        """One self-contained page."""
+        counts = self.verdicts
+        told = (
+            f"{self.source}.",
+            f"{len(self.figures)} published figures: {counts['exact']} exact, "
+            f"{counts['within 5 %']} within 5 %, {counts['within 10 %']} within 10 %, "
+            f"{counts['differs']} differ. {counts['held']} of {len(self.findings)} findings held.",
+            *(
+                ("A quick run on samples: its numbers are not those of the paper's data.",)
+                if self.quick
+                else ()
+            ),
+            *self.notes,
+        )
+        figures = Table(
+            "Figures printed in the paper",
+            ("what", "published", "measured", "ratio", "verdict", "where", "why"),
+            tuple(
+                (
+                    one.what,
+                    str(one.published) if isinstance(one.published, Decimal) else one.published,
+                    one.measured,
+                    one.ratio,
+                    one.verdict,
+                    one.place,
+                    one.to_dict()["why"],
+                )
+                for one in self.figures
+            ),
+        )
+        findings = Table(
+            "Sentences of the paper",
+            ("sentence", "where", "tested by", "held", "numbers", "why"),
+            tuple(
+                (
+                    f"“{one.quote}”",
+                    one.place,
+                    one.test,
+                    one.held,
+                    "; ".join(f"{name}: {_text(value)}" for name, value in one.numbers.items())
+                    if not one.detailed
+                    else f"table “{one.name}” at the end",
+                    "" if one.held else one.why,
+                )
+                for one in self.findings
+            ),
+        )
+        first = Section("Published and measured", told, (figures, findings))
+        detailed = tuple(_numbers(one) for one in self.findings if one.detailed)
+        last = (Section("Numbers behind the sentences", (), detailed),) if detailed else ()
+        return page(self.title, (first, *self.sections, *last))
+
+    def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+        """Write `<paper>.json` and `<paper>.html` to a folder, which is made; both or neither."""
+        paths = [Path(folder) / f"{self.paper}.{suffix}" for suffix in ("json", "html")]
+        texts = (
+            json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+            self.html(),
+        )
+        try:
+            paths[0].parent.mkdir(parents=True, exist_ok=True)
+            with replacing(paths) as temporary:
+                for path, text in zip(temporary, texts, strict=True):
+                    path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else "output failed"
+            raise DataError(f"cannot write to {os.fspath(folder)!r}: {reason}") from error
+        return paths[0], paths[1]
+
+    def __repr__(self) -> str:
+        return f"Reproduction({self.paper}, {self.verdicts})"
+
+
+def reproduce(
+    paper: str,
+    *,
+    adult: str | os.PathLike[str] | None = None,
+    quick: bool = False,
+    n_threads: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Reproduction:
+    """Run a paper's experiments.
+
+    `adult` is the folder of the raw UCI files, for the papers that use them; `quick` runs on samples.
+    """
+    check_papers([paper], adult)
+    printed = _printed(paper)
+    begin = time.perf_counter()
+    results: Results = importlib.import_module(f"anon.papers.{paper}").run(
+        Setting(adult, quick, n_threads, progress)
+    )
+    seconds = time.perf_counter() - begin
+    if set(results.figures) != set(printed["figures"]) or set(results.findings) != set(printed["findings"]):
+        raise AssertionError(f"{paper}: what was published and what was measured have different names")
+    return Reproduction(
+        paper,
+        printed["title"],
+        printed["source"],
+        tuple(printed["notes"]),
+        quick,
+        seconds,
+        tuple(
+            PublishedFigure(
+                name,
+                entry["what"],
+                entry["place"],
+                entry["quote"],
+                entry["published"],
+                results.figures[name],
+                SAMPLED if quick and not entry["by_data"] else entry.get("why", ""),
+                entry["by_data"],
+            )
+            for name, entry in printed["figures"].items()
+        ),
+        tuple(
+            Finding(
+                name,
+                entry["place"],
+                entry["quote"],
+                entry["test"],
+                bool(results.findings[name][0]),
+                results.findings[name][1],
+                SAMPLED if quick else entry.get("why", ""),
+            )
+            for name, entry in printed["findings"].items()
+        ),
+        results.sections,
+    )
+
+
+def check_papers(papers: Sequence[str], adult: str | os.PathLike[str] | None) -> None:
+    """Raise UsageError for a paper that is not known, data that is not given or a library that is absent."""
+    for paper in papers:
+        if paper not in PAPERS:
+            raise UsageError(f"no paper {paper!r}; the papers are {', '.join(PAPERS)}")
+        if adult is None and _printed(paper)["adult"]:
+            raise UsageError(f"{paper} uses the UCI Adult data: give the folder of its raw files (adult=)")
+    for library in ("altair", "jinja2", "vl_convert"):
+        try:
+            importlib.import_module(library)
+        except ImportError:
+            raise UsageError(f"reproducing a paper needs {library}: pip install 'anon[eval]'") from None
+
+
+def _printed(paper: str) -> dict[str, Any]:
+    """What the paper printed; decimals keep their digits."""
+    return tomllib.loads(
+        files("anon.papers").joinpath(f"{paper}.toml").read_text("utf-8"), parse_float=Decimal
+    )
+
+
+# What the papers' modules share
+
+
+def curves(
+    title: str,
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    by: str,
+    caption: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Figure:
+    """A line with points for each value of `by`, through the rows in their order; 0 may be on `log_y`."""
+    import altair
+
+    order = list(dict.fromkeys(row[by] for row in rows))
+    base = (
+        altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
+        .transform_window(place="row_number()")
+        .encode(
+            x=altair.X(
+                f"{_field(x)}:Q",
+                title=x,
+                scale=altair.Scale(type="log", nice=False) if log_x else altair.Undefined,
+            ),
+            y=altair.Y(
+                f"{_field(y)}:Q",
+                title=y,
+                scale=altair.Scale(type="symlog", constant=0.1) if log_y else altair.Undefined,
+            ),
+        )
+    )
+    told_apart = altair.Scale(domain=order)
+    colored = base.encode(color=altair.Color(f"{_field(by)}:N", title=by, scale=told_apart))
+    lines = colored.mark_line().encode(order="place:Q")
+    marks = colored.mark_point(filled=True, size=60, opacity=1).encode(
+        shape=altair.Shape(f"{_field(by)}:N", title=by, scale=told_apart),
+        tooltip=[
+            altair.Tooltip(f"{_field(name)}:{'N' if isinstance(value, str) else 'Q'}", title=name)
+            for name, value in rows[0].items()
+        ],
+    )
+    chart = (lines + marks).properties(width=charts.WIDTH, height=charts.HEIGHT)
+    return Figure(title, chart, caption)
+
+
+def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
+    """Spearman's, of numbers that are all different."""
+    return float(np.corrcoef(np.argsort(np.argsort([x, y]))).flat[1])
+
+
+def table_of(title: str, rows: Sequence[Row]) -> Table:
+    """Rows that all have the same names, as a table."""
+    return Table(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+
+def _field(name: str) -> str:
+    """A column's name as charts take it."""
+    return name.replace(":", "\\:").replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
+
+
+def _numbers(finding: Finding) -> Table:
+    """The numbers of a finding: one row for each, what is inside in columns."""
+    inside = [value for value in finding.numbers.values() if isinstance(value, Mapping)]
+    columns = list(dict.fromkeys(name for value in inside for name in value))
+    rows = []
+    for name, value in finding.numbers.items():
+        cells = [value.get(column) for column in columns] if isinstance(value, Mapping) else [value]
+        shown = [_text(cell) if isinstance(cell, list | tuple) else cell for cell in cells]
+        rows.append((name, *shown, *[None] * (len(columns) - len(shown))))
+    return Table(finding.name, (finding.quote, *map(str, columns)), tuple(rows))
+
+
+def _text(value: Any) -> str:
+    match value:
+        case list() | tuple():
+            return ", ".join(map(_text, value))
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
