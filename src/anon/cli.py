@@ -1418,7 +1418,6 @@ def _grid(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> T
     return table
 
 
-@app.command()
 def _reproduction(found: Any, written: Sequence[str]) -> list[Table]:
     """Verdict counts, then the figures that are not exact and the findings that did not hold."""
     from rich import box
