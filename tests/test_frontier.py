@@ -501,6 +501,16 @@ def test_relations_ties_knee_and_prices_by_hand() -> None:
     assert repr(swept) == "Frontier(5 points, 4 efficient, 'p_loss' against 'u_loss')"
 
 
+@given(st.lists(measured_or_not, min_size=1, max_size=8))
+def test_the_table_counts_relations(places: list[tuple[float, float]]) -> None:
+    swept = swept_of(places)
+    lines = swept.table.to_pylist()
+    for point, line in zip(swept.points, lines, strict=True):
+        found = [swept.relation(other, point) for other in swept.points if other is not point]
+        for relation in ("better", "worse", "tie", "incomparable"):
+            assert line[f"n_{relation}"] == found.count(relation)
+
+
 def test_axes_on_which_more_is_better() -> None:
     swept = swept_of([(10, 1.0), (5, 0.5), (2, 0.2), (4, 0.6)], "k", "gcp")
     assert [point.name for point in swept.efficient] == ["a", "b", "c"]
