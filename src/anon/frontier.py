@@ -213,7 +213,7 @@ class Frontier:
             return "better"
         if dominates(b, a):
             return "worse"
-        return "tie" if a == b else "incomparable"
+        return "tie" if a == b and _is_measured(a) else "incomparable"
 
     @property
     def ties(self) -> tuple[tuple[Point, ...], ...]:
