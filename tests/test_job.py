@@ -75,6 +75,14 @@ sensitivity = 3
 rounding = 1
 clip = false
 clamp = true
+grid = ["k=10,20", "t=0.1"]
+privacy = "k"
+utility = "gcp"
+measures = ["dm"]
+min_support = 0.1
+queries = ["age >= 30"]
+choose = "min_k=15"
+cache = "kept"
 publish = "generalization"
 numeric = "level"
 missing = "suppress"
@@ -105,6 +113,8 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     job = load_job(written(tmp_path, EVERYTHING), {})
     assert set(Job.model_fields) == job.model_fields_set
     assert job.read_options() == {"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"}
+    assert job.bound() == {"min_k": 15.0}
+    assert job.cache == str(tmp_path / "kept")
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2},

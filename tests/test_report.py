@@ -315,6 +315,17 @@ def test_every_number_of_a_comparison_is_in_the_json(
     assert assert_every_number_is_told(page.read_text(), told) > 50
 
 
+def test_every_number_of_a_sweep_is_in_the_json(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "r.html"
+    grid = ["--grid", "k=5,20,9999 method=mondrian,curve", "--choose", "max_p_loss=0.4"]
+    told = run(capsys, "frontier", evil, *ROLES, *grid, "--report", page)
+    assert assert_every_number_is_told(page.read_text(), told) > 30
+    assert f"{told['chosen']['name']} is best." in page.read_text()
+    assert {point["name"] for point in told["points"] if not point["satisfied"]} != set()
+
+
 @pytest.mark.parametrize("made", [False, True], ids=["other name", "same table"])
 def test_a_number_that_is_not_in_the_json_would_be_found(made: bool) -> None:
     html = table_html(Table("t", ("a", "b"), (("x", 1.25),)))

@@ -645,6 +645,7 @@ def compare(
 
 @app.command()
 def frontier(
+    context: typer.Context,
     source: Annotated[str | None, typer.Argument(metavar="IN", help=INPUT, callback=_path)] = None,
     output: Annotated[
         str | None,
@@ -710,6 +711,7 @@ def frontier(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    report: ReportFile = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -755,18 +757,26 @@ def frontier(
     if job.input is None:
         raise UsageError("no input: name the file to try releases of")
     asked, bound = job.sweep(), job.bound()
+    read = [job.input, config, *job.files()]
     if output is not None:  # a job file's own output is that of its release
         datasets.check_output(output)
-        _keep(output, [job.input, config, *job.files()])
+        _keep(output, read)
+    _report_end(report, [*read, output])
     with _progress(quiet or as_json) as progress:
         table = anon.read_source(job.input, **job.read_options())
         swept = anon.frontier(table, schema, progress=progress, **asked)
     if output is not None:
         datasets.write_table(swept.table, output)
     chosen = None if bound is None else swept.choose(**bound)
+    told: dict[str, Any] = {}
+    if report is not None:
+        from anon import report as reports
+
+        origin = _origin(context, read, [output])
+        told = _write_report(report, reports.of_frontier(swept, chosen=chosen, origin=origin))
     if as_json:
         picked = {} if chosen is None else {"chosen": chosen.to_dict()}
-        _print_json({"input": job.input, "output": output, **swept.to_dict(), **picked})
+        _print_json({"input": job.input, "output": output, **swept.to_dict(), **picked, **told})
     elif not quiet:
         _print(*_frontier(f"Frontier of {Path(job.input).name}", swept, chosen))
 

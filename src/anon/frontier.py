@@ -17,6 +17,7 @@ import math
 import operator
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext, suppress
@@ -26,7 +27,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -224,7 +225,7 @@ class Frontier:
             return "better"
         if dominates(b, a):
             return "worse"
-        return "tie" if a == b else "incomparable"
+        return "tie" if a == b and _is_measured(a) else "incomparable"
 
     @property
     def ties(self) -> tuple[tuple[Point, ...], ...]:
@@ -303,7 +304,7 @@ class Frontier:
     @cached_property
     def table(self) -> pa.Table:
         """A line per point; `parameters` is JSON. `n_better` others are better, and so on."""
-        told: dict[str, list[Any]] = {
+        told: dict[str, Any] = {
             name: [getattr(point, name) for point in self.points] for name in ("name", "requirement")
         }
         told["parameters"] = [json.dumps(dict(point.parameters)) for point in self.points]
@@ -311,11 +312,14 @@ class Frontier:
             told[name] = [point.measures.get(name, math.nan) for point in self.points]
         for name in ("classes", "seconds", "satisfied", "why", "efficient"):
             told[name] = [getattr(point, name) for point in self.points]
-        relations = [
-            [self.relation(other, one) for other in self.points if other is not one] for one in self.points
-        ]
-        for relation in get_args(Relation):
-            told[f"n_{relation}"] = [each.count(relation) for each in relations]
+        p, u = np.array([self.cost(point) for point in self.points]).T
+        relations = np.zeros((len(p), 3), np.int64)
+        for i in range(len(p)):
+            as_good, as_bad = (p <= p[i]) & (u <= u[i]), (p >= p[i]) & (u >= u[i])
+            relations[i] = [np.sum(as_good & ~as_bad), np.sum(as_bad & ~as_good), np.sum(as_good & as_bad)]
+        told["n_better"], told["n_worse"], ties = relations.T
+        told["n_tie"] = np.maximum(ties - 1, 0)  # a point ties with itself, unless it was not measured
+        told["n_incomparable"] = len(p) - 1 - told["n_better"] - told["n_worse"] - told["n_tie"]
         return pa.table(told)
 
     def to_dict(self) -> dict[str, Any]:
@@ -343,6 +347,11 @@ class Frontier:
         from anon import figures
 
         figures.save(figures.frontier(self), path)
+
+    def _repr_html_(self) -> str:
+        from anon.report import frontier_tables, html_of
+
+        return html_of(frontier_tables(self.to_dict())[0])
 
     def __repr__(self) -> str:
         return (
@@ -505,10 +514,12 @@ def _written(value: Any) -> Any:
 
 def _unique(names: Sequence[str]) -> list[str]:
     """The names, a number behind those that were there before: `Custom` requirements may share one."""
-    return [
-        name if name not in names[:i] else f"{name} ({names[:i].count(name) + 1})"
-        for i, name in enumerate(names)
-    ]
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told
 
 
 def _family(requirement: Requirement) -> str:
