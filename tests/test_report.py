@@ -640,12 +640,14 @@ def test_a_frontier_has_a_report() -> None:
         privacy="p_loss",
         utility="u_loss",
     )
-    made = report.of_frontier(frontier)
+    chosen = SimpleNamespace(name=names[2], to_dict=lambda: points[2])
+    made = report.of_frontier(frontier, chosen=chosen)
     html = made.html()
     assert_every_number_is_told(html, json.loads(json.dumps(made.told)))
     text = " ".join(Page(html).text)
     assert "Of 4 releases 3 are efficient" in text
     assert "The knee is <k> & l" in text
+    assert "original is best" in text
     assert "too strict" in text
 
 

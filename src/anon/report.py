@@ -450,18 +450,20 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
     return Report("Report of a comparison", told, tuple(sections))
 
 
-def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
-    """What an `anon.frontier.Frontier` found: its points, the efficient ones, and the price of privacy."""
+def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = None) -> Report:
+    """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
     drawn = figures.frontier(frontier)
     told: dict[str, Any] = {
         **frontier.to_dict(),
         "n_points": len(frontier.points),
         "n_efficient": len(frontier.efficient),
+        "chosen": None if chosen is None else chosen.to_dict(),
         "figures": {drawn.title: figures.rows(drawn)},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Every point that counts was checked by the independent re-check of its release.",
     }
     knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
+    best = "" if chosen is None else f" Within the bound that was given {chosen.name} is best."
     efficient, measured, missed = frontier_tables(told)
     prices = tuple(
         (f"{price['more_private']}\nin place of {price['less_private']}", *(price[name] for name in _PRICE))
@@ -472,7 +474,7 @@ def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
             "In short",
             (
                 f"Of {number(told['n_points'])} releases {number(told['n_efficient'])} are efficient: "
-                f"no other is as good on both axes and better on one.{knee}",
+                f"no other is as good on both axes and better on one.{knee}{best}",
             ),
             (efficient,),
             (drawn,),
