@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import cache, reduce
 from html import escape
 from importlib import import_module, metadata
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -267,7 +268,7 @@ def number(value: float) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
@@ -277,12 +278,13 @@ def _is_numeric(column: Sequence[Any]) -> bool:
 
 
 def _cell(value: Any, numeric: bool = False) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if _is_number(value):
-        return f'<data value="{value!r}">{number(value)}</data>'
+        plain = int(value) if isinstance(value, Integral) else float(value)  # NumPy's have other names
+        return f'<data value="{plain!r}">{number(plain)}</data>'
     return "∞" if numeric and value == "inf" else escape(str(value))
 
 
@@ -308,7 +310,7 @@ def _json(content: Any) -> str:
 @cache
 def _script() -> str:
     """The chart libraries and what draws the page's figures with them."""
-    bundle = figures._converter().javascript_bundle(_SCRIPT, vl_version=figures.vega_lite_version())
+    bundle = figures.converter().javascript_bundle(_SCRIPT, vl_version=figures.vega_lite_version())
     return str(bundle).replace("</script", "<\\/script")
 
 
