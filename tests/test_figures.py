@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import sys
@@ -142,6 +143,13 @@ def test_a_chart_keeps_its_own_configuration() -> None:
     assert config["axis"]["labelFontSize"] == 20
     assert config["axis"]["titleFontSize"] == 13
     assert config["view"]["stroke"] == "red"
+
+
+def test_numbers_that_json_lacks_are_left_out() -> None:
+    points = [{"sel": 0.1, "average": float("nan"), "median": 4.0}]
+    drawn = figures.query_errors(points, "sel")
+    json.dumps(figures.spec(drawn), allow_nan=False)
+    assert figures.png(drawn).startswith(b"\x89PNG")
 
 
 def test_files_are_chosen_by_their_suffix(tmp_path: Path) -> None:

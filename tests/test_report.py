@@ -254,12 +254,14 @@ def test_numbers_for_people() -> None:
 
 
 def test_cells_of_tables() -> None:
-    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", None)))))
+    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", float("nan"))))))
     assert shown.words["td"] == ["∞", "–"]
     assert [each.get("class") for each in shown.all("td")] == ["number"] * 3
     mixed = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", "text"), (True, False)))))
     assert mixed.words["td"] == ["inf", "text", "no"]
     assert Page(table_html(Table("t", ("a", "b"), ()))).words["th"] == ["a", "b"]
+    numpy = Page(table_html(Table("t", ("a", "b"), (("x", np.float64(0.1)), ("y", np.int64(1200))))))
+    assert numpy.numbers == [("0.1", "0.1"), ("1200", "1,200")]
 
 
 @pytest.mark.parametrize("library", ["jinja2", "altair", "vl_convert"])
@@ -651,12 +653,14 @@ def test_a_frontier_has_a_report() -> None:
         privacy="p_loss",
         utility="u_loss",
     )
-    made = report.of_frontier(frontier)
+    chosen = SimpleNamespace(name=names[2], to_dict=lambda: points[2])
+    made = report.of_frontier(frontier, chosen=chosen)
     html = made.html()
     assert_every_number_is_told(html, json.loads(json.dumps(made.told)))
     text = " ".join(Page(html).text)
     assert "Of 4 releases 3 are efficient" in text
     assert "The knee is <k> & l" in text
+    assert "original is best" in text
     assert "too strict" in text
 
 

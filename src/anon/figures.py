@@ -36,8 +36,8 @@ class Figure:
 
 
 def spec(figure: Figure) -> dict[str, Any]:
-    """The figure as a Vega-Lite specification in the colors and sizes of this package."""
-    chart = figure.chart.to_dict()
+    """The figure as a Vega-Lite specification, ready for JSON, in the colors and sizes of this package."""
+    chart: dict[str, Any] = _finite(figure.chart.to_dict())
     config = {
         "background": "white",
         "font": "sans-serif",
@@ -69,6 +69,15 @@ def spec(figure: Figure) -> dict[str, Any]:
     return chart | {"config": own | merged, "description": f"{figure.title}. {figure.caption}"}
 
 
+def _finite(part: Any) -> Any:
+    """The same with null for numbers that JSON does not have."""
+    if isinstance(part, dict):
+        return {name: _finite(inside) for name, inside in part.items()}
+    if isinstance(part, list):
+        return [_finite(inside) for inside in part]
+    return None if isinstance(part, float) and not math.isfinite(part) else part
+
+
 def _over(ours: Any, theirs: Any) -> Any:
     return ours | theirs if isinstance(ours, dict) and isinstance(theirs, dict) else theirs
 
@@ -95,12 +104,12 @@ def _rows_in(part: Any) -> Iterator[dict[str, Any]]:
 
 def png(figure: Figure, scale: float = 2.0) -> bytes:
     """The figure as a PNG image, `scale` pixels for each pixel of the chart."""
-    return bytes(_converter().vegalite_to_png(spec(figure), vl_version=vega_lite_version(), scale=scale))
+    return bytes(converter().vegalite_to_png(spec(figure), vl_version=vega_lite_version(), scale=scale))
 
 
 def svg(figure: Figure) -> str:
     """The figure as an SVG image."""
-    return str(_converter().vegalite_to_svg(spec(figure), vl_version=vega_lite_version()))
+    return str(converter().vegalite_to_svg(spec(figure), vl_version=vega_lite_version()))
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -333,7 +342,8 @@ def _altair() -> Any:
     return altair
 
 
-def _converter() -> Any:
+def converter() -> Any:
+    """The library that draws charts and bundles their scripts."""
     try:
         import vl_convert
     except ImportError:

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import cache, reduce
 from html import escape
 from importlib import import_module, metadata
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -267,7 +268,7 @@ def number(value: float) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
@@ -277,12 +278,13 @@ def _is_numeric(column: Sequence[Any]) -> bool:
 
 
 def _cell(value: Any, numeric: bool = False) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if _is_number(value):
-        return f'<data value="{value!r}">{number(value)}</data>'
+        plain = int(value) if isinstance(value, Integral) else float(value)  # NumPy's have other names
+        return f'<data value="{plain!r}">{number(plain)}</data>'
     return "∞" if numeric and value == "inf" else escape(str(value))
 
 
@@ -308,7 +310,7 @@ def _json(content: Any) -> str:
 @cache
 def _script() -> str:
     """The chart libraries and what draws the page's figures with them."""
-    bundle = figures._converter().javascript_bundle(_SCRIPT, vl_version=figures.vega_lite_version())
+    bundle = figures.converter().javascript_bundle(_SCRIPT, vl_version=figures.vega_lite_version())
     return str(bundle).replace("</script", "<\\/script")
 
 
@@ -450,18 +452,20 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
     return Report("Report of a comparison", told, tuple(sections))
 
 
-def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
-    """What an `anon.frontier.Frontier` found: its points, the efficient ones, and the price of privacy."""
+def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = None) -> Report:
+    """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
     drawn = figures.frontier(frontier)
     told: dict[str, Any] = {
         **frontier.to_dict(),
         "n_points": len(frontier.points),
         "n_efficient": len(frontier.efficient),
+        "chosen": None if chosen is None else chosen.to_dict(),
         "figures": {drawn.title: figures.rows(drawn)},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Every point that counts was checked by the independent re-check of its release.",
     }
     knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
+    best = "" if chosen is None else f" Within the bound that was given {chosen.name} is best."
     efficient, measured, missed = frontier_tables(told)
     prices = tuple(
         (f"{price['more_private']}\nin place of {price['less_private']}", *(price[name] for name in _PRICE))
@@ -472,7 +476,7 @@ def of_frontier(frontier: Any, *, origin: Origin | None = None) -> Report:
             "In short",
             (
                 f"Of {number(told['n_points'])} releases {number(told['n_efficient'])} are efficient: "
-                f"no other is as good on both axes and better on one.{knee}",
+                f"no other is as good on both axes and better on one.{knee}{best}",
             ),
             (efficient,),
             (drawn,),
