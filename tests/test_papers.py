@@ -273,8 +273,13 @@ def test_progress_is_told_stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.adult
-def test_li_and_li_run_on_a_sample(adult_dir: Path) -> None:
-    document = papers.reproduce("li2009", adult=adult_dir, quick=True).to_dict()
+def test_li_and_li_run_by_the_command_of_the_page(adult_dir: Path, tmp_path: Path) -> None:
+    (commands,) = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "papers.md").read_text(), re.DOTALL)
+    first, second = (command.split() for command in commands.splitlines())
+    assert first == ["anon", "reproduce", "srivastava2005", "--quick", "-o", "papers"]  # as in the fixture
+    words = [{"DIR": str(adult_dir), "papers": str(tmp_path)}.get(word, word) for word in second]
+    assert main(words[1:]) == 0
+    document = json.loads((tmp_path / "li2009.json").read_text())
     check_document(document, "li2009")
     figures = {entry["name"]: entry for entry in document["figures"]}
     differ = {name for name, entry in figures.items() if entry["by_data"] and entry["verdict"] != "exact"}
@@ -303,18 +308,6 @@ def test_whatever_differs_in_a_full_run_has_a_reason(paper: str, adult_dir: Path
 
 
 # The command
-
-
-@pytest.mark.adult
-def test_commands_of_the_page_run(adult_dir: Path, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "papers.md").read_text()
-    (commands,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-    for command in commands.splitlines()[1:]:  # the first is the one of the fixture
-        words = [str(adult_dir) if word == "DIR" else word for word in command.split()]
-        words[words.index("-o") + 1] = str(tmp_path)
-        assert words[0] == "anon"
-        assert main([*words[1:], "--quiet"]) == 0
-    assert (tmp_path / "li2009.json").exists()
 
 
 def test_json_on_stdout_holds_each_paper(
@@ -366,6 +359,10 @@ def test_a_paper_that_cannot_run_is_refused_before_any_work(
         assert main(["reproduce", "srivastava2005", "-o", str(folder)]) == 2
     assert "pip install 'anon[eval]'" in capsys.readouterr().err
     assert not folder.exists()
+    folder.write_text("mine")
+    assert main(["reproduce", "srivastava2005", "-o", str(folder)]) == 2
+    assert "is a file" in capsys.readouterr().err
+    assert folder.read_text() == "mine"
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -876,6 +876,8 @@ def reproduce(
 
     names = papers.PAPERS if paper == "all" else (paper,)
     papers.check_papers(names, adult)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise UsageError(f"the output {folder} is a file: name a folder")
     done = []
     for name in names:
         with _progress(quiet or as_json) as progress:
