@@ -677,6 +677,7 @@ def test_a_report_gets_its_sections(result: Any) -> None:
             lambda: anon.Sanitization("x", anon.Identity(), options={"publish": "bucketization"}),
             "publish is none",
         ),
+        (lambda: anon.Sanitization("x", anon.Anatomy(2)), "bucketization"),
         (lambda: anon.Scenario({}, SCHEMA, [anon.Identity()]), "a good utility, a bad one"),
         (lambda: anon.Scenario({}, SCHEMA, [], anon.GoodUtility("x")), "at least one sanitization"),
         (lambda: anon.Scenario({}, SCHEMA, [anon.Identity()] * 2, anon.GoodUtility("x")), "name of its own"),

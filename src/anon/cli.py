@@ -658,6 +658,8 @@ def scenario(
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
         _print(*(_grid(*each) for each in result.shown()))
+        for each in (*result.good, *result.bad):
+            print(each.statement)
 
 
 @app.command()

@@ -49,7 +49,7 @@ from anon.interest import (
     values_of,
     weights,
 )
-from anon.methods import ENFORCING, GROWING, TRIVIAL, Method, Progress
+from anon.methods import ENFORCING, GROWING, TRIVIAL, Anatomy, Method, Progress
 from anon.miners import (
     CATEGORY_MINERS,
     NUMBER_MINERS,
@@ -106,6 +106,10 @@ class Sanitization:
             raise UsageError("a sanitization needs a name")
         if self.table is not None and (self.method is not None or self.require or self.options):
             raise UsageError(f"sanitization {self.name!r}: give a table or a method, not both")
+        if isinstance(self.method, Anatomy):
+            raise UsageError(
+                f"sanitization {self.name!r}: a bucketization does not say which row has which sensitive value"
+            )
         unknown = [name for name in self.options if name not in OPTIONS]
         if unknown:
             raise UsageError(
