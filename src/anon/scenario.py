@@ -108,7 +108,7 @@ class Sanitization:
             raise UsageError(f"sanitization {self.name!r}: give a table or a method, not both")
         if isinstance(self.method, Anatomy):
             raise UsageError(
-                f"sanitization {self.name!r}: a bucketization does not say which row has which sensitive value"
+                f"sanitization {self.name!r}: a bucketization does not tell the sensitive value of a row"
             )
         unknown = [name for name in self.options if name not in OPTIONS]
         if unknown:
@@ -638,7 +638,7 @@ class _Run:
         if told is not None and told.get("order") != "input":
             raise UsageError(f'{name} is a release in another order of rows: publish it with order="input"')
         if told is not None and told["publish"] == "bucketization":
-            raise UsageError(f"{name} is a bucketization, which does not say which row has which value")
+            raise UsageError(f"{name} is a bucketization, which does not tell the sensitive value of a row")
         attributes = {
             each.name: each for each in (*self.encoded.schema.quasi, *self.encoded.schema.sensitive)
         }
