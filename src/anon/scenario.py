@@ -503,7 +503,8 @@ class Scenario:
         """
         assert isinstance(self.good, tuple)
         assert isinstance(self.bad, tuple)
-        run = _Run(self, available_threads(n_threads), progress)
+        targets = [each.target for each in (*self.good, *self.bad)]
+        run = _Run(self, targets, available_threads(n_threads), progress)
         good: list[list[Preservation]] = [[] for _ in self.good]
         bad: list[list[Attack]] = [[] for _ in self.bad]
         for sanitization in self.sanitizations:
@@ -553,7 +554,9 @@ class _View:
 class _Run:
     """One run: the original by rank, and what was found of it already."""
 
-    def __init__(self, scenario: Scenario, n_threads: int, progress: Progress | None) -> None:
+    def __init__(
+        self, scenario: Scenario, targets: Sequence[str], n_threads: int, progress: Progress | None
+    ) -> None:
         self.scenario, self.n_threads, self.progress = scenario, n_threads, progress
         self.warnings: list[str] = []
         self.source = read_source(scenario.table)
@@ -570,8 +573,8 @@ class _Run:
         self.ranked = group(self.whole.quasi_codes, n_threads=n_threads).rows.astype(np.int64)
         self.rank = np.empty(len(self.ranked), np.int64)
         self.rank[self.ranked] = np.arange(len(self.ranked))
-        for utility in (*scenario.good, *scenario.bad):  # type: ignore[misc]
-            self._check(utility.target)
+        for target in targets:
+            self._check(target)
         self.original = _View(
             "the original",
             np.arange(len(self.ranked)),
