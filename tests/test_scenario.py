@@ -598,10 +598,18 @@ def test_predictions_of_one_table_are_shared_by_its_scenarios() -> None:
         built.append(seed)
         return Echo()
 
-    bad = [anon.BadUtility.preset(name, "age", miners=[Miner("echo", "test", build)]) for name in "ABC"]
-    bad = [anon.BadUtility.preset(name, "age", miners=bad[0].miners) for name in "ABC"]
+    miners = [Miner("echo", "test", build)]
+    bad = [anon.BadUtility.preset(name, "age", miners=miners) for name in "ABC"]
     anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run()
     assert len(built) == 1
+
+
+def test_no_repr_shows_a_cell(result: Any) -> None:
+    table = {"id": [1, 2], "name": ["Ana", "Ben"]}
+    made = anon.Scenario(table, anon.Schema(["id"]), [table], anon.GoodUtility("name"))
+    shown = f"{made} {made.sanitizations} {result} {result.bad}"
+    assert "Ana" not in shown
+    assert "Scenario(1 sanitizations)" in shown
 
 
 def test_progress_is_told_by_miner() -> None:

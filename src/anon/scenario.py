@@ -97,7 +97,7 @@ class Sanitization:
     name: str
     method: Method | None = None
     require: Sequence[Requirement] = ()
-    table: Any = None
+    table: Any = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
