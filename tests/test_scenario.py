@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import anon
 from anon.cli import main
@@ -237,6 +239,39 @@ def test_distances_of_ranks_and_missing_cells() -> None:
         anon.numeric("x"), [1, 2, None], ["[1, 2]", "[1, 2] or missing", "missing"]
     )
     assert distances(cells, numbers, np.array([0, 1, 1])).tolist() == [1, 1, math.inf]
+
+
+TREE = {"*": {"A": {"B": ["a", "b"], "C": "c"}, "D": ["d", "e", "f"]}}
+LEAVES = {"A": "abc", "B": "ab", "D": "def", "*": "abcdef"} | {leaf: leaf for leaf in "abcdef"}
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_distances_are_those_of_the_definition(rows: list[tuple[int, int, int]]) -> None:
+    # every value of 0..5, or a..f, occurs, so that the domain is whole
+    rows = [*rows, *((i, i, i) for i in range(6))]
+    numbers = [(min(a, b) * 10, max(a, b) * 10, x * 10) for a, b, x in rows]
+    cells, shown, codes = shown_cells(
+        anon.numeric("x"), [x for _, _, x in numbers], [f"[{low}, {high}]" for low, high, _ in numbers]
+    )
+    assert distances(cells, shown, codes).tolist() == [
+        high - low if low <= x <= high else math.inf for low, high, x in numbers
+    ]
+    sets = [({"abcdef"[a], "abcdef"[b]}, "abcdef"[x]) for a, b, x in rows]
+    truth, words = [x for _, x in sets], [f"{{{', '.join(sorted(each))}}}" for each, _ in sets]
+    cells, shown, codes = shown_cells(anon.nominal("x"), truth, words)
+    expected = [(len(each | {x}) - 1) / 5 for each, x in sets]
+    assert distances(cells, shown, codes).tolist() == pytest.approx(expected)
+    # the lowest node above both values of a row is what is shown, C has one leaf and is that leaf
+    nodes = [
+        min((n for n in LEAVES if each <= {*LEAVES[n]}), key=lambda n: len(LEAVES[n])) for each, _ in sets
+    ]
+    cells, shown, codes = shown_cells(anon.nominal("x", {"tree": TREE}), truth, nodes)
+    above = [
+        min(len(leaves) for leaves in LEAVES.values() if {*LEAVES[node], x} <= {*leaves})
+        for node, x in zip(nodes, truth, strict=True)
+    ]
+    assert distances(cells, shown, codes).tolist() == pytest.approx([(n - 1) / 5 for n in above])
 
 
 def test_a_prediction_that_is_nowhere_is_never_nearer() -> None:
