@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -858,17 +857,3 @@ def test_an_input_is_never_written_over(job: Path, capsys: pytest.CaptureFixture
     job.write_text(JOB.replace("census.parquet", "privacy.parquet"))
     assert main(["scenario", str(job), "-o", str(job.parent)]) == 2
     assert "also an input" in capsys.readouterr().err
-
-
-def test_the_job_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "scenarios.md").read_text()
-    [toml], [command] = (
-        re.findall(r"```toml\n(.*?)```", page, re.DOTALL),
-        re.findall(r"\n(anon .*)\n```", page),
-    )
-    (tmp_path / "scenario.toml").write_text(toml)
-    pq.write_table(census(), tmp_path / "people.parquet")
-    pq.write_table(census(), tmp_path / "elsewhere.parquet")
-    monkeypatch.chdir(tmp_path)
-    assert main(command.split()[1:]) == 0
-    assert (tmp_path / "tables" / "chosen.parquet").exists()
