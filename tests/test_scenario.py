@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -16,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import anon
 from anon.cli import main
@@ -237,6 +238,39 @@ def test_distances_of_ranks_and_missing_cells() -> None:
         anon.numeric("x"), [1, 2, None], ["[1, 2]", "[1, 2] or missing", "missing"]
     )
     assert distances(cells, numbers, np.array([0, 1, 1])).tolist() == [1, 1, math.inf]
+
+
+TREE = {"*": {"A": {"B": ["a", "b"], "C": "c"}, "D": ["d", "e", "f"]}}
+LEAVES = {"A": "abc", "B": "ab", "D": "def", "*": "abcdef"} | {leaf: leaf for leaf in "abcdef"}
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_distances_are_those_of_the_definition(rows: list[tuple[int, int, int]]) -> None:
+    # every value of 0..5, or a..f, occurs, so that the domain is whole
+    rows = [*rows, *((i, i, i) for i in range(6))]
+    numbers = [(min(a, b) * 10, max(a, b) * 10, x * 10) for a, b, x in rows]
+    cells, shown, codes = shown_cells(
+        anon.numeric("x"), [x for _, _, x in numbers], [f"[{low}, {high}]" for low, high, _ in numbers]
+    )
+    assert distances(cells, shown, codes).tolist() == [
+        high - low if low <= x <= high else math.inf for low, high, x in numbers
+    ]
+    sets = [({"abcdef"[a], "abcdef"[b]}, "abcdef"[x]) for a, b, x in rows]
+    truth, words = [x for _, x in sets], [f"{{{', '.join(sorted(each))}}}" for each, _ in sets]
+    cells, shown, codes = shown_cells(anon.nominal("x"), truth, words)
+    expected = [(len(each | {x}) - 1) / 5 for each, x in sets]
+    assert distances(cells, shown, codes).tolist() == pytest.approx(expected)
+    # the lowest node above both values of a row is what is shown, C has one leaf and is that leaf
+    nodes = [
+        min((n for n in LEAVES if each <= {*LEAVES[n]}), key=lambda n: len(LEAVES[n])) for each, _ in sets
+    ]
+    cells, shown, codes = shown_cells(anon.nominal("x", {"tree": TREE}), truth, nodes)
+    above = [
+        min(len(leaves) for leaves in LEAVES.values() if {*LEAVES[node], x} <= {*leaves})
+        for node, x in zip(nodes, truth, strict=True)
+    ]
+    assert distances(cells, shown, codes).tolist() == pytest.approx([(n - 1) / 5 for n in above])
 
 
 def test_a_prediction_that_is_nowhere_is_never_nearer() -> None:
@@ -598,10 +632,18 @@ def test_predictions_of_one_table_are_shared_by_its_scenarios() -> None:
         built.append(seed)
         return Echo()
 
-    bad = [anon.BadUtility.preset(name, "age", miners=[Miner("echo", "test", build)]) for name in "ABC"]
-    bad = [anon.BadUtility.preset(name, "age", miners=bad[0].miners) for name in "ABC"]
+    miners = [Miner("echo", "test", build)]
+    bad = [anon.BadUtility.preset(name, "age", miners=miners) for name in "ABC"]
     anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run()
     assert len(built) == 1
+
+
+def test_no_repr_shows_a_cell(result: Any) -> None:
+    table = {"id": [1, 2], "name": ["Ana", "Ben"]}
+    made = anon.Scenario(table, anon.Schema(["id"]), [table], anon.GoodUtility("name"))
+    shown = f"{made} {made.sanitizations} {result} {result.bad}"
+    assert "Ana" not in shown
+    assert "Scenario(1 sanitizations)" in shown
 
 
 def test_progress_is_told_by_miner() -> None:
@@ -677,6 +719,7 @@ def test_a_report_gets_its_sections(result: Any) -> None:
             lambda: anon.Sanitization("x", anon.Identity(), options={"publish": "bucketization"}),
             "publish is none",
         ),
+        (lambda: anon.Sanitization("x", anon.Anatomy(2)), "bucketization"),
         (lambda: anon.Scenario({}, SCHEMA, [anon.Identity()]), "a good utility, a bad one"),
         (lambda: anon.Scenario({}, SCHEMA, [], anon.GoodUtility("x")), "at least one sanitization"),
         (lambda: anon.Scenario({}, SCHEMA, [anon.Identity()] * 2, anon.GoodUtility("x")), "name of its own"),
@@ -814,17 +857,3 @@ def test_an_input_is_never_written_over(job: Path, capsys: pytest.CaptureFixture
     job.write_text(JOB.replace("census.parquet", "privacy.parquet"))
     assert main(["scenario", str(job), "-o", str(job.parent)]) == 2
     assert "also an input" in capsys.readouterr().err
-
-
-def test_the_job_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "scenarios.md").read_text()
-    [toml], [command] = (
-        re.findall(r"```toml\n(.*?)```", page, re.DOTALL),
-        re.findall(r"\n(anon .*)\n```", page),
-    )
-    (tmp_path / "scenario.toml").write_text(toml)
-    pq.write_table(census(), tmp_path / "people.parquet")
-    pq.write_table(census(), tmp_path / "elsewhere.parquet")
-    monkeypatch.chdir(tmp_path)
-    assert main(command.split()[1:]) == 0
-    assert (tmp_path / "tables" / "chosen.parquet").exists()

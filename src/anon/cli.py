@@ -835,11 +835,9 @@ def scenario(
     if folder is not None:
         result.write(folder)
     if report is not None:
-        from anon.release import replacing
-        from anon.report import page
+        from anon.report import Report
 
-        with replacing([Path(report)]) as [temporary]:
-            temporary.write_text(page("Scenario", sections(result)), encoding="utf-8")
+        Report("Scenario", result.to_dict(), tuple(sections(result))).write(report)
     if as_json:
         _print_json(result.to_dict())
         return
@@ -847,6 +845,8 @@ def scenario(
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
         _print(*(_grid(*each) for each in result.shown()))
+        for each in (*result.good, *result.bad):
+            print(each.statement)
 
 
 @app.command()

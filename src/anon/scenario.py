@@ -49,7 +49,7 @@ from anon.interest import (
     values_of,
     weights,
 )
-from anon.methods import ENFORCING, GROWING, TRIVIAL, Method, Progress
+from anon.methods import ENFORCING, GROWING, TRIVIAL, Anatomy, Method, Progress
 from anon.miners import (
     CATEGORY_MINERS,
     NUMBER_MINERS,
@@ -97,7 +97,7 @@ class Sanitization:
     name: str
     method: Method | None = None
     require: Sequence[Requirement] = ()
-    table: Any = None
+    table: Any = field(default=None, repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -106,6 +106,10 @@ class Sanitization:
             raise UsageError("a sanitization needs a name")
         if self.table is not None and (self.method is not None or self.require or self.options):
             raise UsageError(f"sanitization {self.name!r}: give a table or a method, not both")
+        if isinstance(self.method, Anatomy):
+            raise UsageError(
+                f"sanitization {self.name!r}: a bucketization does not tell the sensitive value of a row"
+            )
         unknown = [name for name in self.options if name not in OPTIONS]
         if unknown:
             raise UsageError(
@@ -499,7 +503,8 @@ class Scenario:
         """
         assert isinstance(self.good, tuple)
         assert isinstance(self.bad, tuple)
-        run = _Run(self, available_threads(n_threads), progress)
+        targets = [each.target for each in (*self.good, *self.bad)]
+        run = _Run(self, targets, available_threads(n_threads), progress)
         good: list[list[Preservation]] = [[] for _ in self.good]
         bad: list[list[Attack]] = [[] for _ in self.bad]
         for sanitization in self.sanitizations:
@@ -549,7 +554,9 @@ class _View:
 class _Run:
     """One run: the original by rank, and what was found of it already."""
 
-    def __init__(self, scenario: Scenario, n_threads: int, progress: Progress | None) -> None:
+    def __init__(
+        self, scenario: Scenario, targets: Sequence[str], n_threads: int, progress: Progress | None
+    ) -> None:
         self.scenario, self.n_threads, self.progress = scenario, n_threads, progress
         self.warnings: list[str] = []
         self.source = read_source(scenario.table)
@@ -566,8 +573,8 @@ class _Run:
         self.ranked = group(self.whole.quasi_codes, n_threads=n_threads).rows.astype(np.int64)
         self.rank = np.empty(len(self.ranked), np.int64)
         self.rank[self.ranked] = np.arange(len(self.ranked))
-        for utility in (*scenario.good, *scenario.bad):  # type: ignore[misc]
-            self._check(utility.target)
+        for target in targets:
+            self._check(target)
         self.original = _View(
             "the original",
             np.arange(len(self.ranked)),
@@ -634,7 +641,7 @@ class _Run:
         if told is not None and told.get("order") != "input":
             raise UsageError(f'{name} is a release in another order of rows: publish it with order="input"')
         if told is not None and told["publish"] == "bucketization":
-            raise UsageError(f"{name} is a bucketization, which does not say which row has which value")
+            raise UsageError(f"{name} is a bucketization, which does not tell the sensitive value of a row")
         attributes = {
             each.name: each for each in (*self.encoded.schema.quasi, *self.encoded.schema.sensitive)
         }

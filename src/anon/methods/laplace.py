@@ -18,7 +18,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from importlib.metadata import version
@@ -210,7 +209,8 @@ def words(epsilon: Fraction) -> str:
     places = 0
     while (epsilon * 10**places).denominator > 1:
         places += 1
-    return format(Decimal(int(epsilon * 10**places)).scaleb(-places), "f")
+    digits = str(int(epsilon * 10**places)).zfill(places + 1)
+    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
 
 
 # Parameters
