@@ -265,7 +265,7 @@ def _about_methods(
             {"greatest U_loss": float(u_losses.max()), "releases": len(drawn)},
         ),
         "u-loss-often-lower": (
-            3 * n_low >= len(drawn),
+            2 * n_low > len(drawn),
             {"releases below 0.02": n_low, "releases": len(drawn)},
         ),
         "buckets-better": (
