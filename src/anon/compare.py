@@ -7,8 +7,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +17,16 @@ import pyarrow.compute as pc
 from anon.cells import MISSING, OR_MISSING, ROOT, Cell, keys, number, quote, reader, texts
 from anon.check import metadata_of, second_table
 from anon.classes import Cells, Classes, Counts, group, sensitive_counts
-from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_like
+from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_like, label_codes
 from anon.errors import DataError, UsageError
 from anon.hierarchy import CsvFile, Hierarchy, Nested, _rows, lca
-from anon.read import Source, read_source, read_table
+from anon.read import Source, read_source
 from anon.release import CLASS_ID, sensitive_path
 from anon.schema import Attribute, Schema, check_names
 from anon.utility import Published, Utility, measure
+
+if TYPE_CHECKING:
+    from anon.scale.scan import Scan
 
 _COMPARED = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
 _ASKED_K = re.compile(r"(?:KAnonymity|AlphaK)\(.*\bk=([0-9]+)")
@@ -78,7 +80,7 @@ def compare(
     threads = available_threads(n_threads)
     source = read_source(released)
     told = metadata_of(source)
-    encoded = encode(read_table(original), _roles(told, schema), n_threads=threads)
+    encoded = encode(read_source(original).table, _roles(told, schema), n_threads=threads)
     if source.table.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {source.table.num_rows} rows and the original {encoded.n_rows}; "
@@ -121,11 +123,12 @@ def _asked_k(told: Mapping[str, Any] | None) -> int | None:
 
 
 def _generalized(
-    encoded: Encoded, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int
+    encoded: Encoded, table: pa.Table | Scan, told: Mapping[str, Any] | None, n_threads: int
 ) -> Published:
     columns = [_columns_of(domain.name, table, told) for domain in encoded.quasi]
-    with ThreadPoolExecutor(n_threads) as pool:
-        shown = [list(pool.map(lambda name: _texts_of(table[name], name), each)) for each in columns]
+    names = [name for each in columns for name in each]
+    read_columns = dict(zip(names, label_codes(table, names, n_threads), strict=True))
+    shown = [[read_columns[name] for name in each] for each in columns]
     starred = np.zeros(table.num_rows, np.bool_)
     refusal = _refusal(told)
     cells: tuple[Cells, ...] | None = None
@@ -147,7 +150,7 @@ def _generalized(
     return Published(
         encoded,
         classes,
-        tuple(_counts(domain, table, classes, n_threads) for domain in encoded.sensitive),
+        _counts(encoded.sensitive, table, classes, n_threads),
         cells=cells,
         by_level=told is not None and told["numeric"] == "level",
         k_asked=_asked_k(told),
@@ -157,7 +160,7 @@ def _generalized(
     )
 
 
-def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> list[str]:
+def _columns_of(name: str, table: pa.Table | Scan, told: Mapping[str, Any] | None) -> list[str]:
     """The columns that show a quasi-identifier: its own, or its bounds and a mark of missing values."""
     if told is not None and name in told["cells"]:
         columns = list(told["cells"][name]["columns"])
@@ -180,17 +183,6 @@ def _refusal(told: Mapping[str, Any] | None) -> str:
                     "this measure needs them: publish intervals or bounds"
                 )
     return ""
-
-
-def _texts_of(column: pa.ChunkedArray, name: str) -> tuple[Codes, list[str | None]]:
-    """What each row shows as one number, and the text behind each number; None is a missing cell."""
-    if column.null_count == len(column):
-        return np.zeros(len(column), np.uint8), [None]
-    if pa.types.is_duration(column.type):  # which Arrow does not cast to text
-        ticks = column.cast(pa.int64()).cast(pa.string())
-        column = pc.binary_join_element_wise(ticks, column.type.unit, "")
-    encoded = encode(pa.table({name: column}), Schema([Attribute(name, "nominal")]), n_threads=1)
-    return encoded.quasi_codes[0], [*encoded.quasi[0].values.to_pylist(), None]
 
 
 def _joined(
@@ -281,13 +273,16 @@ def _cells_of(domain: Domain, distinct: Sequence[Cell], of_class: npt.NDArray[np
     return Cells(domain, of_class, low, high, null, offsets, codes)
 
 
-def _counts(domain: Domain, table: pa.Table, classes: Classes, n_threads: int) -> Counts | None:
-    """What each class holds of a sensitive attribute; None where the release leaves it out."""
-    if domain.name not in table.column_names:
-        return None
-    [codes] = encode_like(table, [domain])
-    _refuse_unknown(domain, codes)
-    return sensitive_counts(classes, codes, domain.n_codes, n_threads)
+def _counts(
+    domains: Sequence[Domain], table: pa.Table | Scan, classes: Classes, n_threads: int
+) -> tuple[Counts | None, ...]:
+    """What each class holds of the sensitive attributes; None for those that the release leaves out."""
+    published = [domain for domain in domains if domain.name in table.column_names]
+    counts: dict[str, Counts] = {}
+    for domain, codes in zip(published, encode_like(table, published, n_threads), strict=True):
+        _refuse_unknown(domain, codes)
+        counts[domain.name] = sensitive_counts(classes, codes, domain.n_codes, n_threads)
+    return tuple(counts.get(domain.name) for domain in domains)
 
 
 def _refuse_unknown(domain: Domain, codes: Codes) -> None:
@@ -404,13 +399,17 @@ def _interval_reader(domain: Domain) -> Callable[[str], Cell]:
 
 
 def _buckets(
-    encoded: Encoded, table: pa.Table, second: pa.Table, told: Mapping[str, Any] | None, n_threads: int
+    encoded: Encoded,
+    table: pa.Table | Scan,
+    second: pa.Table,
+    told: Mapping[str, Any] | None,
+    n_threads: int,
 ) -> Published:
     check_names([CLASS_ID, *(domain.name for domain in encoded.quasi)], table.column_names)
     check_names(["attribute", CLASS_ID, "value", "count"], second.column_names)
     ids = encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
     classes = group(ids.quasi_codes, n_threads=n_threads)
-    intact = encode_like(table, encoded.quasi)
+    intact = encode_like(table, encoded.quasi, n_threads)
     for domain, codes in zip(encoded.quasi, intact, strict=True):
         _refuse_unknown(domain, codes)
     counts = []
