@@ -12,12 +12,11 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +36,14 @@ from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
 from anon.requirements import AlphaK, KAnonymity
+from anon.scale.scan import Scan, ahead
 from anon.schema import Schema, check_names
 from anon.utility import Published, Utility
 from anon.utility import measure as measure_utility
 from anoncore.classes import shuffle
+
+if TYPE_CHECKING:
+    from anon.scale.stream import Spilled
 
 Publish = Literal["generalization", "bucketization"]
 Order = Literal["class", "input"]
@@ -99,6 +102,10 @@ class Release:
 
         Its schema carries the same `metadata` as the files.
         """
+        if not isinstance(self.encoded.table, pa.Table):
+            raise UsageError(
+                'the rows are in their files: write() the release, or read the input with engine="local"'
+            )
         fields = _fields(self)
         whole = _taken(fields, *self._rows())
         schema = pa.schema([(f.name, _in_memory(f)) for f in fields])
@@ -341,7 +348,7 @@ def recode(
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
-        takeable(encoded.table.column(name).slice(0, 1), name)
+        takeable(_column(encoded.table, name).slice(0, 1), name)
     entropy = np.random.default_rng()
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
@@ -438,6 +445,7 @@ def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArr
     names = [attribute.name for attribute in quasi]
     check_names(names, population.column_names)
     ours = release.encoded.table.select(names)
+    ours = ours if isinstance(ours, pa.Table) else ours.whole()
     try:
         both = pa.concat_tables([ours, population.select(names).cast(ours.schema)])
     except pa.ArrowException:
@@ -597,16 +605,12 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _fields(release: Release) -> list[_Field]:
-    """The published columns in the order of the input."""
+def _fields(release: Release, spill: Spilled | None = None) -> list[_Field]:
+    """The published columns in the order of the input; neutral and sensitive ones from `spill` if given."""
     table = release.encoded.table
     known = release.file_schema
-    published = {
-        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
-    }
-    hidden = set(release.dropped)
-    if release.publish == "bucketization":
-        hidden |= {domain.name for domain in release.encoded.sensitive}
+    published = _columns_of(release)
+    hidden = _hidden(release)
     fields = []
     for described in table.schema:
         name = described.name
@@ -615,15 +619,38 @@ def _fields(release: Release) -> list[_Field]:
         if published.get(name):
             fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
             continue
-        column = takeable(table.column(name), name)
+        column = takeable(_column(table, name), name)
         written = column.type
         if written == described.type and known is not None and known.get_field_index(name) >= 0:
             written = known.field(name).type
-        kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
+        if spill is not None:
+            kept = spill.take(name)
+        else:
+            kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
         fields.append(_Field(name, written, kept, described.nullable))
     if release.publish == "bucketization":
         fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
     return fields
+
+
+def _columns_of(release: Release) -> dict[str, tuple[Column, ...]]:
+    """What is shown of each quasi-identifier; nothing of one that is left intact."""
+    return {
+        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
+    }
+
+
+def _hidden(release: Release) -> set[str]:
+    """Columns that the release leaves out, or puts in its second table."""
+    apart = release.encoded.sensitive if release.publish == "bucketization" else ()
+    return {*release.dropped, *(domain.name for domain in apart)}
+
+
+def _column(table: pa.Table | Scan, name: str) -> pa.ChunkedArray:
+    """The column of a table; of a Scan, an empty one of its type."""
+    if isinstance(table, pa.Table):
+        return table.column(name)
+    return pa.chunked_array([], table.schema.field(name).type)
 
 
 def _shown(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
@@ -710,12 +737,11 @@ def _taken(
 
 def _sensitive_table(encoded: Encoded, classes: Classes) -> pa.Table:
     """Counts of every sensitive value in every class, ordered by class, attribute and value."""
-    of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
     parts = []
     for attribute, (domain, codes) in enumerate(zip(encoded.sensitive, encoded.sensitive_codes, strict=True)):
-        pair, count = np.unique(of_row * domain.n_codes + codes[classes.rows], return_counts=True)
-        class_id, code = np.divmod(pair, domain.n_codes)
-        parts.append((class_id, np.full(len(pair), attribute), code, count))
+        counts = sensitive_counts(classes, codes, domain.n_codes)
+        class_id = np.repeat(np.arange(classes.n_classes), np.diff(counts.offsets))
+        parts.append((class_id, np.full(len(class_id), attribute), counts.values, counts.counts))
     class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     value = pa.concat_arrays(
         [
@@ -807,27 +833,40 @@ def _writer(path: Path) -> _Open:
 
 def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -> None:
     """Row group by row group; the next one is gathered while one is written."""
-    fields = _fields(release)
     rows, of_row = release._rows()
     metadata = release.metadata
+    with _spill(release, rows, temporary[0].parent) as spill:
+        fields = _fields(release, spill)
+        piece = ROW_GROUP if spill is None else spill.piece
 
-    def part(start: int) -> pa.Table:
-        return _taken(fields, rows[start : start + ROW_GROUP], of_row[start : start + ROW_GROUP])
+        def part(start: int) -> pa.Table:
+            if spill is not None:
+                spill.load(start)
+            return _taken(fields, rows[start : start + piece], of_row[start : start + piece])
 
-    held = part(len(rows)).schema
-    written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
-    starts = range(0, len(rows), ROW_GROUP)
-    with opener(temporary[0], held, written, metadata) as sink, ThreadPoolExecutor(1) as ahead:
-        coming = ahead.submit(part, 0) if starts else None
-        for start in starts:
-            assert coming is not None
-            table = coming.result()
-            coming = ahead.submit(part, start + ROW_GROUP) if start + ROW_GROUP < len(rows) else None
-            sink.write_table(table)
+        held = part(-(-len(rows) // piece) * piece).schema
+        written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
+        with opener(temporary[0], held, written, metadata) as sink:
+            for table in ahead(part(start) for start in range(0, len(rows), piece)):
+                sink.write_table(table)
     for path in temporary[1:]:
         table = release.sensitive_table
         with opener(path, table.schema, table.schema, metadata) as sink:
             sink.write_table(table)
+
+
+def _spill(
+    release: Release, rows: npt.NDArray[np.uint32], folder: Path
+) -> AbstractContextManager[Spilled | None]:
+    """The neutral, sensitive and intact columns of a table in files, to be had in the order of `rows`."""
+    encoded = release.encoded
+    if isinstance(encoded.table, pa.Table):
+        return nullcontext()
+    from anon.scale.stream import spilled
+
+    shown, hidden = _columns_of(release), _hidden(release)
+    names = [name for name in encoded.table.column_names if name not in hidden and not shown.get(name)]
+    return spilled(encoded, names, takeable, rows, folder)
 
 
 def _unwritable(release: Release, opener: _Open) -> str:
