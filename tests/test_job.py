@@ -113,7 +113,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         ("SDiversityBound", 0.4, {"r": 0.5}),
     ]
     with pytest.raises(UsageError, match="--objective is a setting of --method kmembers"):
-        job.engine()
+        job.configured_method()
     schema = job.roles()
     assert schema is not None
     assert schema.to_dict() == {
@@ -236,16 +236,16 @@ def test_a_setting_of_nothing_is_refused(settings: dict[str, Any], message: str)
     ],
 )
 def test_methods(settings: dict[str, Any], engine: Any) -> None:
-    assert Job(**settings).engine() == engine
+    assert Job(**settings).configured_method() == engine
 
 
 def test_settings_of_another_method_are_refused() -> None:
     with pytest.raises(UsageError, match="--cuts is a setting of --method mondrian"):
-        Job(method="anatomy", l=2.0, cuts="median").engine()
+        Job(method="anatomy", l=2.0, cuts="median").configured_method()
     with pytest.raises(UsageError, match="--loss is a setting of --method kmembers or curve"):
-        Job(k=2, loss="ncp").engine()
+        Job(k=2, loss="ncp").configured_method()
     with pytest.raises(UsageError, match="--method anatomy needs --l"):
-        Job(method="anatomy").engine()
+        Job(method="anatomy").configured_method()
 
 
 @pytest.mark.parametrize("setting", ["kind", "hierarchy", "ordinal", "weight"])

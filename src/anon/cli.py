@@ -146,6 +146,30 @@ Null = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="CSV delimiter.", rich_help_panel=READ)]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV encoding.", rich_help_panel=READ)]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="local: the table in memory; stream: the rows stay in the files (default: what --memory allows).",
+        rich_help_panel=READ,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", metavar="SIZE", help="Memory to use, such as 4G (half the machine's).", rich_help_panel=READ
+    ),
+]
+Spill = Annotated[
+    str | None,
+    typer.Option(
+        "--spill",
+        metavar="FOLDER",
+        help="Folder for temporary files of --engine stream (codes in memory, rows beside the output).",
+        rich_help_panel=READ,
+        callback=_path,
+    ),
+]
 SensitiveTable = Annotated[
     str | None,
     typer.Option(
@@ -306,6 +330,9 @@ def anonymize(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -364,11 +391,14 @@ def anonymize(
         null=null,
         delimiter=delimiter,
         encoding=encoding,
+        engine=engine,
+        memory=memory,
+        spill=spill,
     )
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
-    require, engine = job.requirements(), job.engine()
+    require, configured = job.requirements(), job.configured_method()
     if not require and job.method == "mondrian":
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = _ends(job, config, population)
@@ -378,7 +408,7 @@ def anonymize(
             anon.read_source(source, **job.read_options()),
             schema,
             require=require,
-            method=engine,
+            method=configured,
             progress=progress,
             **job.options(),
         )
@@ -432,6 +462,9 @@ def check(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -467,6 +500,9 @@ def check(
         null=null,
         delimiter=delimiter,
         encoding=encoding,
+        engine=engine,
+        memory=memory,
+        spill=spill,
     )
     schema = job.roles()
     if per_class is not None:
@@ -522,6 +558,9 @@ def compare(
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -543,6 +582,9 @@ def compare(
         null=null,
         delimiter=delimiter,
         encoding=encoding,
+        engine=engine,
+        memory=memory,
+        spill=spill,
     )
     first, second, third = (
         None if path is None else anon.read_source(path, **_reading(path, job.read_options()))
@@ -777,10 +819,12 @@ def _files(source: str) -> list[str]:
 
 
 def _reading(path: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of reading CSV, for a file that is not known to be another."""
+    """The options of reading, those of CSV only for a file that is not known to be another."""
     from anon.read import FORMAT_OF_SUFFIX
 
-    return options if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv" else {}
+    if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
+        return options
+    return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
 
 
 def _names(texts: list[str] | None) -> list[str] | None:
