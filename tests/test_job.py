@@ -41,6 +41,9 @@ output = "/elsewhere/release.parquet"
 null = ["?", "n/a"]
 delimiter = ";"
 encoding = "latin-1"
+engine = "stream"
+memory = "4G"
+spill = "scratch"
 quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
@@ -98,7 +101,10 @@ age = 2.0
 def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     job = load_job(written(tmp_path, EVERYTHING), {})
     assert set(Job.model_fields) == job.model_fields_set
-    assert job.read_options() == {"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"}
+    assert job.read_options() == {
+        **{"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"},
+        **{"engine": "stream", "memory": "4G", "spill": str(tmp_path / "scratch")},
+    }
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2},

@@ -224,8 +224,7 @@ def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> 
 
 def second_table(source: Source, given: Any) -> pa.Table:
     if given is not None:
-        table = read_source(given).table
-        return table if isinstance(table, pa.Table) else table.whole()
+        return read_table(given)
     if len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():
         return read_table(sensitive_path(source.paths[0]))
     raise DataError(

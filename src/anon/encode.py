@@ -284,7 +284,7 @@ def _each_column(
                 pool.map(lambda each: make(_factors(table.column(each.name), each.name), each), described)
             )
         gathering = [_Gathering(each.name) for each in described]
-        for part in table.select([each.name for each in described]).batches():
+        for part in table.select([each.name for each in described]).batches() if described else ():
             list(pool.map(lambda each, part=part: each.add(part.column(each.name)), gathering))
         return list(
             pool.map(lambda each, one: make(one.factors(table.empty), each), described, gathering)

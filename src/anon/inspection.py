@@ -80,7 +80,7 @@ def inspect(source: Any, **reading: Any) -> Inspection:
     first, then by its type and by how many distinct values it has; it is where to start, not a
     decision.
     """
-    read = read_source(source, **reading)
+    read = read_source(source, engine="local", **reading)
     with ThreadPoolExecutor(available_threads()) as pool:
         columns = pool.map(_inspect_column, read.schema, read.table.columns)
     return Inspection(read.table.num_rows, tuple(columns))

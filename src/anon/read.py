@@ -53,6 +53,7 @@ COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
+CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
 
 # An integer that would not survive as a number: a leading zero, or more digits than a float holds.
@@ -82,7 +83,8 @@ class Source:
 
 def read_table(source: Any, **options: Any) -> pa.Table:
     """The table of `read_source`, which takes the same options, whole in memory."""
-    return read_source(source, engine="local", **options).table
+    table = read_source(source, engine="local", **options).table
+    return table if isinstance(table, pa.Table) else table.whole()
 
 
 def read_source(
@@ -138,9 +140,9 @@ def read_source(
     format = _format(paths)
     if format != "csv" and (markers or delimiter is not None or encoding != "utf-8"):
         raise UsageError("null, delimiter and encoding are for CSV files only")
-    if engine == "stream" or (engine is None and WORKING_COPIES * _table_bytes(paths, format) > budget):
-        from anon.scale.scan import scan
+    from anon.scale.scan import scan, table_bytes
 
+    if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
         rows = scan(paths, format, columns, Csv(markers, delimiter, encoding), budget, spill)
         return Source(rows, rows.file_schema, format, tuple(paths))
     if format == "parquet":
@@ -194,25 +196,6 @@ def bytes_of(memory: int | str | None) -> int:
         if n_bytes >= LEAST_MEMORY:
             return n_bytes
     raise UsageError('memory must be at least 16M: a number of bytes, or text like "512M" or "4G"')
-
-
-def _table_bytes(paths: Sequence[Path], format: Format) -> int:
-    """About how much memory the files' table takes; of compressed files and of Feather a guess."""
-    if format != "parquet":
-        return sum(
-            path.stat().st_size * (5 if path.suffix.lower() in COMPRESSED else 1) for path in paths
-        ) * (2 if format == "feather" else 1)
-    n_bytes = 0
-    for path in paths:
-        try:
-            stored = pq.read_metadata(path)
-        except (pa.ArrowException, OSError):
-            raise unreadable(path, "parquet") from None
-        for group in map(stored.row_group, range(stored.num_row_groups)):
-            for chunk in map(group.column, range(group.num_columns)):
-                width = 4 if chunk.physical_type in ("BYTE_ARRAY", "INT32", "FLOAT") else 8
-                n_bytes += max(chunk.total_uncompressed_size, width * chunk.num_values)
-    return n_bytes
 
 
 def check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bool]) -> None:
@@ -473,7 +456,7 @@ class Csv:
     ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
         """What to tell Arrow's reader of a file, and the names of its columns."""
         header, delimiter, n_blank = self._header(path)
-        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24, skip_rows=n_blank)
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=CSV_BLOCK, skip_rows=n_blank)
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1

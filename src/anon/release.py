@@ -8,11 +8,13 @@ nothing that fails is ever written.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -893,19 +895,17 @@ def _refuse_source(target: Path, sources: Sequence[str]) -> None:
 def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
 
-    They can be read by their owner only until they are complete; any exception removes them.
+    They can be read by their owner only until they are complete; any exception removes them. Those
+    of a killed process are removed by the next one that writes to the same target.
     """
     temporary: list[Path] = []
     backups: list[tuple[Path, Path | None]] = []
+    locks = ExitStack()
     try:
         modes = []
         for target in targets:
-            path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-            temporary.append(path)
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-            modes.append(os.fstat(descriptor).st_mode & 0o777)  # what the umask leaves of 0666
-            os.fchmod(descriptor, 0o600)
-            os.close(descriptor)
+            _remove_leftovers(target)
+            modes.append(_create(target, temporary, locks))
         yield temporary
         for path in temporary:
             _sync(path)
@@ -931,9 +931,37 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         raise
+    finally:
+        locks.close()
     for _, old in backups:
         if old is not None:
             old.unlink(missing_ok=True)
+
+
+def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
+    """Add a temporary file to `temporary`, locked until `locks` end; the mode that the umask gives files."""
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        temporary.append(path)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        locks.callback(os.close, descriptor)
+        mode = os.fstat(descriptor).st_mode & 0o777
+        os.fchmod(descriptor, 0o600)
+        with suppress(OSError):  # a file system without locks: nobody removes leftovers there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():
+            return mode
+        temporary.pop()  # taken for a leftover before it was locked
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of writers of this target that are no more: theirs have no lock."""
+    name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
+    with suppress(OSError):
+        for path in [each for each in target.parent.iterdir() if name.fullmatch(each.name)]:
+            with suppress(OSError), open(path, "ab") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
 
 def _sync(path: Path) -> None:

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from anon.errors import DataError, UsageError
 from anon.read import (
     AS_WRITTEN,
+    COMPRESSED,
     Csv,
     Format,
     check_data,
@@ -47,7 +48,7 @@ from anon.schema import check_unique
 BATCH_ROWS = 1 << 20
 UNIT_ROWS = 1 << 16  # rows that a Parquet file is read by: batches are made of whole units
 MOST_BATCH_BYTES = 1 << 30
-PAGES = 1 << 20  # bytes of a Parquet column read ahead
+PAGES = 1 << 17  # bytes of a Parquet column read ahead
 
 LOOSER = [
     *(pa.null(), pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")),
@@ -182,6 +183,12 @@ def scan(
     return whole.select(names)
 
 
+def table_bytes(paths: Sequence[Path], format: Format) -> int:
+    """How much memory the files' table takes, about; of CSV files a guess, which is rather too great."""
+    size = {"parquet": _parquet_bytes, "feather": _feather_bytes, "csv": _csv_bytes}[format]
+    return sum(map(size, paths))
+
+
 def ahead(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """The same tables, the next of which is made while one is used."""
     with ThreadPoolExecutor(1) as pool:
@@ -263,13 +270,28 @@ def _parquet(paths: Sequence[Path]) -> _Opened:
     def read(names: Sequence[str]) -> Iterator[pa.Table]:
         for path in paths:
             try:
-                with pq.ParquetFile(path, read_dictionary=dictionaries, buffer_size=PAGES) as file:
+                with pq.ParquetFile(
+                    path, read_dictionary=dictionaries, buffer_size=PAGES, pre_buffer=False
+                ) as file:
                     for batch in file.iter_batches(UNIT_ROWS, columns=list(names)):
                         yield pa.Table.from_batches([batch]).replace_schema_metadata(None)
             except (pa.ArrowException, OSError):
                 raise unreadable(path, "parquet") from None
 
     return held.with_metadata(schemas[0].metadata), common_schema(paths, schemas), n_rows, read
+
+
+def _parquet_bytes(path: Path) -> int:
+    try:
+        stored = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        raise unreadable(path, "parquet") from None
+    n_bytes = 0
+    for group in map(stored.row_group, range(stored.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            width = 4 if chunk.physical_type in ("BYTE_ARRAY", "INT32", "FLOAT") else 8
+            n_bytes += max(chunk.total_uncompressed_size, width * chunk.num_values)
+    return n_bytes
 
 
 def _schema_as_read(path: Path, dictionaries: Sequence[str]) -> pa.Schema:
@@ -328,6 +350,17 @@ def _record_batches(
         raise unreadable(path, "feather") from None
 
 
+def _feather_bytes(path: Path) -> int:
+    """By the first batch, which is compressed like the others."""
+    with _record_batches(path) as (_, batches):
+        first, second = next(batches, None), next(batches, None)
+        n_bytes = 0 if first is None else first.nbytes
+        if second is None:
+            return n_bytes
+    with _record_batches(path, []) as (_, batches):
+        return n_bytes * sum(1 for _ in batches)
+
+
 def _only(schema: pa.Schema, names: Sequence[str] | None) -> pa_ipc.IpcReadOptions:
     return pa_ipc.IpcReadOptions(
         included_fields=[] if names is None else [schema.get_field_index(name) for name in names]
@@ -340,6 +373,10 @@ def _of_file(file: pa.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
 
 
 # --- CSV -----------------------------------------------------------------------------------------
+
+
+def _csv_bytes(path: Path) -> int:
+    return path.stat().st_size * (15 if path.suffix.lower() in COMPRESSED else 3)
 
 
 @dataclass(frozen=True)
