@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
+import gzip
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -211,8 +213,8 @@ def test_tables_of_any_size(tmp_path: Path, n: int, seed: int, missing: str) -> 
         local, streamed = both(path, require=[anon.KAnonymity(2)], missing=missing)
     except (anon.DataError, anon.InfeasibleError) as error:
         message = str(error)
+        source = anon.read_source(path, engine="stream")
         with pytest.raises(type(error)) as caught:
-            source = anon.read_source(path, engine="stream")
             anon.anonymize(source, SCHEMA, require=[anon.KAnonymity(2)], missing=missing)
         assert str(caught.value) == message
     else:
@@ -334,11 +336,37 @@ def test_faults_of_a_table_are_told_in_the_same_words(
     path = write(pa.table({"q": column}), tmp_path / "in.parquet")
     told = []
     for engine in ("local", "stream"):
+        source = anon.read_source(path, engine=engine)
         with pytest.raises(anon.DataError) as caught:
-            source = anon.read_source(path, engine=engine)
             anon.anonymize(source, anon.Schema([attribute]), require=[K], missing=missing)
         told.append((str(caught.value), caught.value.row, caught.value.count, caught.value.value))
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("in.csv", "å;b\nä;1\n;2\n".encode("latin-1"), {"encoding": "latin-1"}),
+        ("in.csv", "\ufeffa,b\nx,1\n".encode(), {}),
+        ("in.csv", b"\n\na\tb\n1\t2\n\n3\t4\n", {}),
+        ("in.csv", b"a\n1\n\n3\n", {}),
+        ("in.csv", b"a|b\n1|NA\n2|?\n", {"null": ["NA", "?"], "delimiter": "|"}),
+        ("in.csv.gz", gzip.compress(b"a,b\n1,2\n3,4\n"), {}),
+        ("in.tsv", b"a\tb\r\n1\t2\r\n3\t\r\n", {}),
+    ],
+)
+def test_csv_files_are_read_alike(tmp_path: Path, name: str, content: bytes, options: dict[str, Any]) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    local, streamed = (anon.read_source(path, engine=engine, **options) for engine in ("local", "stream"))
+    assert streamed.schema.equals(local.schema)
+    assert streamed.table.whole().equals(local.table)
+    names = local.table.column_names[-1:]
+    assert (
+        anon.read_source(path, engine="stream", columns=names, **options)
+        .table.whole()
+        .equals(local.table.select(names))
+    )
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
@@ -618,6 +646,16 @@ def test_a_job_file_says_the_engine(
     assert "memory must be" in capsys.readouterr().err
 
 
+def test_the_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "scale.md").read_text()
+    [shell] = [body for body in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "--engine stream" in body]
+    monkeypatch.chdir(tmp_path)
+    datasets.write_census(2000, 0, "people.parquet")
+    for line in shell.splitlines():
+        assert main(line.split()[1:]) == 0
+    assert sorted(os.listdir(tmp_path)) == ["people.parquet", "release.parquet"]
+
+
 @pytest.mark.slow
 def test_neutral_columns_are_never_all_in_memory(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
@@ -651,5 +689,3 @@ def test_progress_and_threads_change_nothing(tmp_path: Path) -> None:
     ]
     assert sizes[0] == sizes[1]
     assert {"read", "encode", "partition", "recode"} <= set(told)
-
-

@@ -150,14 +150,17 @@ Engine = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        help="local: the table in memory; stream: the rows stay in the files (default: what --memory allows).",
+        help="local: the table in memory; stream: the rows stay in the files (default: as --memory allows).",
         rich_help_panel=READ,
     ),
 ]
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory", metavar="SIZE", help="Memory to use, such as 4G (half the machine's).", rich_help_panel=READ
+        "--memory",
+        metavar="SIZE",
+        help="Memory to use, such as 4G (half the machine's).",
+        rich_help_panel=READ,
     ),
 ]
 Spill = Annotated[

@@ -286,9 +286,7 @@ def _each_column(
         gathering = [_Gathering(each.name) for each in described]
         for part in table.select([each.name for each in described]).batches() if described else ():
             list(pool.map(lambda each, part=part: each.add(part.column(each.name)), gathering))
-        return list(
-            pool.map(lambda each, one: make(one.factors(table.empty), each), described, gathering)
-        )
+        return list(pool.map(lambda each, one: make(one.factors(table.empty), each), described, gathering))
 
 
 class _Gathering:

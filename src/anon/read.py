@@ -265,7 +265,8 @@ def _format(paths: Sequence[Path]) -> Format:
     for path, format in formats.items():
         if format != first:
             raise DataError(
-                f"{file_name(path)} is {format} where {file_name(paths[0])} is {first}; one table has one format"
+                f"{file_name(path)} is {format} where {file_name(paths[0])} is {first}; "
+                "one table has one format"
             )
     return first
 
@@ -319,8 +320,8 @@ def common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
                 fields[i] = fields[i].with_type(theirs)
             elif ours != theirs and not pa.types.is_null(theirs):
                 raise DataError(
-                    f"column {field.name!r} is {theirs} in {file_name(path)} and {ours} in {file_name(paths[0])}; "
-                    "cast one of them",
+                    f"column {field.name!r} is {theirs} in {file_name(path)} and {ours} in "
+                    f"{file_name(paths[0])}; cast one of them",
                     column=field.name,
                 )
     return pa.schema([field.with_nullable(True) for field in fields])
@@ -330,7 +331,9 @@ def _read_feather(path: Path) -> pa.Table:
     try:
         with pa.memory_map(os.fspath(path)) as file:
             if file.read(4) == b"FEA1":
-                raise DataError(f"{file_name(path)} is Feather version 1; write it again as version 2 or Parquet")
+                raise DataError(
+                    f"{file_name(path)} is Feather version 1; write it again as version 2 or Parquet"
+                )
             file.seek(0)
             try:
                 table = pa_ipc.open_file(file).read_all()
@@ -550,7 +553,8 @@ class Csv:
                     )
                 except UnicodeError:
                     return DataError(
-                        f"{file_name(path)} is not {self.encoding}; name its encoding, such as --encoding latin-1"
+                        f"{file_name(path)} is not {self.encoding}; "
+                        "name its encoding, such as --encoding latin-1"
                     )
         with self._text(path) as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -55,7 +55,7 @@ LOOSER = [
     *(pa.timestamp("s"), pa.timestamp("s", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC")),
     *(pa.float64(), pa.string()),
 ]
-"""The types that Arrow tries for the columns of a CSV file, in its order; the first that reads all is taken."""
+"""The types that Arrow tries for a column of a CSV file, in its order; it takes the first that reads all."""
 
 _UNREAD_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 
@@ -201,11 +201,13 @@ def ahead(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
 @contextmanager
 def nameless(folder: Path) -> Iterator[BinaryIO]:
     """A file without a name, which only this process can reach, and which ends with it, however it ends."""
-    try:
-        file = tempfile.TemporaryFile(dir=folder)
-    except OSError as error:
-        raise DataError(f"the folder {str(folder)!r} takes no temporary files: {error.strerror}") from error
-    with file:
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.TemporaryFile(dir=folder))
+        except OSError as error:
+            raise DataError(
+                f"the folder {str(folder)!r} takes no temporary files: {error.strerror}"
+            ) from error
         yield file
 
 
@@ -217,7 +219,9 @@ def _reserve(file: BinaryIO, size: int, folder: Path) -> None:
         else:
             file.truncate(size)
     except OSError as error:
-        raise DataError(f"the folder {str(folder)!r} has no room for {size} bytes: {error.strerror}") from error
+        raise DataError(
+            f"the folder {str(folder)!r} has no room for {size} bytes: {error.strerror}"
+        ) from error
 
 
 def _state(paths: Iterable[Path]) -> tuple[tuple[int, int, int], ...]:
@@ -352,12 +356,12 @@ def _record_batches(
 
 def _feather_bytes(path: Path) -> int:
     """By the first batch, which is compressed like the others."""
-    with _record_batches(path) as (_, batches):
+    with _record_batches(path) as (schema, batches):
         first, second = next(batches, None), next(batches, None)
         n_bytes = 0 if first is None else first.nbytes
         if second is None:
             return n_bytes
-    with _record_batches(path, []) as (_, batches):
+    with _record_batches(path, schema.names[:1]) as (_, batches):
         return n_bytes * sum(1 for _ in batches)
 
 
@@ -417,7 +421,7 @@ def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
 
 
 def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
-    """The types of a file's columns, found by reading it; those of `as_text` are strings whatever they hold."""
+    """A file with the types of its columns, found by reading it; those of `as_text` are strings."""
     types = dict.fromkeys(as_text, pa.string())
     read, parse, convert, header = csv.options(path)
     csv.check_ends(path, header, parse.delimiter)
@@ -444,7 +448,9 @@ def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
 def _kept_apart(
     csv: Csv, path: Path, read_types: dict[str, pa.DataType]
 ) -> tuple[dict[str, pa.DataType], dict[str, pa.DataType]]:
-    """Numbers that are told apart by more than their value are text; times are microseconds if that holds them."""
+    """The types to read and to hold: numbers told apart by more than their value are text, times are
+    microseconds where these hold them all.
+    """
     numbers = {name: kind for name, kind in read_types.items() if is_number(kind)}
     times = {name: kind for name, kind in read_types.items() if pa.types.is_timestamp(kind)}
     unsafe: set[str] = set()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -109,7 +110,7 @@ class Spilled:
         self._schema = batch.schema
         bounds = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(piece)]
         try:
-            for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+            for start, stop in pairwise(bounds):
                 if stop > start:
                     buffer = batch.slice(start, stop - start).serialize()
                     self._file.write(buffer)
