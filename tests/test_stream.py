@@ -594,6 +594,8 @@ def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(
     left = [each for each in os.listdir(tmp_path) if each.endswith(".tmp")]
     assert len(left) == ("_Gathering" not in where)
     assert all((tmp_path / each).stat().st_mode & 0o777 == 0o600 for each in left)
+    assert main([*arguments, "--k", "1000"]) == 1  # more than there are: gone even if nothing is written
+    assert sorted(os.listdir(tmp_path)) == ["in.parquet", *["out.parquet"][:old], "spill"]
     assert main(arguments) == 0
     assert sorted(os.listdir(tmp_path)) == ["in.parquet", "out.parquet", "spill"]
     assert anon.check(target).k >= 5

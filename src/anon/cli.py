@@ -764,7 +764,7 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
         case MemoryError():
             code, message = (
                 2,
-                "not enough memory for this table; close other programs, or use a larger machine",
+                "not enough memory for this table; use --engine stream, or a larger machine",
             )
         case OSError():
             code, message = 2, _os_message(error)
@@ -798,10 +798,11 @@ def _ends(job: Job, *others: str | None) -> tuple[str, str]:
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    _keep(job.output, [job.input, *job.files(), *others])
-    if job.publish == "bucketization":
-        from anon.release import sensitive_path
+    from anon.release import remove_leftovers, sensitive_path
 
+    _keep(job.output, [job.input, *job.files(), *others])
+    remove_leftovers(Path(os.path.realpath(job.output)))
+    if job.publish == "bucketization":
         _keep(str(sensitive_path(job.output)), [job.input, *job.files(), *others])
     return job.input, job.output
 
@@ -877,6 +878,7 @@ SPELLINGS = [
         (r"give them in a schema", "give them with --hierarchy or --ordinal"),
         (r"give it as sensitive_table", "give it with --sensitive-table"),
         (r"\bn_threads\b", "--threads"),
+        (r"\bas spill\b", "with --spill"),
         (r"use Mondrian\(\)", "use --method mondrian"),
         (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),
         (r"\bdistance=", "--t-distance "),

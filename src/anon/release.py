@@ -904,7 +904,7 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     try:
         modes = []
         for target in targets:
-            _remove_leftovers(target)
+            remove_leftovers(target)
             modes.append(_create(target, temporary, locks))
         yield temporary
         for path in temporary:
@@ -954,7 +954,7 @@ def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
         temporary.pop()  # taken for a leftover before it was locked
 
 
-def _remove_leftovers(target: Path) -> None:
+def remove_leftovers(target: Path) -> None:
     """Remove the temporary files of writers of this target that are no more: theirs have no lock."""
     name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
     with suppress(OSError):

@@ -125,6 +125,7 @@ class Spilled:
             self._file.flush()
         except OSError as error:
             raise self._full(error) from error
+        self._position = np.empty(0, np.uint32)
         for words in self._words.values():
             words.finish()
 
