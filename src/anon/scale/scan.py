@@ -355,14 +355,15 @@ def _record_batches(
 
 
 def _feather_bytes(path: Path) -> int:
-    """By the first batch, which is compressed like the others."""
-    with _record_batches(path) as (schema, batches):
-        first, second = next(batches, None), next(batches, None)
-        n_bytes = 0 if first is None else first.nbytes
-        if second is None:
-            return n_bytes
+    """By the first batch, which is compressed like the others; one alone is not read for this."""
+    with _record_batches(path) as (schema, _):
+        pass
     with _record_batches(path, schema.names[:1]) as (_, batches):
-        return n_bytes * sum(1 for _ in batches)
+        n_batches = sum(1 for _ in batches)
+    if n_batches < 2:
+        return 2 * path.stat().st_size
+    with _record_batches(path) as (_, batches):
+        return int(n_batches * next(batches).nbytes)
 
 
 def _only(schema: pa.Schema, names: Sequence[str] | None) -> pa_ipc.IpcReadOptions:
