@@ -41,6 +41,9 @@ output = "/elsewhere/release.parquet"
 null = ["?", "n/a"]
 delimiter = ";"
 encoding = "latin-1"
+engine = "stream"
+memory = "4G"
+spill = "scratch"
 quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
@@ -112,7 +115,10 @@ age = 2.0
 def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     job = load_job(written(tmp_path, EVERYTHING), {})
     assert set(Job.model_fields) == job.model_fields_set
-    assert job.read_options() == {"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"}
+    assert job.read_options() == {
+        **{"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"},
+        **{"engine": "stream", "memory": "4G", "spill": str(tmp_path / "scratch")},
+    }
     assert job.bound() == {"min_k": 15.0}
     assert job.cache == str(tmp_path / "kept")
     assert job.options() == {
@@ -129,7 +135,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         ("SDiversityBound", 0.4, {"r": 0.5}),
     ]
     with pytest.raises(UsageError, match="--objective is a setting of --method kmembers"):
-        job.engine()
+        job.configured_method()
     schema = job.roles()
     assert schema is not None
     assert schema.to_dict() == {
@@ -252,16 +258,16 @@ def test_a_setting_of_nothing_is_refused(settings: dict[str, Any], message: str)
     ],
 )
 def test_methods(settings: dict[str, Any], engine: Any) -> None:
-    assert Job(**settings).engine() == engine
+    assert Job(**settings).configured_method() == engine
 
 
 def test_settings_of_another_method_are_refused() -> None:
     with pytest.raises(UsageError, match="--cuts is a setting of --method mondrian"):
-        Job(method="anatomy", l=2.0, cuts="median").engine()
+        Job(method="anatomy", l=2.0, cuts="median").configured_method()
     with pytest.raises(UsageError, match="--loss is a setting of --method kmembers or curve"):
-        Job(k=2, loss="ncp").engine()
+        Job(k=2, loss="ncp").configured_method()
     with pytest.raises(UsageError, match="--method anatomy needs --l"):
-        Job(method="anatomy").engine()
+        Job(method="anatomy").configured_method()
 
 
 @pytest.mark.parametrize("setting", ["kind", "hierarchy", "ordinal", "weight"])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from anon.classes import Cells, Classes, cells, full_cells, merge
 from anon.encode import Encoded, available_threads, encode, of_published_rows
@@ -59,8 +60,9 @@ def anonymize(
 
     Parameters
     ----------
-    table : anything with the Arrow PyCapsule interface, a dict of arrays, or a path
-        Parquet, Feather or CSV; a directory or glob is one table.
+    table : anything with the Arrow PyCapsule interface, a dict of arrays, a path, or a Source
+        Parquet, Feather or CSV; a directory or glob is one table. One that would not fit in half of
+        the machine's memory stays in its files; `read_source` tells how to choose this oneself.
     schema : Schema
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
@@ -248,10 +250,15 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
         noise["attributes"] if noise else ()
     )
     neutral = [name for name in encoded.table.column_names if name not in named]
-    distinct = identifying_neutral(encoded.table, neutral)
+    table = encoded.table.select(neutral)
+    of_rows = ""
+    if neutral and not isinstance(table, pa.Table):
+        table = table.head()
+        of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
+    distinct = identifying_neutral(table, neutral)
     notes = [
-        f"column {name!r} is neutral but more than 90 % of its values are distinct: it may identify people; "
-        "make it identifying to drop it"
+        f"column {name!r} is neutral but more than 90 % of its values{of_rows} are distinct: "
+        "it may identify people; make it identifying to drop it"
         for name in distinct
     ]
     return notes + [

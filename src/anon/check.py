@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,14 @@ from anon.classes import Classes, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
 from anon.privacy import Privacy, measure, measure_columns, population_risk
-from anon.read import Source, read_source
+from anon.read import Source, read_source, read_table
 from anon.release import CLASS_ID, METADATA_KEY, read_metadata, sensitive_path
 from anon.requirements import Requirement, check_list, compile
 from anon.schema import Attribute, Schema, check_names, is_text
 from anoncore.requirement import passing_classes
+
+if TYPE_CHECKING:
+    from anon.scale.scan import Scan
 
 SECOND = ("attribute", CLASS_ID, "value", "count")
 
@@ -75,11 +78,12 @@ def check(
     schema = _schema(told, schema)
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
-        classes, domains, codes = _buckets(table, second, schema, n_threads)
+        ids = bucket_ids(table, n_threads)
+        classes, domains, codes = _buckets(ids, second, schema, n_threads)
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
         )
-        shown = [CLASS_ID]
+        shown = ids
     else:
         encoded = encode(table, schema, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
@@ -96,7 +100,7 @@ def check(
             per_class=per_class,
             n_threads=n_threads,
         )
-        shown = [domain.name for domain in encoded.quasi]
+        shown = encoded
     if require:
         privacy = replace(privacy, unmet=unmet(require, classes, domains, codes, n_threads))
     if sampling_fraction is not None:
@@ -104,7 +108,7 @@ def check(
             privacy,
             population=population_risk(classes, sampling_fraction=sampling_fraction, at_risk=at_risk),
         )
-    return replace(privacy, worst_cells=_worst_cells(table.select(shown), classes, privacy.worst))
+    return replace(privacy, worst_cells=_worst_cells(shown, classes, privacy.worst))
 
 
 def unmet(
@@ -200,17 +204,18 @@ def _text(domain: Domain) -> bool:
     return bool(pa.types.is_string(domain.values.type) or pa.types.is_large_string(domain.values.type))
 
 
-def _worst_cells(shown: pa.Table, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
     """For every measure set by one class, the published cells of that class."""
 
-    def cell(column: pa.ChunkedArray, number: int) -> str | None:
-        value = column.slice(int(classes.rows[classes.offsets[number]]), 1).combine_chunks()
-        if pa.types.is_dictionary(value.type):
-            value = value.dictionary_decode()
-        return None if value.null_count else texts(value)[0]
+    def cell(domain: Domain, codes: Codes, number: int) -> str | None:
+        code = int(codes[classes.rows[classes.offsets[number]]])
+        return None if code == domain.n_values else texts(domain.values.slice(code, 1))[0]
 
     cells = {
-        number: {name: cell(shown.column(name), number) for name in shown.column_names}
+        number: {
+            domain.name: cell(domain, codes, number)
+            for domain, codes in zip(shown.quasi, shown.quasi_codes, strict=True)
+        }
         for number in set(worst.values())
     }
     return {name: cells[number] for name, number in worst.items()}
@@ -221,9 +226,9 @@ def _worst_cells(shown: pa.Table, classes: Classes, worst: Mapping[str, int]) ->
 
 def second_table(source: Source, given: Any) -> pa.Table:
     if given is not None:
-        return read_source(given).table
+        return read_table(given)
     if len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():
-        return read_source(sensitive_path(source.paths[0])).table
+        return read_table(sensitive_path(source.paths[0]))
     raise DataError(
         "this is one half of a bucketization and its sensitive table is not beside it; "
         "give it as sensitive_table"
@@ -258,14 +263,18 @@ def refuse_sensitive_half(source: Source, schema: Schema | None) -> None:
     raise DataError(f"this is the sensitive half of a bucketization; name its other half, {other}")
 
 
-def linked(table: pa.Table, second: pa.Table, n_threads: int) -> tuple[Classes, pa.Array, pa.Table]:
+def bucket_ids(table: pa.Table | Scan, n_threads: int) -> Encoded:
+    """The class ids of the first table of a bucketization, as its only quasi-identifier."""
+    check_names([CLASS_ID], table.column_names)
+    return encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
+
+
+def linked(ids: Encoded, second: pa.Table, n_threads: int) -> tuple[Classes, pa.Array, pa.Table]:
     """The buckets as classes, their ids in the same order, and the second table in the types of the first.
 
-    Raises DataError where a table lacks a column, or its class ids or counts cannot be what they are called.
+    Raises DataError where that table lacks a column, or its ids or counts cannot be what they are called.
     """
-    check_names([CLASS_ID], table.column_names)
     check_names(SECOND, second.column_names)
-    ids = encode(table.select([CLASS_ID]), Schema([CLASS_ID]), n_threads=n_threads)
     classes = group(ids.quasi_codes, n_threads=n_threads)
     known = ids.quasi[0].values
     second = pa.table(
@@ -305,10 +314,10 @@ def buckets_of(part: pa.Table, name: str, known: pa.Array, classes: Classes) -> 
 
 
 def _buckets(
-    table: pa.Table, second: pa.Table, schema: Schema, n_threads: int
+    ids: Encoded, second: pa.Table, schema: Schema, n_threads: int
 ) -> tuple[Classes, tuple[Domain, ...], tuple[Codes, ...]]:
     """The buckets as classes, and the sensitive attributes with one code per row of the table."""
-    classes, known, second = linked(table, second, n_threads)
+    classes, known, second = linked(ids, second, n_threads)
     domains, codes = [], []
     for attribute in schema.sensitive:
         part = second.filter(pc.equal(second["attribute"], attribute.name))

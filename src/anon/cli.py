@@ -148,6 +148,33 @@ Null = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="CSV delimiter.", rich_help_panel=READ)]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV encoding.", rich_help_panel=READ)]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="local: the table in memory; stream: the rows stay in the files (default: as --memory allows).",
+        rich_help_panel=READ,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory to use, such as 4G (half the machine's).",
+        rich_help_panel=READ,
+    ),
+]
+Spill = Annotated[
+    str | None,
+    typer.Option(
+        "--spill",
+        metavar="FOLDER",
+        help="Folder for temporary files of --engine stream (codes in memory, rows beside the output).",
+        rich_help_panel=READ,
+        callback=_path,
+    ),
+]
 SensitiveTable = Annotated[
     str | None,
     typer.Option(
@@ -350,6 +377,9 @@ def anonymize(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     report: ReportFile = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -414,11 +444,14 @@ def anonymize(
         null=null,
         delimiter=delimiter,
         encoding=encoding,
+        engine=engine,
+        memory=memory,
+        spill=spill,
     )
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
-    require, engine = job.requirements(), job.engine()
+    require, configured = job.requirements(), job.configured_method()
     if not require and job.method == "mondrian":
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = _ends(job, config, population)
@@ -431,7 +464,7 @@ def anonymize(
             anon.read_source(source, **job.read_options()),
             schema,
             require=require,
-            method=engine,
+            method=configured,
             progress=progress,
             **job.options(),
         )
@@ -495,6 +528,9 @@ def check(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     report: ReportFile = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -530,6 +566,9 @@ def check(
         null=null,
         delimiter=delimiter,
         encoding=encoding,
+        engine=engine,
+        memory=memory,
+        spill=spill,
     )
     schema = job.roles()
     second = sensitive_table
@@ -600,6 +639,9 @@ def compare(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     report: ReportFile = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
 ) -> None:
@@ -621,6 +663,9 @@ def compare(
         null=null,
         delimiter=delimiter,
         encoding=encoding,
+        engine=engine,
+        memory=memory,
+        spill=spill,
     )
     read = [original, released, sensitive_table, config, *job.files()]
     _report_end(report, read)
@@ -1035,7 +1080,7 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
         case MemoryError():
             code, message = (
                 2,
-                "not enough memory for this table; close other programs, or use a larger machine",
+                "not enough memory for this table; use --engine stream, or a larger machine",
             )
         case OSError():
             code, message = 2, _os_message(error)
@@ -1069,8 +1114,11 @@ def _ends(job: Job, *others: str | None) -> tuple[str, str]:
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
+    from anon.release import remove_leftovers
+
     for output in _outputs(job):
         _keep(output, [job.input, *job.files(), *others])
+    remove_leftovers(Path(os.path.realpath(job.output)))
     return job.input, job.output
 
 
@@ -1127,10 +1175,12 @@ def _files(source: str) -> list[str]:
 
 
 def _reading(path: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of reading CSV, for a file that is not known to be another."""
+    """The options of reading, those of CSV only for a file that is not known to be another."""
     from anon.read import FORMAT_OF_SUFFIX
 
-    return options if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv" else {}
+    if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
+        return options
+    return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
 
 
 def _names(texts: list[str] | None) -> list[str] | None:
@@ -1214,6 +1264,7 @@ SPELLINGS = [
         (r"give it as sensitive_table", "give it with --sensitive-table"),
         (r"\(adult=\)", "with --adult"),
         (r"\bn_threads\b", "--threads"),
+        (r"\bas spill\b", "with --spill"),
         (r"use Mondrian\(\)", "use --method mondrian"),
         (r'bounds=\{"age": \(17, 99\)\}', "--bounds age=17..99"),
         (r"leave clip as it is", "leave --no-clip out"),

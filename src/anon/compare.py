@@ -7,9 +7,8 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 
 from anon.cells import MISSING, OR_MISSING, ROOT, Cell, keys, measures, number, quote, reader, texts
 from anon.check import (
+    bucket_ids,
     buckets_of,
     is_bucketized,
     linked,
@@ -26,13 +26,28 @@ from anon.check import (
     second_table,
 )
 from anon.classes import Cells, Classes, Counts, group, sensitive_counts
-from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_column, encode_like
+from anon.encode import (
+    Codes,
+    Domain,
+    Encoded,
+    available_threads,
+    encode,
+    encode_column,
+    encode_like,
+    label_codes,
+)
 from anon.errors import DataError, UsageError
 from anon.hierarchy import CsvFile, Hierarchy, Nested, _rows, lca
 from anon.populations import reach, single_cells
 from anon.read import read_source, read_table
 from anon.schema import Attribute, Role, Schema, check_names, is_measurable, kind_of, value_type
 from anon.utility import Aligned, Published, Utility, measure
+
+if TYPE_CHECKING:
+    from anon.scale.scan import Scan
+
+if TYPE_CHECKING:
+    from anon.scale.scan import Scan
 
 _COMPARED = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
 _ASKED_K = re.compile(r"(?:KAnonymity|AlphaK)\(.*\bk=([0-9]+)")
@@ -75,7 +90,8 @@ def compare(
         The second table of a bucketization; found beside the first where that is a file.
     id : str, optional
         A neutral column without missing or repeated values in either table, by which rows are matched;
-        the answer then has `aligned`: whose value lies outside its cell, and how far.
+        the answer then has `aligned`: whose value lies outside its cell, and how far. Both tables are then
+        held in memory.
     r, w_u, w_p, min_support
         As for `Release.utility`.
     n_threads : int, optional
@@ -93,28 +109,31 @@ def compare(
     source = read_source(released)
     told = metadata_of(source)
     refuse_sensitive_half(source, schema)
-    encoded = encode(read_table(original), _roles(told, schema), n_threads=threads)
-    if source.table.num_rows > encoded.n_rows:
+    before, after = (
+        read_source(each).table if id is None else read_table(each) for each in (original, source)
+    )
+    encoded = encode(before, _roles(told, schema), n_threads=threads)
+    if after.num_rows > encoded.n_rows:
         raise DataError(
-            f"the release has {source.table.num_rows} rows and the original {encoded.n_rows}; "
+            f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
             "is the right table compared?"
         )
     shown: list[Cells] | None
     if sensitive_table is not None or is_bucketized(source, told, encoded.schema):
         second = second_table(source, sensitive_table)
-        published = _buckets(encoded, source.table, second, told, threads)
+        published = _buckets(encoded, after, second, told, threads)
         assert published.intact is not None
         shown = [
             replace(single_cells(domain), of_class=codes.astype(np.uint32))
             for domain, codes in zip(encoded.quasi, published.intact, strict=True)
         ]
     else:
-        published, shown = _generalized(encoded, source.table, told, threads)
+        published, shown = _generalized(encoded, after, told, threads)
     measured = measure(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
     if id is None:
         return measured
-    rows = _matched(encoded, source.table, id)
-    return replace(measured, aligned=_aligned(published, shown, source.table, rows))
+    rows = _matched(encoded, after, id)
+    return replace(measured, aligned=_aligned(published, shown, after, rows))
 
 
 def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
@@ -140,12 +159,13 @@ def _asked_k(told: Mapping[str, Any] | None) -> int | None:
 
 
 def _generalized(
-    encoded: Encoded, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int
+    encoded: Encoded, table: pa.Table | Scan, told: Mapping[str, Any] | None, n_threads: int
 ) -> tuple[Published, list[Cells] | None]:
     """What the release shows, and the cell of every row per quasi-identifier, None where it hides cells."""
     columns = [_columns_of(domain.name, table, told) for domain in encoded.quasi]
-    with ThreadPoolExecutor(n_threads) as pool:
-        written = [list(pool.map(lambda name: _texts_of(table[name], name), each)) for each in columns]
+    names = [name for each in columns for name in each]
+    texts_of = dict(zip(names, label_codes(table, names, n_threads), strict=True))
+    written = [[texts_of[name] for name in each] for each in columns]
     starred = np.full(table.num_rows, told is None)
     refusal = _refusal(told)
     shown: list[Cells] = []
@@ -183,7 +203,7 @@ def _generalized(
     published = Published(
         encoded,
         classes,
-        tuple(_counts(domain, table, classes, n_threads) for domain in encoded.sensitive),
+        _counts(encoded.sensitive, table, classes, n_threads),
         cells=None if refusal else tuple(replace(one, of_class=one.of_class[first]) for one in shown),
         by_level=told is not None and told["numeric"] == "level",
         k_asked=_asked_k(told),
@@ -214,12 +234,12 @@ def cells_of_rows(
     `told` is what the release says about itself; None reads it as made by another tool.
     """
     columns = _columns_of(domain.name, table, told)
-    of_row, words = _joined([_texts_of(table[name], name) for name in columns], n_threads)
+    of_row, words = _joined(label_codes(table, columns, n_threads), n_threads)
     reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
     return _cells_of(domain, *_read(domain, of_row, words, reading))
 
 
-def _columns_of(name: str, table: pa.Table, told: Mapping[str, Any] | None) -> list[str]:
+def _columns_of(name: str, table: pa.Table | Scan, told: Mapping[str, Any] | None) -> list[str]:
     """The columns that show a quasi-identifier: its own, or its bounds and a mark of missing values."""
     if told is not None and name in told["cells"]:
         columns = list(told["cells"][name]["columns"])
@@ -244,17 +264,6 @@ def _refusal(told: Mapping[str, Any] | None) -> str:
                     "this measure needs them: publish intervals or bounds"
                 )
     return ""
-
-
-def _texts_of(column: pa.ChunkedArray, name: str) -> tuple[Codes, list[str | None]]:
-    """What each row shows as one number, and the text behind each number; None is a missing cell."""
-    if column.null_count == len(column):
-        return np.zeros(len(column), np.uint8), [None]
-    if pa.types.is_duration(column.type):  # which Arrow does not cast to text
-        ticks = column.cast(pa.int64()).cast(pa.string())
-        column = pc.binary_join_element_wise(ticks, column.type.unit, "")
-    encoded = encode(pa.table({name: column}), Schema([Attribute(name, "nominal")]), n_threads=1)
-    return encoded.quasi_codes[0], [*encoded.quasi[0].values.to_pylist(), None]
 
 
 def _joined(
@@ -345,13 +354,16 @@ def _cells_of(domain: Domain, distinct: Sequence[Cell], of_class: npt.NDArray[np
     return Cells(domain, of_class, low, high, null, offsets, codes)
 
 
-def _counts(domain: Domain, table: pa.Table, classes: Classes, n_threads: int) -> Counts | None:
-    """What each class holds of a sensitive attribute; None where the release leaves it out."""
-    if domain.name not in table.column_names:
-        return None
-    [codes] = encode_like(table, [domain])
-    _refuse_unknown(domain, codes)
-    return sensitive_counts(classes, codes, domain.n_codes, n_threads)
+def _counts(
+    domains: Sequence[Domain], table: pa.Table | Scan, classes: Classes, n_threads: int
+) -> tuple[Counts | None, ...]:
+    """What each class holds of the sensitive attributes; None for those that the release leaves out."""
+    published = [domain for domain in domains if domain.name in table.column_names]
+    counts: dict[str, Counts] = {}
+    for domain, codes in zip(published, encode_like(table, published, n_threads), strict=True):
+        _refuse_unknown(domain, codes)
+        counts[domain.name] = sensitive_counts(classes, codes, domain.n_codes, n_threads)
+    return tuple(counts.get(domain.name) for domain in domains)
 
 
 def _refuse_unknown(domain: Domain, codes: Codes) -> None:
@@ -468,11 +480,15 @@ def _interval_reader(domain: Domain) -> Callable[[str], Cell]:
 
 
 def _buckets(
-    encoded: Encoded, table: pa.Table, second: pa.Table, told: Mapping[str, Any] | None, n_threads: int
+    encoded: Encoded,
+    table: pa.Table | Scan,
+    second: pa.Table,
+    told: Mapping[str, Any] | None,
+    n_threads: int,
 ) -> Published:
     check_names([domain.name for domain in encoded.quasi], table.column_names)
-    classes, known, second = linked(table, second, n_threads)
-    intact = encode_like(table, encoded.quasi)
+    classes, known, second = linked(bucket_ids(table, n_threads), second, n_threads)
+    intact = encode_like(table, encoded.quasi, n_threads)
     for domain, codes in zip(encoded.quasi, intact, strict=True):
         _refuse_unknown(domain, codes)
     counts = []
@@ -518,7 +534,7 @@ def _matched(encoded: Encoded, table: pa.Table, name: str) -> npt.NDArray[np.int
         raise UsageError(f"column {name!r} is {role}; rows are matched by a neutral column of both tables")
     check_names([name], encoded.table.column_names)
     check_names([name], table.column_names)
-    column = encoded.table.column(name)
+    column = encoded.column(name)
     kind_of(name, column.type)
     _refuse_ids(name, np.asarray(column.is_null()), "no id", "original")
     _refuse_ids(name, np.asarray(table[name].is_null()), "no id", "release")

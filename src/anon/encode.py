@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,15 @@ from anon.hierarchy import (
 )
 from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_type
 
+if TYPE_CHECKING:
+    from anon.scale.scan import Scan
+
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
 
 MILLISECONDS_PER_DAY = 86_400_000
 MOST_THREADS = 1024
+MOST_VALUES = 1 << 22  # of the parts of one column, before those that they share become one
 BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 
 
@@ -81,13 +85,14 @@ class Domain:
 class Encoded:
     """A table whose quasi-identifiers and sensitive attributes are codes.
 
-    `table` holds the original rows without the identifying columns. `quasi[i]` describes
+    `table` holds the original rows without the identifying columns, as a Scan where they stay in
+    their files. `quasi[i]` describes
     `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
     likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
     `missing="suppress"`; they keep their codes but belong to no class.
     """
 
-    table: pa.Table
+    table: pa.Table | Scan
     schema: Schema
     quasi: tuple[Domain, ...]
     quasi_codes: tuple[Codes, ...]
@@ -99,6 +104,12 @@ class Encoded:
     def n_rows(self) -> int:
         """Rows of the table, suppressed ones included."""
         return int(self.table.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One original column, read into memory where the table stays in its files."""
+        if isinstance(self.table, pa.Table):
+            return self.table.column(name)
+        return self.table.select([name]).whole().column(name)
 
     @property
     def kept(self) -> npt.NDArray[np.uint32]:
@@ -128,9 +139,11 @@ def available_threads(asked: int | None = None) -> int:
 
 
 def encode(
-    table: pa.Table, schema: Schema, *, missing: Missing = "category", n_threads: int | None = None
+    table: pa.Table | Scan, schema: Schema, *, missing: Missing = "category", n_threads: int | None = None
 ) -> Encoded:
     """Codes and domains of the quasi-identifiers and sensitive attributes of a table.
+
+    A Scan is read once, for these columns alone; only their codes and values are kept.
 
     Null and NaN are missing: with `missing="category"` one more value, with `"suppress"` their rows
     are left out of every class, with `"error"` a DataError. Columns are encoded by `n_threads`
@@ -148,8 +161,7 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    with ThreadPoolExecutor(n_threads) as pool:
-        encoded = list(pool.map(lambda each: encode_column(table.column(each.name), each), attributes))
+    encoded = _each_column(table, attributes, encode_factors, n_threads)
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
         if not domain.has_null or missing == "category":
@@ -180,12 +192,28 @@ def encode(
     )
 
 
-def encode_like(table: pa.Table, domains: Sequence[Domain]) -> tuple[Codes, ...]:
+def encode_like(table: pa.Table | Scan, domains: Sequence[Domain], n_threads: int = 1) -> tuple[Codes, ...]:
     """The codes of another table's columns in known domains (of the original, of a sample).
 
     A value that is not in the domain, and null where the domain has none, gets the code `n_codes`.
     """
-    return tuple(_encode_like(table, domain) for domain in domains)
+    check_names([domain.name for domain in domains], table.column_names)
+    return tuple(_each_column(table, domains, _encode_like, n_threads))
+
+
+def label_codes(
+    table: pa.Table | Scan, names: Sequence[str], n_threads: int = 1
+) -> list[tuple[Codes, list[str | None]]]:
+    """Every named column as codes of texts in code-point order, the last of which is None: missing."""
+    return _each_column(table, [Attribute(name, "nominal") for name in names], _label_codes, n_threads)
+
+
+def _label_codes(factors: Factors, attribute: Attribute) -> tuple[Codes, list[str | None]]:
+    present = _present(factors, factors.used(), attribute.name)
+    labels, ranks = _ranked(_labels(factors.values.take(pa.array(present))))
+    code_of = np.full(len(factors.values) + 1, len(labels), dtype=code_type(len(labels) + 1))
+    code_of[present] = ranks
+    return factors.recode(code_of), [*labels.to_pylist(), None]
 
 
 def code_type(n_codes: int) -> np.dtype[Any]:
@@ -194,15 +222,17 @@ def code_type(n_codes: int) -> np.dtype[Any]:
 
 
 @dataclass(frozen=True)
-class _Factors:
+class Factors:
     """A column as positions in a list of values, which may repeat and may be null.
 
     Chunk i's indices (an Arrow array of integers, nulls for missing) count from `offsets[i]` in `values`.
+    `room` makes the array for the codes.
     """
 
     values: pa.Array
     chunks: tuple[pa.Array, ...]
     offsets: tuple[int, ...]
+    room: Callable[[int, np.dtype[Any]], Codes] = np.empty
 
     def blocks(self) -> Any:
         """Pieces of the column in row order: first row, positions in `values` (len(values): null)."""
@@ -228,7 +258,7 @@ class _Factors:
 
     def recode(self, code_of: npt.NDArray[Any]) -> Codes:
         """`code_of` (one entry per value, one for null) of every row."""
-        codes = np.empty(sum(map(len, self.chunks)), dtype=code_of.dtype)
+        codes = self.room(sum(map(len, self.chunks)), code_of.dtype)
         for row, positions in self.blocks():
             np.take(code_of, positions, out=codes[row : row + len(positions)], mode="clip")
         codes.flags.writeable = False
@@ -250,7 +280,67 @@ class _Factors:
         return first, count, value
 
 
-def _factors(column: pa.ChunkedArray, name: str) -> _Factors:
+def _each_column(
+    table: pa.Table | Scan, described: Sequence[Any], make: Callable[[Factors, Any], Any], n_threads: int
+) -> list[Any]:
+    """`make(factors, description)` of every described column (by its `name`), by as many threads."""
+    with ThreadPoolExecutor(n_threads) as pool:
+        if isinstance(table, pa.Table):
+            return list(
+                pool.map(lambda each: make(_factors(table.column(each.name), each.name), each), described)
+            )
+        gathering = [_Gathering(each.name) for each in described]
+        for part in table.select([each.name for each in described]).batches() if described else ():
+            list(pool.map(lambda each, part=part: each.add(part.column(each.name)), gathering))
+        return list(pool.map(lambda each, one: make(one.factors(table.empty), each), described, gathering))
+
+
+class _Gathering:
+    """Factors of a column that comes in parts: of each part only narrow indices and its values are kept."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.values: list[pa.Array] = []
+        self.n_values = 0
+        self.chunks: list[pa.Array] = []
+        self.offsets: list[int] = []
+        self.most_values = MOST_VALUES
+
+    def add(self, column: pa.ChunkedArray) -> None:
+        part = _factors(column, self.name)
+        if not (self.values and part.values.equals(self.values[-1])):
+            self.values.append(part.values)
+            self.n_values += len(part.values)
+        narrow = _index_type(len(part.values))
+        start = self.n_values - len(part.values)
+        self.chunks += [chunk.cast(narrow) for chunk in part.chunks]
+        self.offsets += [start + offset for offset in part.offsets]
+        if self.n_values > self.most_values:
+            self._unite()
+
+    def _unite(self) -> None:
+        """Values that came in several parts become one."""
+        united = pa.concat_arrays(self.values).dictionary_encode()
+        narrow = _index_type(len(united.dictionary))
+        self.chunks = [
+            united.indices.slice(offset).take(chunk).cast(narrow)
+            for chunk, offset in zip(self.chunks, self.offsets, strict=True)
+        ]
+        self.offsets = [0] * len(self.chunks)
+        self.values, self.n_values = [united.dictionary], len(united.dictionary)
+        self.most_values = max(MOST_VALUES, 2 * self.n_values)
+
+    def factors(self, room: Callable[[int, np.dtype[Any]], Codes]) -> Factors:
+        """The column; what was gathered goes over into it."""
+        chunks, self.chunks = tuple(self.chunks), []
+        return Factors(pa.concat_arrays(self.values), chunks, tuple(self.offsets), room)
+
+
+def _index_type(n_values: int) -> pa.DataType:
+    return pa.from_numpy_dtype(code_type(n_values))
+
+
+def _factors(column: pa.ChunkedArray, name: str) -> Factors:
     plain = value_type(column.type)
     if pa.types.is_timestamp(plain) and plain.tz:
         try:
@@ -268,7 +358,7 @@ def _factors(column: pa.ChunkedArray, name: str) -> _Factors:
     return factors
 
 
-def _split(column: pa.ChunkedArray) -> _Factors:
+def _split(column: pa.ChunkedArray) -> Factors:
     if pa.types.is_dictionary(column.type):
         chunks = column.chunks
         dictionaries: list[pa.Array] = []
@@ -280,12 +370,12 @@ def _split(column: pa.ChunkedArray) -> _Factors:
                 end += len(chunk.dictionary)
             offsets.append(end - len(chunk.dictionary))
         values = pa.concat_arrays(_comparable(each) for each in dictionaries)
-        return _Factors(values, tuple(chunk.indices for chunk in chunks), tuple(offsets))
+        return Factors(values, tuple(chunk.indices for chunk in chunks), tuple(offsets))
     if pa.types.is_decimal(column.type) and column.type.bit_width < 128:
         column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
     chunks = column.dictionary_encode().chunks
     values = _comparable(chunks[-1].dictionary)
-    return _Factors(values, tuple(chunk.indices for chunk in chunks), (0,) * len(chunks))
+    return Factors(values, tuple(chunk.indices for chunk in chunks), (0,) * len(chunks))
 
 
 def _comparable(values: pa.Array) -> pa.Array:
@@ -346,9 +436,9 @@ def _narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
     )
 
 
-def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+def encode_factors(factors: Factors, attribute: Attribute) -> tuple[Domain, Codes]:
+    """The domain of an attribute and the code of every row."""
     name = attribute.name
-    factors = _factors(column, name)
     used = factors.used()
     present = _present(factors, used, name)
     if len(present) == 0:
@@ -370,6 +460,11 @@ def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain
     code_of = np.full(len(factors.values) + 1, domain.n_codes - 1, dtype=code_type(domain.n_codes))
     code_of[present] = ranks
     return domain, factors.recode(code_of)
+
+
+def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+    """The domain of one column in memory and the code of every row."""
+    return encode_factors(_factors(column, attribute.name), attribute)
 
 
 class _Unlisted(Exception):
@@ -442,7 +537,7 @@ def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
     ), ranks
 
 
-def _present(factors: _Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
+def _present(factors: Factors, used: npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.intp]:
     """Where the values stand that occur and are not missing; infinite ones are refused, and dates and
     times that cannot be written.
     """
@@ -481,20 +576,23 @@ def _limits(arrow_type: pa.DataType) -> tuple[int, int, str] | None:
     return (first + margin) * day, (last + 1 - margin) * day - 1, what
 
 
-def _check_numbers(table: pa.Table, schema: Schema) -> None:
+def _check_numbers(table: pa.Table | Scan, schema: Schema) -> None:
     """Refuse text where numbers are declared, saying which rows hold none."""
     for attribute in (*schema.quasi, *schema.sensitive):
         name = attribute.name
         if attribute.kind != "numeric" or table.column_names.count(name) != 1:
             continue
-        if not is_text(value_type(table.schema.field(name).type)):
-            continue
-        factors = _factors(table.column(name), name)
-        wrong = [text is not None and not _is_number(text) for text in factors.values.to_pylist()]
-        marked = factors.used()[:-1] & np.array(wrong, dtype=np.bool_)
-        if marked.any():
-            way_out = "correct them, list them as missing (--null), or declare the column nominal"
-            raise _error_in_rows(factors, marked, name, "is declared numeric and holds other text", way_out)
+        if is_text(value_type(table.schema.field(name).type)):
+            _each_column(table, [attribute], _refuse_other_text, 1)
+
+
+def _refuse_other_text(factors: Factors, attribute: Attribute) -> None:
+    wrong = [text is not None and not _is_number(text) for text in factors.values.to_pylist()]
+    marked = factors.used()[:-1] & np.array(wrong, dtype=np.bool_)
+    if marked.any():
+        way_out = "correct them, list them as missing (--null), or declare the column nominal"
+        what = "is declared numeric and holds other text"
+        raise _error_in_rows(factors, marked, attribute.name, what, way_out)
 
 
 def _is_number(text: str) -> bool:
@@ -506,7 +604,7 @@ def _is_number(text: str) -> bool:
 
 
 def _error_in_rows(
-    factors: _Factors, marked: npt.NDArray[np.bool_], name: str, what: str, way_out: str
+    factors: Factors, marked: npt.NDArray[np.bool_], name: str, what: str, way_out: str
 ) -> DataError:
     """The error for a column some of whose values (marked) are refused."""
     row, count, value = factors.rows_of(marked)
@@ -525,6 +623,11 @@ def _rows(row: int, count: int) -> str:
 
 def _ranked(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """Sorted distinct values, and the rank of every value among them."""
+    if pa.types.is_large_string(values.type):  # which take long to sort: each once
+        once = values.dictionary_encode()
+        if len(once.dictionary) < len(values):
+            labels, ranks = _ranked(once.dictionary)
+            return labels, ranks[once.indices.to_numpy()]
     if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
         order = np.argsort(values.to_numpy())
     else:
@@ -538,6 +641,9 @@ def _ranked(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
 
 
 def _labels(values: pa.Array) -> pa.Array:
+    if pa.types.is_duration(values.type):  # which Arrow does not cast to text
+        ticks = values.cast(pa.int64()).cast(pa.string())
+        return pc.binary_join_element_wise(ticks, values.type.unit, "").cast(pa.large_string())
     return values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
 
 
@@ -566,9 +672,7 @@ def _positions(values: pa.Array) -> tuple[npt.NDArray[np.float64], bool]:
     )
 
 
-def _encode_like(table: pa.Table, domain: Domain) -> Codes:
-    check_names([domain.name], table.column_names)
-    factors = _factors(table.column(domain.name), domain.name)
+def _encode_like(factors: Factors, domain: Domain) -> Codes:
     values, known = factors.values, domain.values
     if domain.kind == "numeric":
         values, known = _alike(values, known, domain.name)

@@ -426,7 +426,7 @@ def grid(text: str, base: Job | None = None) -> list[Configuration]:
     for combination in itertools.product(*values.values()):
         job = load_job(None, told | dict(zip(values, combination, strict=True)))
         settings = {name: value for name, value in job.options().items() if name in ("publish", "numeric")}
-        found.append(Configuration(tuple(job.requirements()), job.engine(), **settings))
+        found.append(Configuration(tuple(job.requirements()), job.configured_method(), **settings))
     return found
 
 
@@ -897,7 +897,7 @@ def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
     target = getattr(one.method, "target", None)
     codes = None
     if target is not None:  # it may be neutral, and so not among the codes
-        codes = encode_column(sweep.encoded.table.column(target), Attribute(target, "nominal"))[1]
+        codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
     name = hashlib.sha256(sweep.key + _digest(repr(one), codes)).hexdigest()
     return sweep.cache / f"{name}.json"
 

@@ -50,6 +50,9 @@ class Job(BaseModel):
     null: list[str] | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    engine: Literal["local", "stream"] | None = None
+    memory: int | str | None = None
+    spill: Text | None = None
 
     quasi: list[str] = []
     sensitive: list[str] = []
@@ -121,7 +124,14 @@ class Job(BaseModel):
 
     def read_options(self) -> dict[str, Any]:
         """Keyword arguments of `anon.read_table`."""
-        return _given(null=self.null, delimiter=self.delimiter, encoding=self.encoding)
+        return _given(
+            null=self.null,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            engine=self.engine,
+            memory=self.memory,
+            spill=self.spill,
+        )
 
     def files(self) -> list[str]:
         """The files of hierarchies and orders."""
@@ -192,7 +202,7 @@ class Job(BaseModel):
         if self.c is not None and self.l_kind != "recursive":
             raise UsageError("--c is a setting of --l-kind recursive")
 
-    def engine(self) -> Any:
+    def configured_method(self) -> Any:
         """The method with its settings."""
         import anon
 
@@ -301,7 +311,7 @@ def _read_toml(path: str) -> dict[str, Any]:
     def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
         return str(folder / text) if isinstance(text, str) and text and is_path(text) else text
 
-    for key in ("input", "output", "cache"):
+    for key in ("input", "output", "cache", "spill"):
         if key in job:
             job[key] = rebased(job[key], lambda text: True)
     for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):

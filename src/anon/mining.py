@@ -237,7 +237,7 @@ def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, 
     neutral = [name for name in encoded.table.column_names if encoded.schema.role(name) is Role.NEUTRAL]
 
     def coded(name: str) -> tuple[Domain, Codes] | None:
-        column = encoded.table.column(name)
+        column = encoded.column(name)
         try:
             return encode_column(column, Attribute(name, kind_of(name, column.type)))
         except DataError:

@@ -15,11 +15,12 @@ import csv
 import glob
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,11 @@ import pyarrow.parquet as pq
 from anon.errors import DataError, UsageError
 from anon.schema import check_names, check_unique, is_measurable, is_text
 
+if TYPE_CHECKING:
+    from anon.scale.scan import Scan
+
 Format = Literal["parquet", "feather", "csv"]
+Engine = Literal["local", "stream"]
 
 FORMAT_OF_SUFFIX: dict[str, Format] = {
     ".parquet": "parquet",
@@ -46,9 +51,15 @@ FORMAT_OF_SUFFIX: dict[str, Format] = {
 }
 COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
+WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
+LEAST_MEMORY = 1 << 24
+CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
+_MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
+
 # An integer that would not survive as a number: a leading zero, or more digits than a float holds.
 UNSAFE_INTEGER = r"^\s*[+-]?0\d+\s*$"
 UNSAFE_FLOAT = r"^\s*[+-]?(0\d+(\.\d*)?|\d{16,})\s*$"
+AS_WRITTEN = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,9 +68,10 @@ class Source:
 
     `schema` holds the columns' own types: `table` may hold strings as dictionaries where that is
     how the file stores them. `format` is None and `paths` empty for a table that was in memory.
+    `table` is a Scan where the rows stay in the files.
     """
 
-    table: pa.Table
+    table: pa.Table | Scan
     schema: pa.Schema
     format: Format | None = None
     paths: tuple[Path, ...] = ()
@@ -70,8 +82,9 @@ class Source:
 
 
 def read_table(source: Any, **options: Any) -> pa.Table:
-    """The table of `read_source`, which takes the same options."""
-    return read_source(source, **options).table
+    """The table of `read_source`, which takes the same options, whole in memory."""
+    table = read_source(source, engine="local", **options).table
+    return table if isinstance(table, pa.Table) else table.whole()
 
 
 def read_source(
@@ -81,17 +94,30 @@ def read_source(
     null: str | Iterable[str] = (),
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    engine: Engine | None = None,
+    memory: int | str | None = None,
+    spill: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Read a table from a path, several paths, Arrow data, a data frame or a dict of arrays.
 
     A Source is given back as it is.
 
     `columns` are those wanted (None: all). For CSV only: `null` lists the texts that stand for a
-    missing value, `delimiter` is found from the first line if None. Raises DataError where a table
-    cannot be had, or has two columns of one name, or no rows.
+    missing value, `delimiter` is found from the first line if None.
+
+    With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
+    they are needed; everything that takes a Source takes such a one, with the same results. None
+    chooses: "stream" where the files would need more than `memory` (bytes, or text like "4G";
+    default half of the machine's). `spill` is a folder for temporary files: then codes are kept
+    there too. Without it they are in memory, and rows are spilled beside the release.
+
+    Raises DataError where a table cannot be had, or has two columns of one name, or no rows.
     """
     if isinstance(source, Source):
         return source
+    if engine not in (None, *get_args(Engine)):
+        raise UsageError(f"engine must be one of {', '.join(get_args(Engine))}")
+    budget = bytes_of(memory)
     markers = (null,) if isinstance(null, str) else tuple(null)
     if isinstance(source, str | os.PathLike):
         paths = _files([source])
@@ -102,29 +128,36 @@ def read_source(
     else:
         if markers or delimiter is not None or encoding != "utf-8":
             raise UsageError("null, delimiter and encoding are for CSV files only")
+        if engine == "stream":
+            raise UsageError("a table in memory cannot be streamed: name its file")
         table = _from_memory(source)
         check_unique(table.column_names)
-        table = table if columns is None else table.select(_wanted(columns, table.column_names))
+        table = table if columns is None else table.select(wanted_names(columns, table.column_names))
         # strings in memory are trusted, to look at each would cost as much as to encode it
-        _check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
+        check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
         return _checked(Source(table, table.schema))
 
     format = _format(paths)
     if format != "csv" and (markers or delimiter is not None or encoding != "utf-8"):
         raise UsageError("null, delimiter and encoding are for CSV files only")
+    from anon.scale.scan import scan, table_bytes
+
+    if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
+        rows = scan(paths, format, columns, Csv(markers, delimiter, encoding), budget, spill)
+        return Source(rows, rows.file_schema, format, tuple(paths))
     if format == "parquet":
         return _checked(_read_parquet(paths, columns))
     if format == "feather":
         tables = [_read_feather(path) for path in paths]
     else:
-        tables = _Csv(markers, delimiter, encoding).tables(paths)
+        tables = Csv(markers, delimiter, encoding).tables(paths)
     for path, each in zip(paths, tables, strict=True):
-        check_unique(each.column_names, _name(path))
+        check_unique(each.column_names, file_name(path))
         if format == "feather":  # a date64 need not be a whole day: it is read as its day
-            _check_data(each, _name(path), lambda column: not pa.types.is_date64(column))
-    schema = _common_schema(paths, [each.schema for each in tables])
+            check_data(each, file_name(path), lambda column: not pa.types.is_date64(column))
+    schema = common_schema(paths, [each.schema for each in tables])
     table = pa.concat_tables(each.cast(schema) for each in tables)
-    table = table if columns is None else table.select(_wanted(columns, table.column_names))
+    table = table if columns is None else table.select(wanted_names(columns, table.column_names))
     return _checked(Source(table, table.schema, format, tuple(paths)))
 
 
@@ -133,17 +166,39 @@ def _checked(source: Source) -> Source:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise DataError("the table has no rows")
-    schema = pa.schema([field.with_type(_plain_type(field.type)) for field in source.schema])
-    table = source.table
+    return replace(source, table=in_plain_types(source.table), schema=plain_schema(source.schema))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The types as which the columns are held: those that every part of Arrow can work with."""
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema])
+
+
+def in_plain_types(table: pa.Table) -> pa.Table:
+    """The table with every column in its plain type."""
     for i, field in enumerate(table.schema):
         plain = _plain_type(field.type)
         if plain != field.type:
             chunks = [_plain(chunk) for chunk in table.column(i).chunks]
             table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
-    return replace(source, table=table, schema=schema)
+    return table
 
 
-def _check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bool]) -> None:
+def bytes_of(memory: int | str | None) -> int:
+    """A number of bytes, or text like "512M", "4G" or "4 GiB"; None: half of the machine's memory."""
+    if memory is None:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if isinstance(memory, int) and not isinstance(memory, bool) and memory >= LEAST_MEMORY:
+        return memory
+    match = _MEMORY.fullmatch(memory) if isinstance(memory, str) else None
+    if match is not None:
+        n_bytes = int(float(match[1]) * 1024 ** " KMGT".index((match[2] or " ").upper()))
+        if n_bytes >= LEAST_MEMORY:
+            return n_bytes
+    raise UsageError('memory must be at least 16M: a number of bytes, or text like "512M" or "4G"')
+
+
+def check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bool]) -> None:
     """Refuse Arrow data that lead out of their buffers; those checked `in_full` also if not valid UTF-8."""
 
     def is_sound(column: pa.ChunkedArray) -> bool:
@@ -163,12 +218,12 @@ def _check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], bo
                 )
 
 
-def _wanted(columns: Sequence[str], names: Sequence[str]) -> list[str]:
+def wanted_names(columns: Sequence[str], names: Sequence[str]) -> list[str]:
     check_names(columns, names)
     return [name for name in names if name in columns]
 
 
-def _name(path: Path) -> str:
+def file_name(path: Path) -> str:
     return f"file {str(path)!r}"
 
 
@@ -210,7 +265,8 @@ def _format(paths: Sequence[Path]) -> Format:
     for path, format in formats.items():
         if format != first:
             raise DataError(
-                f"{_name(path)} is {format} where {_name(paths[0])} is {first}; one table has one format"
+                f"{file_name(path)} is {format} where {file_name(paths[0])} is {first}; "
+                "one table has one format"
             )
     return first
 
@@ -221,16 +277,16 @@ def _format_of(path: Path) -> Format:
         with open(path, "rb") as file:
             magic = file.read(8)
     except OSError as error:
-        raise DataError(f"{_name(path)} cannot be read: {error.strerror}") from None
+        raise DataError(f"{file_name(path)} cannot be read: {error.strerror}") from None
     if not magic:
-        raise DataError(f"{_name(path)} is empty")
+        raise DataError(f"{file_name(path)} is empty")
     if magic.startswith(b"PAR1"):
         return "parquet"
     if magic.startswith((b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")):
         return "feather"
     format = FORMAT_OF_SUFFIX.get(_suffix(path), "csv")
     if format != "csv":
-        raise _unreadable(path, format)
+        raise unreadable(path, format)
     return format
 
 
@@ -242,12 +298,12 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _unreadable(path: Path, format: Format) -> DataError:
+def unreadable(path: Path, format: Format) -> DataError:
     name = {"parquet": "Parquet", "feather": "Arrow IPC (Feather)", "csv": "CSV"}[format]
-    return DataError(f"{_name(path)} is damaged or truncated, or is not {name}; write it again")
+    return DataError(f"{file_name(path)} is damaged or truncated, or is not {name}; write it again")
 
 
-def _common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
+def common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
     """The schema of files that are one table: the same columns in the same order, of the same types.
 
     A column without values has any type.
@@ -256,7 +312,7 @@ def _common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sc
     for path, schema in zip(paths, schemas, strict=True):
         if schema.names != schemas[0].names:
             raise DataError(
-                f"{_name(path)} and {_name(paths[0])} have different columns; one table has the same"
+                f"{file_name(path)} and {file_name(paths[0])} have different columns; one table has the same"
             )
         for i, field in enumerate(schema):
             ours, theirs = fields[i].type, field.type
@@ -264,8 +320,8 @@ def _common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sc
                 fields[i] = fields[i].with_type(theirs)
             elif ours != theirs and not pa.types.is_null(theirs):
                 raise DataError(
-                    f"column {field.name!r} is {theirs} in {_name(path)} and {ours} in {_name(paths[0])}; "
-                    "cast one of them",
+                    f"column {field.name!r} is {theirs} in {file_name(path)} and {ours} in "
+                    f"{file_name(paths[0])}; cast one of them",
                     column=field.name,
                 )
     return pa.schema([field.with_nullable(True) for field in fields])
@@ -275,7 +331,9 @@ def _read_feather(path: Path) -> pa.Table:
     try:
         with pa.memory_map(os.fspath(path)) as file:
             if file.read(4) == b"FEA1":
-                raise DataError(f"{_name(path)} is Feather version 1; write it again as version 2 or Parquet")
+                raise DataError(
+                    f"{file_name(path)} is Feather version 1; write it again as version 2 or Parquet"
+                )
             file.seek(0)
             try:
                 table = pa_ipc.open_file(file).read_all()
@@ -284,7 +342,7 @@ def _read_feather(path: Path) -> pa.Table:
                 table = pa_ipc.open_stream(file).read_all()
         return _without_index(table)
     except (pa.ArrowException, OSError, UnicodeError):
-        raise _unreadable(path, "feather") from None
+        raise unreadable(path, "feather") from None
 
 
 def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
@@ -295,28 +353,28 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
             with pq.ParquetFile(path) as file:
                 schemas.append(file.schema_arrow)
                 names = schemas[-1].names
-                compact = _stored_as_dictionary(file)
+                compact = stored_as_dictionary(file)
         except (pa.ArrowException, OSError, UnicodeError):
-            raise _unreadable(path, "parquet") from None
-        check_unique(names, _name(path))
+            raise unreadable(path, "parquet") from None
+        check_unique(names, file_name(path))
         dictionaries = compact if dictionaries is None else dictionaries & compact
-    schema = _common_schema(paths, schemas)
-    wanted = schema.names if columns is None else _wanted(columns, schema.names)
-    wanted = [name for name in wanted if name not in _index_columns(schemas[0])]
+    schema = common_schema(paths, schemas)
+    wanted = schema.names if columns is None else wanted_names(columns, schema.names)
+    wanted = [name for name in wanted if name not in index_columns(schemas[0])]
     tables = []
     for path in paths:
         try:
             with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
                 tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
         except (pa.ArrowException, OSError):
-            raise _unreadable(path, "parquet") from None
+            raise unreadable(path, "parquet") from None
     schema = pa.schema([schema.field(name) for name in wanted])
-    as_read = _common_schema(paths, [table.schema for table in tables])
+    as_read = common_schema(paths, [table.schema for table in tables])
     table = pa.concat_tables(table.cast(as_read) for table in tables).unify_dictionaries()
     return Source(table, schema, "parquet", tuple(paths))
 
 
-def _stored_as_dictionary(file: pq.ParquetFile) -> set[str]:
+def stored_as_dictionary(file: pq.ParquetFile) -> set[str]:
     """The string columns whose values take less room in the file than their lengths alone would."""
     names = set()
     for i, field in enumerate(file.schema_arrow):
@@ -335,14 +393,14 @@ def _stored_as_dictionary(file: pq.ParquetFile) -> set[str]:
     return names
 
 
-def _index_columns(schema: pa.Schema) -> set[str]:
+def index_columns(schema: pa.Schema) -> set[str]:
     """The columns in which pandas stored an index that has no name."""
     names = (schema.pandas_metadata or {}).get("index_columns", ())
     return {name for name in names if isinstance(name, str) and name.startswith("__index_level_")}
 
 
 def _without_index(table: pa.Table) -> pa.Table:
-    indexes = _index_columns(table.schema)
+    indexes = index_columns(table.schema)
     table = table.select([i for i, name in enumerate(table.column_names) if name not in indexes])
     return table.replace_schema_metadata(None)
 
@@ -351,7 +409,7 @@ def _without_index(table: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Csv:
+class Csv:
     """How the CSV files of one table are read."""
 
     null: tuple[str, ...]
@@ -394,56 +452,56 @@ class _Csv:
         try:
             return self._read(path, as_text)
         except (pa.ArrowException, OSError, EOFError):
-            raise _unreadable(path, "csv") from None
+            raise unreadable(path, "csv") from None
 
-    def _read(self, path: Path, as_text: Iterable[str]) -> pa.Table:
+    def options(
+        self, path: Path
+    ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
+        """What to tell Arrow's reader of a file, and the names of its columns."""
         header, delimiter, n_blank = self._header(path)
-        check_unique(header, _name(path))
-        if self._has_open_quote(path):
-            fault = self._fault(path, delimiter)
-            if fault.row is not None:
-                raise fault
-        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=1 << 24, skip_rows=n_blank)
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=CSV_BLOCK, skip_rows=n_blank)
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
         )
-        null = list({"", *self.null})
+        convert = pa_csv.ConvertOptions(
+            null_values=list({"", *self.null}),
+            strings_can_be_null=True,
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+        )
+        return read, parse, convert, header
+
+    def check_ends(self, path: Path, header: Sequence[str], delimiter: str) -> None:
+        """Raise DataError where two columns have one name, or a quote has no end."""
+        check_unique(header, file_name(path))
+        if self._has_open_quote(path):
+            fault = self.fault(path, delimiter)
+            if fault.row is not None:
+                raise fault
+
+    def _read(self, path: Path, as_text: Iterable[str]) -> pa.Table:
+        read, parse, convert, header = self.options(path)
+        self.check_ends(path, header, parse.delimiter)
         try:
-            convert = pa_csv.ConvertOptions(
-                null_values=null,
-                strings_can_be_null=True,
-                true_values=["true", "True", "TRUE"],
-                false_values=["false", "False", "FALSE"],
-                column_types=dict.fromkeys(as_text, pa.string()),
-            )
+            convert.column_types = dict.fromkeys(as_text, pa.string())
             table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
-            numbers = [
-                f.name for f in table.schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type)
-            ]
+            numbers = [f.name for f in table.schema if is_number(f.type)]
             if numbers:
                 convert.include_columns = numbers
-                convert.column_types = dict.fromkeys(numbers, pa.dictionary(pa.int32(), pa.string()))
+                convert.column_types = dict.fromkeys(numbers, AS_WRITTEN)
                 written = pa_csv.read_csv(os.fspath(path), read, parse, convert)
         except (pa.ArrowException, UnicodeError, OSError):
-            raise self._fault(path, delimiter) from None
+            raise self.fault(path, parse.delimiter) from None
         if any(pa.types.is_binary(field.type) for field in table.schema):
-            raise self._fault(path, delimiter)
+            raise self.fault(path, parse.delimiter)
         for name in numbers:
-            if self._is_unsafe(written.column(name), table.schema.field(name).type):
+            if is_unsafe(written.column(name).chunks, table.schema.field(name).type):
                 text = written.column(name).cast(pa.string())
                 table = table.set_column(table.column_names.index(name), name, text)
         for i, field in enumerate(table.schema):
             table = table.set_column(i, field.name, self._finished(table.column(i)))
         return table
-
-    def _is_unsafe(self, written: pa.ChunkedArray, arrow_type: pa.DataType) -> bool:
-        """Does a column of numbers hold integers that are told apart by more than their value?"""
-        pattern = UNSAFE_INTEGER if pa.types.is_integer(arrow_type) else UNSAFE_FLOAT
-        for chunk in written.chunks:
-            if pc.any(pc.match_substring_regex(chunk.dictionary, pattern)).as_py():
-                return True
-        return False
 
     def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         if pa.types.is_timestamp(column.type):
@@ -463,7 +521,7 @@ class _Csv:
                 while (first := text.readline()) and not first.strip("\r\n"):
                     n_blank += 1
             except UnicodeError:
-                raise self._fault(path, ",") from None
+                raise self.fault(path, ",") from None
         headers = [
             (next(csv.reader([first], delimiter=each), []), each) for each in self.delimiter or ",;\t|"
         ]
@@ -475,7 +533,7 @@ class _Csv:
         )
         return io.TextIOWrapper(_bytes(path), encoding=encoding, newline="")
 
-    def _fault(self, path: Path, delimiter: str) -> DataError:
+    def fault(self, path: Path, delimiter: str) -> DataError:
         """What is wrong with a file that Arrow could not read, said without its values."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         n_bytes, n_lines = 0, 1
@@ -490,12 +548,13 @@ class _Csv:
                     byte = n_bytes - len(error.object) + error.start
                     line = n_lines + error.object[: error.start].count(b"\n")
                     return DataError(
-                        f"{_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
+                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
                         "name its encoding, such as --encoding latin-1"
                     )
                 except UnicodeError:
                     return DataError(
-                        f"{_name(path)} is not {self.encoding}; name its encoding, such as --encoding latin-1"
+                        f"{file_name(path)} is not {self.encoding}; "
+                        "name its encoding, such as --encoding latin-1"
                     )
         with self._text(path) as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
@@ -507,7 +566,7 @@ class _Csv:
                     if row and len(row) != len(header):
                         ending = "" if header[-1] else " (the last one empty: it ends with a delimiter)"
                         return DataError(
-                            f"{_name(path)}, line {line}: {len(row)} fields where the header has "
+                            f"{file_name(path)}, line {line}: {len(row)} fields where the header has "
                             f"{len(header)}{ending}; quote fields that hold a {delimiter!r}, or name the "
                             "--delimiter",
                             row=n_rows,
@@ -519,10 +578,10 @@ class _Csv:
                     most = csv.field_size_limit()
                     what = f"a field has more than {most} characters; shorten it, or end its quote"
                 return DataError(
-                    f"{_name(path)}, line {line}: {what}",
+                    f"{file_name(path)}, line {line}: {what}",
                     row=max(0, n_rows),
                 )
-        return _unreadable(path, "csv") if n_rows else DataError("the table has no rows")
+        return unreadable(path, "csv") if n_rows else DataError("the table has no rows")
 
     def _has_open_quote(self, path: Path) -> bool:
         n_quotes = 0
@@ -530,6 +589,17 @@ class _Csv:
             while block := file.read(1 << 20):
                 n_quotes += block.count(b'"')
         return n_quotes % 2 == 1
+
+
+def is_number(arrow_type: pa.DataType) -> bool:
+    """Integers and floats, as which a CSV file's numbers are read."""
+    return bool(pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type))
+
+
+def is_unsafe(written: Iterable[pa.Array], arrow_type: pa.DataType) -> bool:
+    """Does a column of numbers (`AS_WRITTEN`) hold integers that are told apart by more than their value?"""
+    pattern = UNSAFE_INTEGER if pa.types.is_integer(arrow_type) else UNSAFE_FLOAT
+    return any(pc.any(pc.match_substring_regex(chunk.dictionary, pattern)).as_py() for chunk in written)
 
 
 def _fit_floats(name: str, tables: Sequence[pa.Table]) -> bool:

@@ -8,16 +8,17 @@ nothing that fails is ever written.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +38,14 @@ from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
 from anon.requirements import AlphaK, KAnonymity
+from anon.scale.scan import Scan, ahead
 from anon.schema import Schema, check_names
 from anon.utility import Published, Utility
 from anon.utility import measure as measure_utility
 from anoncore.classes import shuffle
+
+if TYPE_CHECKING:
+    from anon.scale.stream import Spilled
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
 Order = Literal["class", "input"]
@@ -103,6 +108,10 @@ class Release:
 
         Its schema carries the same `metadata` as the files.
         """
+        if not isinstance(self.encoded.table, pa.Table):
+            raise UsageError(
+                'the rows are in their files: write() the release, or read the input with engine="local"'
+            )
         fields = _fields(self)
         whole = _taken(fields, *self._rows())
         schema = pa.schema([(f.name, _in_memory(f)) for f in fields])
@@ -367,7 +376,7 @@ def recode(
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
-        takeable(encoded.table.column(name).slice(0, 1), name)
+        takeable(_column(encoded.table, name).slice(0, 1), name)
     entropy = entropy or np.random.default_rng()
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
@@ -467,6 +476,7 @@ def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArr
     names = [attribute.name for attribute in quasi]
     check_names(names, population.column_names)
     ours = release.encoded.table.select(names)
+    ours = ours if isinstance(ours, pa.Table) else ours.whole()
     try:
         both = pa.concat_tables([ours, population.select(names).cast(ours.schema)])
     except pa.ArrowException:
@@ -626,16 +636,12 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _fields(release: Release) -> list[_Field]:
-    """The published columns in the order of the input."""
+def _fields(release: Release, spill: Spilled | None = None) -> list[_Field]:
+    """The published columns in the order of the input; neutral and sensitive ones from `spill` if given."""
     table = release.encoded.table
     known = release.file_schema
-    published = {
-        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
-    }
-    hidden = set(release.dropped)
-    if release.publish == "bucketization":
-        hidden |= {domain.name for domain in release.encoded.sensitive}
+    published = _columns_of(release)
+    hidden = _hidden(release)
     fields = []
     for described in table.schema:
         name = described.name
@@ -644,15 +650,38 @@ def _fields(release: Release) -> list[_Field]:
         if published.get(name):
             fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
             continue
-        column = takeable(table.column(name), name)
+        column = takeable(_column(table, name), name)
         written = column.type
         if written == described.type and known is not None and known.get_field_index(name) >= 0:
             written = known.field(name).type
-        kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
+        if spill is not None:
+            kept = spill.take(name)
+        else:
+            kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
         fields.append(_Field(name, written, kept, described.nullable))
     if release.publish == "bucketization":
         fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
     return fields
+
+
+def _columns_of(release: Release) -> dict[str, tuple[Column, ...]]:
+    """What is shown of each quasi-identifier; nothing of one that is left intact."""
+    return {
+        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
+    }
+
+
+def _hidden(release: Release) -> set[str]:
+    """Columns that the release leaves out, or puts in its second table."""
+    apart = release.encoded.sensitive if release.publish == "bucketization" else ()
+    return {*release.dropped, *(domain.name for domain in apart)}
+
+
+def _column(table: pa.Table | Scan, name: str) -> pa.ChunkedArray:
+    """The column of a table; of a Scan, an empty one of its type."""
+    if isinstance(table, pa.Table):
+        return table.column(name)
+    return pa.chunked_array([], table.schema.field(name).type)
 
 
 def _shown(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
@@ -739,12 +768,11 @@ def _taken(
 
 def _sensitive_table(encoded: Encoded, classes: Classes) -> pa.Table:
     """Counts of every sensitive value in every class, ordered by class, attribute and value."""
-    of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
     parts = []
     for attribute, (domain, codes) in enumerate(zip(encoded.sensitive, encoded.sensitive_codes, strict=True)):
-        pair, count = np.unique(of_row * domain.n_codes + codes[classes.rows], return_counts=True)
-        class_id, code = np.divmod(pair, domain.n_codes)
-        parts.append((class_id, np.full(len(pair), attribute), code, count))
+        counts = sensitive_counts(classes, codes, domain.n_codes)
+        class_id = np.repeat(np.arange(classes.n_classes), np.diff(counts.offsets))
+        parts.append((class_id, np.full(len(class_id), attribute), counts.values, counts.counts))
     class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     value = pa.concat_arrays(
         [
@@ -836,27 +864,40 @@ def _writer(path: Path) -> _Open:
 
 def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -> None:
     """Row group by row group; the next one is gathered while one is written."""
-    fields = _fields(release)
     rows, of_row = release._rows()
     metadata = release.metadata
+    with _spill(release, rows, temporary[0].parent) as spill:
+        fields = _fields(release, spill)
+        piece = ROW_GROUP if spill is None else spill.piece
 
-    def part(start: int) -> pa.Table:
-        return _taken(fields, rows[start : start + ROW_GROUP], of_row[start : start + ROW_GROUP])
+        def part(start: int) -> pa.Table:
+            if spill is not None:
+                spill.load(start)
+            return _taken(fields, rows[start : start + piece], of_row[start : start + piece])
 
-    held = part(len(rows)).schema
-    written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
-    starts = range(0, len(rows), ROW_GROUP)
-    with opener(temporary[0], held, written, metadata) as sink, ThreadPoolExecutor(1) as ahead:
-        coming = ahead.submit(part, 0) if starts else None
-        for start in starts:
-            assert coming is not None
-            table = coming.result()
-            coming = ahead.submit(part, start + ROW_GROUP) if start + ROW_GROUP < len(rows) else None
-            sink.write_table(table)
+        held = part(-(-len(rows) // piece) * piece).schema
+        written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
+        with opener(temporary[0], held, written, metadata) as sink:
+            for table in ahead(part(start) for start in range(0, len(rows), piece)):
+                sink.write_table(table)
     for path in temporary[1:]:
         table = release.sensitive_table
         with opener(path, table.schema, table.schema, metadata) as sink:
             sink.write_table(table)
+
+
+def _spill(
+    release: Release, rows: npt.NDArray[np.uint32], folder: Path
+) -> AbstractContextManager[Spilled | None]:
+    """The neutral, sensitive and intact columns of a table in files, to be had in the order of `rows`."""
+    encoded = release.encoded
+    if isinstance(encoded.table, pa.Table):
+        return nullcontext()
+    from anon.scale.stream import spilled
+
+    shown, hidden = _columns_of(release), _hidden(release)
+    names = [name for name in encoded.table.column_names if name not in hidden and not shown.get(name)]
+    return spilled(encoded, names, takeable, rows, folder)
 
 
 def _unwritable(release: Release, opener: _Open) -> str:
@@ -883,19 +924,17 @@ def _refuse_source(target: Path, sources: Sequence[str]) -> None:
 def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
 
-    They can be read by their owner only until they are complete; any exception removes them.
+    They can be read by their owner only until they are complete; any exception removes them. Those
+    of a killed process are removed by the next one that writes to the same target.
     """
     temporary: list[Path] = []
     backups: list[tuple[Path, Path | None]] = []
+    locks = ExitStack()
     try:
         modes = []
         for target in targets:
-            path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-            temporary.append(path)
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-            modes.append(os.fstat(descriptor).st_mode & 0o777)  # what the umask leaves of 0666
-            os.fchmod(descriptor, 0o600)
-            os.close(descriptor)
+            remove_leftovers(target)
+            modes.append(_create(target, temporary, locks))
         yield temporary
         for path in temporary:
             _sync(path)
@@ -921,9 +960,37 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
         raise
+    finally:
+        locks.close()
     for _, old in backups:
         if old is not None:
             old.unlink(missing_ok=True)
+
+
+def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
+    """Add a temporary file to `temporary`, locked until `locks` end; the mode that the umask gives files."""
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        temporary.append(path)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        locks.callback(os.close, descriptor)
+        mode = os.fstat(descriptor).st_mode & 0o777
+        os.fchmod(descriptor, 0o600)
+        with suppress(OSError):  # a file system without locks: nobody removes leftovers there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if path.exists():
+            return mode
+        temporary.pop()  # taken for a leftover before it was locked
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of writers of this target that are no more: theirs have no lock."""
+    name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
+    with suppress(OSError):
+        for path in [each for each in target.parent.iterdir() if name.fullmatch(each.name)]:
+            with suppress(OSError), open(path, "ab") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
 
 def _sync(path: Path) -> None:

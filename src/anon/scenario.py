@@ -62,7 +62,7 @@ from anon.miners import (
     shown,
 )
 from anon.privacy import measure
-from anon.read import Source, read_source
+from anon.read import Source, read_source, read_table
 from anon.release import Release, replacing
 from anon.requirements import Requirement, check_list
 from anon.schema import Attribute, Role, Schema, check_names, is_measurable, kind_of, value_type
@@ -626,13 +626,13 @@ class _Run:
         published = {cells.domain.name: at_rows(cells, order) for cells in shown(release)}
         for column, (domain, codes) in self.columns.items():
             if column in noisy:
-                published[column] = numbers(column, release.encoded.table.column(column).take(pa.array(rows)))
+                published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))
             elif column not in published and column not in release.dropped:
                 published[column] = exact(domain, codes[rows])
         return _View(name, self.rank[rows], self._ordered(published), not noisy)
 
     def _given(self, name: str, source: Source) -> _View:
-        table, told = source.table, metadata_of(source)
+        table, told = read_table(source), metadata_of(source)
         if table.num_rows != len(self.ranked):
             raise DataError(
                 f"{name} has {table.num_rows} rows and the original {len(self.ranked)}: row i of one must be "
@@ -914,7 +914,7 @@ def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, 
     neutral = [name for name in encoded.table.column_names if name not in known]
 
     def coded(name: str) -> tuple[Domain, Codes] | None:
-        column = encoded.table.column(name)
+        column = encoded.column(name)
         try:
             return encode_column(column, Attribute(name, kind_of(name, column.type)))
         except DataError:

@@ -35,7 +35,7 @@ class Made(Job):
             if given - {"name", "table"}:
                 raise UsageError("a sanitization has a table or a method, not both")
             return anon.Sanitization(self.name or self.table, table=self.table)
-        method, require = self.engine(), self.requirements()
+        method, require = self.configured_method(), self.requirements()
         name = self.name or ", ".join([self.method, *map(str, require)])
         options = {key: value for key, value in self.options().items() if key in OPTIONS}
         return anon.Sanitization(name, method, require, options=options)

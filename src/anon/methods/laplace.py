@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
 from anon.methods.task import Progress
-from anon.read import Source
+from anon.read import Source, read_table
 from anon.requirements import exact
 from anon.schema import Attribute, Schema, is_text, value_type
 
@@ -172,14 +172,15 @@ def perturb(
     attribute with bounds is none of numbers, DataError where a value is infinite.
     """
     library = _opendp()
-    bound = schema.bind(source.table.schema)
-    names = _attributes(source.table, bound, method)
-    original = {name: _numbers(source.table.column(name), name) for name in names}
+    whole = read_table(source)
+    bound = schema.bind(whole.schema)
+    names = _attributes(whole, bound, method)
+    original = {name: _numbers(whole.column(name), name) for name in names}
     plan = [_noise(name, original[name], method) for name in names]
     total = sum((noise.epsilon for noise in plan), Fraction(0))
     if method.budget is not None:
         method.budget.spend(total)
-    table, stored = source.table, source.schema
+    table, stored = whole, source.schema
     for done, noise in enumerate(plan):
         if progress is not None:
             progress("noise", done, len(plan))

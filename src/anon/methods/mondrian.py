@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
-from anon.encode import Codes, Domain, Encoded, encode_column
+from anon.encode import Codes, Domain, Encoded, encode
 from anon.errors import UsageError
 from anon.methods.task import Task
-from anon.schema import Attribute, check_names
+from anon.schema import Attribute, Schema, check_names
 from anoncore.partition import Attributes
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
@@ -83,7 +83,7 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
         attributes(encoded.quasi),
         task.rules,
         sensitive=encoded.sensitive_codes,
-        target=_target_codes(encoded, method.target),
+        target=_target_codes(encoded, method.target, task.n_threads),
         rows=rows,
         chooser=method.split if isinstance(method.split, str) else "widest",
         priority=_priority(encoded, method.split),
@@ -105,7 +105,7 @@ def _priority(encoded: Encoded, split: str | Sequence[str]) -> list[int]:
     return [names.index(name) for name in split]
 
 
-def _target_codes(encoded: Encoded, target: str | None) -> Codes | None:
+def _target_codes(encoded: Encoded, target: str | None, n_threads: int) -> Codes | None:
     if target is None:
         return None
     if target in [domain.name for domain in encoded.quasi]:
@@ -114,4 +114,5 @@ def _target_codes(encoded: Encoded, target: str | None) -> Codes | None:
         if domain.name == target:
             return codes
     check_names([target], encoded.table.column_names)
-    return encode_column(encoded.table.column(target), Attribute(target, "nominal"))[1]
+    column = encoded.table.select([target])
+    return encode(column, Schema([Attribute(target, "nominal")]), n_threads=n_threads).quasi_codes[0]

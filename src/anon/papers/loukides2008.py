@@ -268,7 +268,7 @@ def _sampled(setting: Setting, encoded: Encoded) -> list[Row]:
     drawn = np.random.default_rng(0).integers(encoded.n_rows, size=max(encoded.n_rows // 40, 20 * K))
     sample = replace(
         encoded,
-        table=encoded.table.take(pa.array(drawn)),
+        table=pa.table({name: encoded.column(name).take(drawn) for name in encoded.table.column_names}),
         quasi_codes=tuple(codes[drawn] for codes in encoded.quasi_codes),
         sensitive_codes=tuple(codes[drawn] for codes in encoded.sensitive_codes),
     )
