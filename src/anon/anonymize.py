@@ -93,7 +93,7 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    _check_arguments(schema, method, require, publish, order, on_infeasible, seed, progress)
+    check_arguments(schema, method, require, publish, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
     if isinstance(method, Anatomy):
@@ -120,7 +120,7 @@ def anonymize(
     if impossible is not None:
         notes.append(f"{impossible}; this one-class release can be measured, not written")
         method = Suppress("quasi")
-    classes = _classes(judged, method, task, require, publish)
+    classes = classes_of(judged, method, task, require, publish)
     if method == Suppress("quasi"):
         shown = full_cells(encoded, classes)
     else:
@@ -152,7 +152,7 @@ def anonymize(
     return release
 
 
-def _check_arguments(
+def check_arguments(
     schema: Schema,
     method: Method,
     require: Sequence[Requirement],
@@ -162,6 +162,7 @@ def _check_arguments(
     seed: int,
     progress: Progress | None,
 ) -> None:
+    """Raise UsageError where an argument of `anonymize` is none of its values, or two do not go together."""
     if not isinstance(schema, Schema):
         raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -191,7 +192,7 @@ def _check_arguments(
             raise UsageError(f"{name} must be one of {', '.join(allowed)}")
 
 
-def _classes(
+def classes_of(
     encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
 ) -> Classes:
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""

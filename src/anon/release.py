@@ -327,13 +327,14 @@ def recode(
     sources: Sequence[str] = (),
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
+    entropy: np.random.Generator | None = None,
     n_threads: int | None = None,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
     Generalized classes that look alike become one and are ordered by their cells, buckets at
-    random; rows inside a class are in an order drawn from the operating system's entropy, whatever
-    the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    random; rows inside a class are in an order drawn from `entropy`, by default the operating system's,
+    whatever the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
@@ -342,7 +343,7 @@ def recode(
     n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
         takeable(encoded.table.column(name).slice(0, 1), name)
-    entropy = np.random.default_rng()
+    entropy = np.random.default_rng() if entropy is None else entropy
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
