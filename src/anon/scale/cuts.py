@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -206,7 +206,7 @@ class _Search:
         below, values = self.histogram.below, self.histogram.values
         disorder = 0.0
         if self.target is not None:
-            for i, j in zip(ends[:-1], ends[1:], strict=True):
+            for i, j in pairwise(ends):
                 disorder += _disorder(_counts(self.target, i, j), int(below[j] - below[i]))
             disorder /= self.histogram.n
         return Cut(
@@ -273,7 +273,7 @@ def _cut_tree(domain: Domain, search: _Search) -> Cut | None:
         ends.append(int(np.searchsorted(values[:d], tree.last[child], side="right")))
     if d < len(values):
         ends.append(len(values))
-    parts = list(zip(ends[:-1], ends[1:], strict=True))
+    parts = list(pairwise(ends))
     if min(below[j] - below[i] for i, j in parts) < search.rules.min_size:
         return None
     return search.cut(ends) if search.passing(parts).all() else None

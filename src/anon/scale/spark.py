@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import secrets
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import pyarrow as pa
 
 import anon.errors
 import anon.recheck
+import anon.schema
 from anon.anonymize import PrivacyWarning, check_arguments, classes_of
 from anon.cells import render, texts
 from anon.classes import Classes, cells, full_cells
@@ -29,7 +30,6 @@ from anon.encode import Codes, Domain, Encoded, Missing, code_type, encode_colum
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
-from anon.methods.kmembers import refuse_missing
 from anon.release import CLASS_ID, recode
 from anon.requirements import Custom, Requirement, compile, infeasible
 from anon.scale.cuts import Cut, Histogram, Span, Tracked, best, find, needs_distinct, turns
@@ -160,14 +160,12 @@ def anonymize_spark(
     tell = progress or (lambda stage, done, total: None)
     tell("domains", 0, 1)
     read = _read(df, schema, method, missing)
-    notes = [*_notes_on_neutral(df, read.schema)]
+    notes = _notes_on_neutral(df, read.schema, read.arrow)
     impossible = infeasible(require, read.sensitive, read.counts, read.n_kept)
     if impossible is not None:
         raise impossible
     _refuse_missing(read, method)
-    plan = _Plan(
-        read.quasi, read.sensitive, read.target, read.counts, read.n_kept, tuple(require), method
-    )
+    plan = _Plan(read.quasi, read.sensitive, read.target, read.counts, read.n_kept, tuple(require), method)
     plan.rules()
     if not read.n_kept:
         notes.append("every row misses a value and is suppressed: the release is empty")
@@ -221,32 +219,22 @@ def _named(name: str) -> Column:
     return col("`" + name.replace("`", "``") + "`")
 
 
-def _is_missing(df: DataFrame, name: str) -> Column:
+def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing: Missing) -> _Read:
     from pyspark.sql.functions import isnan
     from pyspark.sql.types import DoubleType, FloatType
 
-    column = _named(name)
-    floating = isinstance(df.schema[name].dataType, DoubleType | FloatType)
-    return column.isNull() | isnan(column) if floating else column.isNull()
-
-
-def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing: Missing) -> _Read:
-    from pyspark.sql.functions import lit
-
-    if missing not in ("category", "suppress", "error"):
-        raise UsageError("missing must be one of category, suppress, error")
+    if missing not in get_args(Missing):
+        raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
     arrow = df.limit(0).toArrow().schema
     bound = schema.bind(arrow)
     _check_method(bound, method, arrow)
-    attributes = (*bound.quasi, *bound.sensitive)
-    kept = lit(True)
-    if missing == "suppress":
-        for attribute in attributes:
-            kept = kept & ~_is_missing(df, attribute.name)
-    if df.limit(1).count() == 0:
-        raise DataError("the table has no rows")
-    found = [_domain(df, attribute, kept) for attribute in attributes]
-    for domain, rows, _ in found:
+    attributes = [*bound.quasi, *bound.sensitive]
+    n = len(attributes)
+    wanted = method.target if isinstance(method, Mondrian) else None
+    if wanted is not None and wanted not in [attribute.name for attribute in bound.sensitive]:
+        attributes.append(Attribute(wanted, "nominal"))
+    found = _domains(df, attributes, n if missing == "suppress" else 0, arrow)
+    for domain, rows, _ in found[:n]:
         if missing == "error" and domain.has_null:
             raise DataError(
                 f"column {domain.name!r} is missing in {int(rows[-1])} rows; "
@@ -254,23 +242,24 @@ def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing
                 column=domain.name,
                 count=int(rows[-1]),
             )
+    if missing == "suppress":
+        for attribute in attributes[:n]:
+            column = _named(attribute.name)
+            floating = isinstance(df.schema[attribute.name].dataType, DoubleType | FloatType)
+            df = df.where(~(column.isNull() | isnan(column)) if floating else column.isNotNull())
     m = len(bound.quasi)
     sensitive, counts = [], []
-    for domain, _, rows in found[m:]:
+    for domain, _, rows in found[m:n]:
         occurs = rows > 0
         sensitive.append(narrowed(domain, occurs) if missing == "suppress" else domain)
         counts.append(rows[occurs] if missing == "suppress" else rows)
-    wanted = method.target if isinstance(method, Mondrian) else None
-    target = None
-    if wanted is not None and wanted not in [attribute.name for attribute in bound.sensitive]:
-        target = _domain(df, Attribute(wanted, "nominal"), kept)[0]
     return _Read(
-        df.where(kept) if missing == "suppress" else df,
+        df,
         arrow,
         bound,
         tuple(domain for domain, _, _ in found[:m]),
         tuple(sensitive),
-        target,
+        found[n][0] if len(found) > n else None,
         tuple(counts),
         int(found[0][2].sum()),
     )
@@ -292,37 +281,84 @@ def _check_method(schema: Schema, method: Mondrian | TGC | Curve, arrow: pa.Sche
             anon.schema.check_names([method.target], arrow.names)
 
 
-def _domain(df: DataFrame, attribute: Attribute, kept: Column) -> tuple[Domain, Ints, Ints]:
-    """The domain of one column, and per code its rows in the table and among the published ones."""
-    from pyspark.sql.functions import count, lit, sum
+def _domains(
+    df: DataFrame, attributes: Sequence[Attribute], n_needed: int, arrow: pa.Schema
+) -> list[tuple[Domain, Ints, Ints]]:
+    """Of some columns the domain, and per code its rows in the table and in its complete rows.
 
-    name = attribute.name
-    counted = df.select(_named(name).alias("value"), kept.cast("long").alias("kept")).groupBy("value")
-    values = counted.agg(count(lit(1)).alias("rows"), sum("kept").alias("kept")).limit(MOST_VALUES + 2)
-    table = values.toArrow()
-    if table.num_rows > MOST_VALUES:
-        raise DataError(
-            f"column {name!r} has more than {MOST_VALUES} values, too many for a domain on Spark; "
-            "round it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
-            column=name,
+    A row is complete if none of the first `n_needed` columns is missing. Every task counts the values
+    of its rows, and one task per column adds them up.
+    """
+    names = [attribute.name for attribute in attributes]
+    schemas = [
+        pa.schema([("value", arrow.field(name).type), ("rows", pa.int64()), ("kept", pa.int64())])
+        for name in names
+    ]
+    n_rows, n_bytes, most = 4 * CHUNK_ROWS, CHUNK_BYTES, MOST_VALUES
+
+    def count(batches: Batches) -> Batches:
+        for table in _gathered(batches, n_rows, n_bytes):
+            kept = np.ones(table.num_rows, np.bool_)
+            for column in table.columns[:n_needed]:
+                kept &= ~np.asarray(column.is_null(nan_is_null=True))
+            counted = []
+            for column, fields in zip(table.columns, schemas, strict=True):
+                alone = pa.table(
+                    {"value": column, "rows": np.ones(len(kept), np.int64), "kept": kept.astype(np.int64)}
+                )
+                counted.append(_packed(_one_batch(_added(alone, fields))))
+            yield pa.RecordBatch.from_pydict({"attribute": list(range(len(counted))), "values": counted})
+
+    def add(table: pa.Table) -> pa.Table:
+        a = table["attribute"][0].as_py()
+        added = _added(pa.Table.from_batches(_unpacked(table["values"], schemas[a])), schemas[a])
+        few = added.num_rows <= most
+        return pa.table({"attribute": [a], "values": [_packed(_one_batch(added)) if few else None]})
+
+    columns = [_named(name).alias(str(a)) for a, name in enumerate(names)]
+    counted = df.select(*columns).mapInArrow(count, "attribute long, values binary")
+    found = counted.groupBy("attribute").applyInArrow(add, "attribute long, values binary").toArrow()
+    if not found.num_rows:
+        raise DataError("the table has no rows")
+    batches = dict(zip(found["attribute"].to_pylist(), found["values"], strict=True))
+    domains = []
+    for a, attribute in enumerate(attributes):
+        if not batches[a].is_valid:
+            raise DataError(
+                f"column {attribute.name!r} has more than {most} values, too many for a domain on Spark; round "
+                "it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
+                column=attribute.name,
+            )
+        batch = pa.ipc.read_record_batch(batches[a].as_buffer(), schemas[a])
+        domain, codes = _domain(pa.chunked_array([batch["value"]]), attribute)
+        rows, kept = (
+            np.bincount(codes, batch[name].to_numpy(), domain.n_codes).astype(np.int64)
+            for name in ("rows", "kept")
         )
+        domains.append((domain, rows, kept))
+    return domains
+
+
+def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows and kept rows of every value that occurs."""
+    summed = table.group_by("value", use_threads=False).aggregate([("rows", "sum"), ("kept", "sum")])
+    return summed.select(["value", "rows_sum", "kept_sum"]).rename_columns(schema.names).cast(schema)
+
+
+def _domain(values: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+    """As `encode_column`; on Spark rows have no numbers that an error could name."""
     try:
-        domain, codes = encode_column(table.column("value"), attribute)
+        return encode_column(values, attribute)
     except DataError as error:
-        if error.row is None or error.count is None:
+        if error.row is None:
             raise
         where = re.compile(r"in row \d+|in \d+ rows, the first of them row \d+")
         raise DataError(
             where.sub(f"in {error.count} of its distinct values", str(error)),
-            column=name,
+            column=attribute.name,
             count=error.count,
             value=error.value,
         ) from None
-    rows, published = (
-        np.bincount(codes, table.column(each).to_numpy(), domain.n_codes).astype(np.int64)
-        for each in ("rows", "kept")
-    )
-    return domain, rows, published
 
 
 def _refuse_missing(read: _Read, method: Method) -> None:
@@ -343,12 +379,11 @@ def _refuse_missing(read: _Read, method: Method) -> None:
                 )
 
 
-def _notes_on_neutral(df: DataFrame, schema: Schema) -> list[str]:
+def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[str]:
     """Warnings of columns that are published as they are and may identify people."""
     from pyspark.sql.functions import approx_count_distinct, count
 
     neutral = [field for field in df.schema.fields if schema.role(field.name) is Role.NEUTRAL]
-    arrow = df.limit(0).toArrow().schema
     counted = []
     for field in neutral:
         try:
@@ -368,9 +403,12 @@ def _notes_on_neutral(df: DataFrame, schema: Schema) -> list[str]:
         }
     return [
         f"column {name!r} is neutral but "
-        + ("more than 90 % of its values are distinct: it may identify people; "
-           "make it identifying to drop it" if name in distinct
-           else "by its name it identifies people; make it identifying to drop it")
+        + (
+            "more than 90 % of its values are distinct: it may identify people; "
+            "make it identifying to drop it"
+            if name in distinct
+            else "by its name it identifies people; make it identifying to drop it"
+        )
         for name in (field.name for field in neutral)
         if name in distinct or role_of_name(name) is Role.IDENTIFYING
     ]
@@ -572,7 +610,9 @@ def _spans(
             codes = np.unique(np.concatenate([np.frombuffer(one.as_buffer(), np.uint32) for one in some]))
             spans.append((int(codes[0]), int(codes[-1]), len(codes)))
         low, high, distinct = zip(*spans, strict=True)
-        return pa.table({"node": [node] * m, "attribute": range(m), "low": low, "high": high, "distinct": distinct})
+        return pa.table(
+            {"node": [node] * m, "attribute": range(m), "low": low, "high": high, "distinct": distinct}
+        )
 
     counted_rows = chunks.select("codes").mapInArrow(collect, "node long, attribute long, codes binary")
     found = counted_rows.groupBy("node").applyInArrow(
@@ -622,7 +662,9 @@ def _cuts(
                             sums.add((node, a, 0), inside, sizes[a])
                         for j, column in enumerate(tracked):
                             sums.add(
-                                (node, a, j), inside * sizes[column] + codes[column][rows], sizes[a] * sizes[column]
+                                (node, a, j),
+                                inside * sizes[column] + codes[column][rows],
+                                sizes[a] * sizes[column],
                             )
         yield sums.batch()
 
@@ -728,7 +770,12 @@ def _histogram(table: pa.Table, attribute: int, n_tracked: Sequence[int]) -> His
 def _published_schema(read: _Read, publish: str, numeric: str) -> Any:
     """The columns of the release, as Spark names their types."""
     from pyspark.sql.types import (
-        BooleanType, DoubleType, LongType, StringType, StructField, StructType, TimestampType,
+        BooleanType,
+        DoubleType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
     )
 
     quasi = {domain.name: domain for domain in read.quasi}
@@ -741,7 +788,9 @@ def _published_schema(read: _Read, publish: str, numeric: str) -> Any:
         if domain is None or publish == "bucketization":
             fields.append(StructField(field.name, field.dataType))
             continue
-        [whole] = full_cells(Encoded(pa.table({}), read.schema, (domain,), (), (), (), one_class.rows), one_class)
+        [whole] = full_cells(
+            Encoded(pa.table({}), read.schema, (domain,), (), (), (), one_class.rows), one_class
+        )
         for column in render(whole, "midpoint" if numeric == "mean" else numeric):
             kind = column.values.type
             if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -785,7 +834,9 @@ def _solved(
                         {
                             "node": [node],
                             "codes": [_packed(codes.take(part))],
-                            "rest": [_packed(rest.take(part) if rest.num_columns else rest.slice(0, len(rows)))],
+                            "rest": [
+                                _packed(rest.take(part) if rest.num_columns else rest.slice(0, len(rows)))
+                            ],
                         }
                     )
 
@@ -832,7 +883,9 @@ class _Solver:
     def __call__(self, parts: pa.Table) -> pa.Table:
         plan, node = self.plan, parts["node"][0].as_py()
         codes = pa.Table.from_batches(_unpacked(parts["codes"], plan.codes_schema))
-        rest = pa.Table.from_batches(_unpacked(parts["rest"], self.rest_schema)).rename_columns(list(self.kept))
+        rest = pa.Table.from_batches(_unpacked(parts["rest"], self.rest_schema)).rename_columns(
+            list(self.kept)
+        )
         order = np.argsort(codes["hash"].to_numpy(), kind="stable")
         columns = [column.to_numpy()[order] for column in codes.columns[:-1]]
         rest = rest.take(pa.array(order)) if rest.num_columns else rest
@@ -873,7 +926,9 @@ def _plain(table: pa.Table) -> pa.Table:
         column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
         for column in table.columns
     ]
-    columns = [column.cast(pa.string()) if pa.types.is_large_string(column.type) else column for column in columns]
+    columns = [
+        column.cast(pa.string()) if pa.types.is_large_string(column.type) else column for column in columns
+    ]
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
 
 
@@ -886,7 +941,9 @@ def _class_counts(df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domai
 
     cells_of = [StructField(f"q{i}", df.schema[name].dataType) for i, name in enumerate(shown)]
     lists = [
-        StructField(f"{what}{j}", ArrayType(LongType())) for j in range(len(sensitive)) for what in ("code", "count")
+        StructField(f"{what}{j}", ArrayType(LongType()))
+        for j in range(len(sensitive))
+        for what in ("code", "count")
     ]
     domains = [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
     names = [f"q{i}" for i in range(len(shown))]
@@ -898,7 +955,10 @@ def _class_counts(df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domai
             first = np.empty(n_groups, np.int64)
             first[group[::-1]] = np.arange(len(group))[::-1]
             arrays = table.select(names).take(pa.array(first)).combine_chunks().columns
-            arrays = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in arrays]
+            arrays = [
+                column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+                for column in arrays
+            ]
             arrays.append(pa.array(np.bincount(group, minlength=n_groups)))
             for domain, codes in zip(domains, encode_like(table, domains), strict=True):
                 key, rows = np.unique(group * (domain.n_codes + 1) + codes, return_counts=True)
@@ -946,11 +1006,16 @@ def _recheck(whole: DataFrame, read: _Read, plan: _Plan, publish: str, shown: An
         entries = {domain.name: (domain, *entry) for domain, entry in zip(sensitive, found, strict=True)}
         unknown = sum(int((code >= domain.n_codes).any()) for domain, _, code, _ in entries.values())
         counts = {domain.name: rows for domain, rows in zip(sensitive, totals, strict=True)}
-        failing = anon.recheck.failing_groups(require, sizes, entries, counts) if not unknown else [1] * len(require)
+        failing = (
+            anon.recheck.failing_groups(require, sizes, entries, counts)
+            if not unknown
+            else [1] * len(require)
+        )
         yield pa.RecordBatch.from_pydict(
             {"classes": [len(sizes)], "rows": [int(sizes.sum())], "unknown": [unknown], "failing": [failing]},
             schema=pa.schema(
-                [(name, pa.int64()) for name in ("classes", "rows", "unknown")] + [("failing", pa.list_(pa.int64()))]
+                [(name, pa.int64()) for name in ("classes", "rows", "unknown")]
+                + [("failing", pa.list_(pa.int64()))]
             ),
         )
 
@@ -968,6 +1033,30 @@ def _recheck(whole: DataFrame, read: _Read, plan: _Plan, publish: str, shown: An
         if failing:
             raise anon.recheck.unmet(requirement, failing, n_classes)
     return n_classes
+
+
+def _sensitive_table(whole: DataFrame, read: _Read) -> DataFrame:
+    """Attribute, class id, value (as text, null for a missing one) and count."""
+    counted = _class_counts(whole, [CLASS_ID], read.sensitive)
+    domains = [
+        replace(domain, values=pa.array(texts(domain.values), pa.string())) for domain in read.sensitive
+    ]
+
+    def list_values(batches: Batches) -> Batches:
+        for batch in batches:
+            for j, domain in enumerate(domains):
+                lengths = batch[f"code{j}"].value_lengths().to_numpy()
+                codes = batch[f"code{j}"].flatten().to_numpy()
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "attribute": [domain.name] * len(codes),
+                        CLASS_ID: np.repeat(batch["q0"].to_numpy(), lengths),
+                        "value": domain.values.take(pa.array(codes, mask=codes >= domain.n_values)),
+                        "count": batch[f"count{j}"].flatten(),
+                    }
+                )
+
+    return counted.mapInArrow(list_values, f"attribute string, {CLASS_ID} long, value string, count long")
 
 
 @contextmanager
