@@ -62,13 +62,16 @@ class Histogram:
 class Cut:
     """Parts are runs of codes: part p begins at `codes[p]` and has `sizes[p]` rows.
 
-    A relaxed cut into two sends `quota` rows equal to `codes[1]` to the left.
+    A relaxed cut between equal codes sends the first `quota` rows (> 0) with `codes[1]` to the left. It
+    is not tested yet: `left` counts the tracked codes of the rows before those, `total` of the node.
     """
 
     codes: tuple[int, ...]
     sizes: tuple[int, ...]
     disorder: float = 0.0
     quota: int = 0
+    left: tuple[Ints, ...] = ()
+    total: tuple[Ints, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,12 @@ def width(domain: Domain, span: Span) -> float:
 
 
 def find(domain: Domain, histogram: Histogram, method: Mondrian, rules: Conjunction) -> Cut | None:
-    """The attribute's allowed cut of a strict method, if it has one."""
+    """The attribute's allowed cut, if it has one; a relaxed one may still have to be tested."""
     search = _Search(histogram, method, rules)
     if domain.tree is not None and domain.kind == "nominal":
         return _cut_tree(domain, search)
+    if method.relaxed:
+        return _cut_relaxed(search)
     if method.cuts == "nearest":
         return search.first(_nearest(histogram, rules.min_size))
     v = int(np.searchsorted(histogram.below, (histogram.n + 1) // 2 - 1, side="right")) - 1
@@ -141,6 +146,42 @@ def best(cuts: Sequence[Cut | None]) -> int | None:
         if held is None or cut.disorder < held.disorder - TIE:
             chosen = a
     return chosen
+
+
+def halves_pass(rules: Conjunction, cut: Cut, left: Sequence[Ints]) -> bool:
+    """Do both sides of a relaxed cut pass, the left one with these counts of the tracked codes?"""
+    sides = [np.stack([held, whole - held]) for held, whole in zip(left, cut.total, strict=True)]
+    return bool(_passing(rules, np.array(cut.sizes, np.int64), sides[: rules.n_sensitive]).all())
+
+
+def _passing(rules: Conjunction, sizes: Ints, grids: Sequence[Ints]) -> npt.NDArray[np.bool_]:
+    """Which parts pass, by their sizes and their counts of each sensitive code."""
+    offsets, values, counts = [], [], []
+    for grid in grids:
+        part, code = np.nonzero(grid)
+        offsets.append(np.concatenate([[0], np.cumsum(np.bincount(part, minlength=len(sizes)))]))
+        values.append(code.astype(np.int64))
+        counts.append(grid[part, code])
+    return passing_classes(rules, sizes, offsets, values, counts).astype(np.bool_)
+
+
+def _cut_relaxed(search: _Search) -> Cut | None:
+    """The first ceil(n/2) rows by value and rank."""
+    histogram = search.histogram
+    values, below, n = histogram.values, histogram.below, histogram.n
+    half = (n + 1) // 2
+    if n - half < search.rules.min_size:
+        return None
+    v = int(np.searchsorted(below, half - 1, side="right")) - 1
+    if below[v + 1] == half:
+        return search.first(iter((v + 1,)))
+    return Cut(
+        (int(values[0]), int(values[v])),
+        (half, n - half),
+        quota=half - int(below[v]),
+        left=tuple(tracked_counts(one, 0, v) for one in histogram.tracked),
+        total=tuple(tracked_counts(one, 0, len(values)) for one in histogram.tracked),
+    )
 
 
 def _nearest(histogram: Histogram, least: int) -> Iterator[int]:
@@ -192,14 +233,11 @@ class _Search:
         """Which of the runs values[i:j] pass every requirement."""
         below = self.histogram.below
         sizes = np.array([below[j] - below[i] for i, j in parts], np.int64)
-        offsets, values, counts = [], [], []
-        for one in self.tested:
-            grid = np.stack([_counts(one, i, j) for i, j in parts]) if parts else np.zeros((0, 1), np.int64)
-            part, code = np.nonzero(grid)
-            offsets.append(np.concatenate([[0], np.cumsum(np.bincount(part, minlength=len(parts)))]))
-            values.append(code.astype(np.int64))
-            counts.append(grid[part, code])
-        return passing_classes(self.rules, sizes, offsets, values, counts).astype(np.bool_)
+        grids = [
+            np.stack([tracked_counts(one, i, j) for i, j in parts]) if parts else np.zeros((0, 1), np.int64)
+            for one in self.tested
+        ]
+        return _passing(self.rules, sizes, grids)
 
     def cut(self, ends: Sequence[int]) -> Cut:
         """The cut into the runs between these indices of values."""
@@ -207,14 +245,14 @@ class _Search:
         disorder = 0.0
         if self.target is not None:
             for i, j in pairwise(ends):
-                disorder += _disorder(_counts(self.target, i, j), int(below[j] - below[i]))
+                disorder += _disorder(tracked_counts(self.target, i, j), int(below[j] - below[i]))
             disorder /= self.histogram.n
         return Cut(
             tuple(int(values[i]) for i in ends[:-1]), tuple(np.diff(below[list(ends)]).tolist()), disorder
         )
 
 
-def _counts(tracked: Tracked, first: int, end: int) -> Ints:
+def tracked_counts(tracked: Tracked, first: int, end: int) -> Ints:
     """Rows with each tracked code among the rows with values[first:end]."""
     start, stop = np.searchsorted(tracked.at, (first, end))
     counts = np.zeros(tracked.n_codes, np.int64)

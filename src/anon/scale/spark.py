@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,26 @@ import anon.errors
 import anon.recheck
 import anon.schema
 from anon.anonymize import PrivacyWarning, check_arguments, classes_of
-from anon.cells import render, texts
+from anon.cells import Rendering, render, texts
 from anon.classes import Classes, cells, full_cells
 from anon.encode import Codes, Domain, Encoded, Missing, code_type, encode_column, encode_like, narrowed
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
-from anon.release import CLASS_ID, recode
+from anon.release import CLASS_ID, Publish, recode
 from anon.requirements import Custom, Requirement, compile, infeasible
-from anon.scale.cuts import Cut, Histogram, Span, Tracked, best, find, needs_distinct, turns
+from anon.scale.cuts import (
+    Cut,
+    Histogram,
+    Span,
+    Tracked,
+    best,
+    find,
+    halves_pass,
+    needs_distinct,
+    tracked_counts,
+    turns,
+)
 from anon.schema import Attribute, Role, Schema, kind_of
 
 if TYPE_CHECKING:
@@ -50,15 +61,30 @@ Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
+class _Tie:
+    """How the rows equal to the median of a relaxed cut are shared out.
+
+    In the order of these `columns` of codes, those up to `codes` go to the left. With `shares`, of the
+    rows that equal `codes` only so many of each chunk do.
+    """
+
+    columns: tuple[int, ...] = ()
+    codes: tuple[int, ...] = ()
+    shares: Mapping[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class _Node:
     """A node of the top of the tree: where its rows go, if it is cut.
 
-    Rows with a code of `attribute` from `codes[p]` on, and before `codes[p + 1]`, go to `children[p]`.
+    Rows with a code of `attribute` from `codes[p]` on, and before `codes[p + 1]`, go to `children[p]`,
+    but those with `codes[1]` where there is a `tie`.
     """
 
     attribute: int = -1
     codes: tuple[int, ...] = ()
     children: tuple[int, ...] = ()
+    tie: _Tie | None = None
 
 
 @dataclass(frozen=True)
@@ -122,8 +148,8 @@ def anonymize_spark(
     *,
     require: Sequence[Requirement] = (),
     method: Mondrian | TGC | Curve | None = None,
-    publish: Literal["generalization", "bucketization"] = "generalization",
-    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
     missing: Missing = "category",
     seed: int = 0,
     node_rows: int = NODE_ROWS,
@@ -151,6 +177,8 @@ def anonymize_spark(
     check_arguments(schema, method, require, publish, "class", "error", seed, progress)
     if not isinstance(method, Mondrian | TGC | Curve):
         raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
+    if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
+        raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
     if getattr(method, "ties", "rank") != "rank":
         raise UsageError('rows have no order on Spark: use ties="rank"')
     if any(isinstance(one, Custom) for one in require):
@@ -325,8 +353,8 @@ def _domains(
     for a, attribute in enumerate(attributes):
         if not batches[a].is_valid:
             raise DataError(
-                f"column {attribute.name!r} has more than {most} values, too many for a domain on Spark; round "
-                "it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
+                f"column {attribute.name!r} has more than {most} values, too many for a domain on Spark; "
+                "round it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
                 column=attribute.name,
             )
         batch = pa.ipc.read_record_batch(batches[a].as_buffer(), schemas[a])
@@ -447,7 +475,8 @@ def _chunks(read: _Read, plan: _Plan, publish: str) -> DataFrame:
     n_rows, n_bytes = CHUNK_ROWS, CHUNK_BYTES
 
     def encode(batches: Batches) -> Batches:
-        for table in _gathered(batches, n_rows, n_bytes):
+        first = _partition() << 32
+        for number, table in enumerate(_gathered(batches, n_rows, n_bytes)):
             codes = encode_like(table, domains)
             for label, domain, column in zip(labels, domains, codes, strict=True):
                 if (column >= domain.n_codes).any():
@@ -466,12 +495,23 @@ def _chunks(read: _Read, plan: _Plan, publish: str) -> DataFrame:
                 {
                     "codes": [_packed(pa.RecordBatch.from_arrays(arrays, schema=codes_schema))],
                     "rest": [_packed(_one_batch(kept))],
-                    "rows": [table.num_rows],
+                    "chunk": [first + number],
                 }
             )
 
     selected = read.rows.select(*columns, digest.alias("hash"))
-    return selected.mapInArrow(encode, "codes binary, rest binary, rows long")
+    if plan.tree.relaxed:  # rows that tie are told apart by their place
+        selected = selected.sortWithinPartitions("hash")
+    return selected.mapInArrow(encode, "codes binary, rest binary, chunk long")
+
+
+def _partition() -> int:
+    """The number of the partition that this task works on."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    assert task is not None
+    return task.partitionId()
 
 
 def _rest_schema(read: _Read, publish: str) -> pa.Schema:
@@ -515,17 +555,27 @@ def _unpacked(column: pa.ChunkedArray | pa.Array, schema: pa.Schema) -> Iterator
         yield pa.ipc.read_record_batch(value.as_buffer(), schema)
 
 
-def _columns(batch: pa.RecordBatch) -> list[Codes]:
-    return [column.to_numpy(zero_copy_only=True) for column in batch.columns]
+@dataclass(frozen=True)
+class _Chunk:
+    """Columns of codes of some rows, and the number of these rows' chunk."""
+
+    number: int
+    codes: list[Codes]
+    n: int
+
+
+def _chunks_of(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[_Chunk]:
+    for number, held in zip(batch["chunk"].to_pylist(), _unpacked(batch["codes"], schema), strict=True):
+        yield _Chunk(number, [column.to_numpy(zero_copy_only=True) for column in held.columns], held.num_rows)
 
 
 # --- the top of the tree
 
 
-def _routed(nodes: Sequence[_Node], codes: Sequence[Codes], n: int) -> dict[int, npt.NDArray[np.uint32]]:
+def _routed(nodes: Sequence[_Node], chunk: _Chunk) -> dict[int, npt.NDArray[np.uint32]]:
     """The rows of a chunk that each leaf of the tree has, in their order."""
     leaves: dict[int, npt.NDArray[np.uint32]] = {}
-    pending = [(0, np.arange(n, dtype=np.uint32))]
+    pending = [(0, np.arange(chunk.n, dtype=np.uint32))]
     while pending:
         number, rows = pending.pop()
         if not len(rows):
@@ -534,9 +584,12 @@ def _routed(nodes: Sequence[_Node], codes: Sequence[Codes], n: int) -> dict[int,
         if node.attribute < 0:
             leaves[number] = rows
             continue
-        inside = codes[node.attribute][rows]
+        inside = chunk.codes[node.attribute][rows]
         if len(node.children) == 2:
             right = inside >= node.codes[1]
+            if node.tie is not None:
+                equal = np.flatnonzero(inside == node.codes[1])
+                right[equal[_goes_left(node.tie, chunk, rows[equal])]] = False
             pending += [(node.children[0], rows[~right]), (node.children[1], rows[right])]
         else:
             part = np.searchsorted(node.codes[1:], inside, side="right")
@@ -544,11 +597,22 @@ def _routed(nodes: Sequence[_Node], codes: Sequence[Codes], n: int) -> dict[int,
     return dict(sorted(leaves.items()))
 
 
+def _goes_left(tie: _Tie, chunk: _Chunk, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Which of the rows equal to the median go to the left."""
+    left, equal = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
+    for column, code in zip(tie.columns, tie.codes, strict=True):
+        held = chunk.codes[column][rows]
+        left |= equal & (held < code)
+        equal &= held == code
+    if tie.shares is not None:
+        equal[np.flatnonzero(equal)[tie.shares.get(chunk.number, 0) :]] = False
+    return np.asarray(left | equal)
+
+
 def _top_tree(chunks: DataFrame, plan: _Plan, node_rows: int, tell: Progress) -> list[_Node]:
     """Mondrian's tree from the root down to nodes of at most `node_rows` rows, or that no cut divides."""
     nodes, sizes, rules = [_Node()], [plan.n_rows], plan.rules()
-    plan = plan.light()
-    tracked = plan.tracked()
+    chunks, plan = chunks.select("chunk", "codes"), plan.light()
     open_nodes = [0]
     while True:
         large = [one for one in open_nodes if sizes[one] > node_rows and sizes[one] >= 2 * rules.min_size]
@@ -561,17 +625,18 @@ def _top_tree(chunks: DataFrame, plan: _Plan, node_rows: int, tell: Progress) ->
         while waiting := {one: order for one, order in waiting.items() if order}:
             at_once = len(plan.quasi) if plan.tree.target is not None else 1
             asked = {one: order[:at_once] for one, order in waiting.items()}
-            found = _cuts(chunks, plan, nodes, asked, tracked)
+            found = _cuts(chunks, plan, nodes, asked)
+            tied = {one: (a, spans[one], cut) for (one, a), cut in found.items() if cut.quota}
+            shared = _shared_out(chunks, plan, nodes, tied) if tied else {}
             for one, attributes in asked.items():
-                cuts = [found.get((one, a)) for a in attributes]
-                chosen = best(cuts)
-                if chosen is None:
+                chosen = best([None if one in tied else found.get((one, a)) for a in attributes])
+                if chosen is None and one not in shared:
                     waiting[one] = waiting[one][at_once:]
                     continue
-                cut = cuts[chosen]
-                assert cut is not None
+                attribute = attributes[chosen or 0]
+                cut = found[one, attribute]
                 children = tuple(range(len(nodes), len(nodes) + len(cut.sizes)))
-                nodes[one] = _Node(attributes[chosen], cut.codes, children)
+                nodes[one] = _Node(attribute, cut.codes, children, shared.get(one))
                 nodes += [_Node()] * len(children)
                 sizes += cut.sizes
                 open_nodes += children
@@ -588,13 +653,12 @@ def _spans(
     def collect(batches: Batches) -> Batches:
         held: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
         for batch in batches:
-            for chunk in _unpacked(batch.column("codes"), codes_schema):
-                codes = _columns(chunk)
-                for node, rows in _routed(nodes, codes, chunk.num_rows).items():
+            for chunk in _chunks_of(batch, codes_schema):
+                for node, rows in _routed(nodes, chunk).items():
                     if node not in wanted:
                         continue
                     for a in range(m):
-                        inside = codes[a][rows]
+                        inside = chunk.codes[a][rows]
                         present = np.unique(inside) if counted[a] else _ends(inside)
                         held.setdefault((node, a), []).append(present.astype(np.uint32))
                         if len(held[node, a]) > 32:
@@ -614,7 +678,7 @@ def _spans(
             {"node": [node] * m, "attribute": range(m), "low": low, "high": high, "distinct": distinct}
         )
 
-    counted_rows = chunks.select("codes").mapInArrow(collect, "node long, attribute long, codes binary")
+    counted_rows = chunks.mapInArrow(collect, "node long, attribute long, codes binary")
     found = counted_rows.groupBy("node").applyInArrow(
         unite, "node long, attribute long, low long, high long, distinct long"
     )
@@ -640,69 +704,202 @@ def _table(**columns: Any) -> pa.RecordBatch:
 
 
 def _cuts(
-    chunks: DataFrame,
-    plan: _Plan,
-    nodes: Sequence[_Node],
-    asked: Mapping[int, Sequence[int]],
-    tracked: Sequence[int],
+    chunks: DataFrame, plan: _Plan, nodes: Sequence[_Node], asked: Mapping[int, Sequence[int]]
 ) -> dict[tuple[int, int], Cut]:
-    """The allowed cuts of the attributes asked about in each node, from counts of pairs of codes."""
-    codes_schema = plan.codes_schema
-    sizes = [domain.n_codes for domain in plan.domains]
-
-    def collect(batches: Batches) -> Batches:
-        sums = _Sums()
-        for batch in batches:
-            for chunk in _unpacked(batch.column("codes"), codes_schema):
-                codes = _columns(chunk)
-                for node, rows in _routed(nodes, codes, chunk.num_rows).items():
-                    for a in asked.get(node, ()):
-                        inside = codes[a][rows].astype(np.int64)
-                        if not tracked:
-                            sums.add((node, a, 0), inside, sizes[a])
-                        for j, column in enumerate(tracked):
-                            sums.add(
-                                (node, a, j),
-                                inside * sizes[column] + codes[column][rows],
-                                sizes[a] * sizes[column],
-                            )
-        yield sums.batch()
+    """The cuts of the attributes asked about in each node, from counts of pairs of codes."""
+    tracked = [plan.domains[column].n_codes for column in plan.tracked()]
 
     def choose(table: pa.Table) -> pa.Table:
         node = table["node"][0].as_py()
         rules = plan.rules()
         rows = []
         for a in asked[node]:
-            histogram = _histogram(table, a, [sizes[column] for column in tracked])
-            cut = find(plan.quasi[a], histogram, plan.tree, rules)
+            cut = find(plan.quasi[a], _histogram(table, a, tracked), plan.tree, rules)
             if cut is not None:
-                rows.append((node, a, cut.disorder, list(cut.codes), list(cut.sizes)))
-        columns = list(zip(*rows, strict=True)) or [[]] * 5
-        return pa.Table.from_arrays(
-            [pa.array(values, field.type) for values, field in zip(columns, _CUTS, strict=True)], schema=_CUTS
+                left, total = (
+                    [one for held in some for one in held.tolist()] for some in (cut.left, cut.total)
+                )
+                rows.append([node, a, cut.disorder, cut.quota, cut.codes, cut.sizes, left, total])
+        columns = list(zip(*rows, strict=True)) or [()] * 8
+        return pa.table(
+            [
+                pa.array(map(list, some), _LONGS)
+                if name in lists
+                else pa.array(some, kinds.get(name, pa.int64()))
+                for name, some in zip(names, columns, strict=True)
+            ],
+            names,
         )
 
-    counted = chunks.select("codes").mapInArrow(
-        collect, "node long, attribute long, tracked long, keys binary, counts binary"
+    lists, kinds = ("codes", "sizes", "left", "total"), {"disorder": pa.float64()}
+    names = ["node", "attribute", "disorder", "quota", *lists]
+    types = "node long, attribute long, disorder double, quota long, " + ", ".join(
+        f"{name} array<long>" for name in lists
     )
-    found = counted.groupBy("node").applyInArrow(
-        choose, "node long, attribute long, disorder double, codes array<long>, sizes array<long>"
-    )
+    found = _pairs(chunks, plan, nodes, asked, {}).groupBy("node").applyInArrow(choose, types)
     return {
-        (row["node"], row["attribute"]): Cut(tuple(row["codes"]), tuple(row["sizes"]), row["disorder"])
+        (row["node"], row["attribute"]): Cut(
+            tuple(row["codes"]),
+            tuple(row["sizes"]),
+            row["disorder"],
+            row["quota"],
+            _by_column(row["left"], tracked),
+            _by_column(row["total"], tracked),
+        )
         for row in found.toArrow().to_pylist()
     }
 
 
-_CUTS = pa.schema(
-    [
-        ("node", pa.int64()),
-        ("attribute", pa.int64()),
-        ("disorder", pa.float64()),
-        ("codes", pa.list_(pa.int64())),
-        ("sizes", pa.list_(pa.int64())),
-    ]
-)
+_LONGS = pa.list_(pa.int64())
+
+
+def _by_column(counts: Sequence[int], sizes: Sequence[int]) -> tuple[Ints, ...]:
+    """Counts of the codes of several columns, one after the other."""
+    if not len(counts):
+        return ()
+    return tuple(np.split(np.array(counts, np.int64), np.cumsum(sizes)[:-1]))
+
+
+def _pairs(
+    chunks: DataFrame,
+    plan: _Plan,
+    nodes: Sequence[_Node],
+    asked: Mapping[int, Sequence[int]],
+    within: Mapping[int, Sequence[tuple[int, int]]],
+) -> DataFrame:
+    """Per task, node, column asked about and tracked column: the rows with each pair of codes.
+
+    `within` restricts a node to the rows with these codes of some columns.
+    """
+    codes_schema, tracked = plan.codes_schema, plan.tracked()
+    sizes = [domain.n_codes for domain in plan.domains]
+
+    def collect(batches: Batches) -> Batches:
+        sums = _Sums()
+        for chunk in (one for batch in batches for one in _chunks_of(batch, codes_schema)):
+            for node, rows in _routed(nodes, chunk).items():
+                for column, code in within.get(node, ()):
+                    rows = rows[chunk.codes[column][rows] == code]
+                for a in asked.get(node, ()):
+                    inside = chunk.codes[a][rows].astype(np.int64)
+                    if not tracked:
+                        sums.add((node, a, 0), inside, sizes[a])
+                    for j, column in enumerate(tracked):
+                        keys = inside * sizes[column] + chunk.codes[column][rows]
+                        sums.add((node, a, j), keys, sizes[a] * sizes[column])
+        yield sums.batch()
+
+    types = "node long, attribute long, tracked long, keys binary, counts binary"
+    return chunks.mapInArrow(collect, types)
+
+
+@dataclass
+class _Sharing:
+    """A relaxed cut on its way to the row where its left part ends: `quota` rows within these codes."""
+
+    pending: list[int]
+    within: list[tuple[int, int]]
+    quota: int
+    left: list[Ints]
+    whole: bool = False
+
+
+def _shared_out(
+    chunks: DataFrame,
+    plan: _Plan,
+    nodes: Sequence[_Node],
+    tied: Mapping[int, tuple[int, Sequence[Span], Cut]],
+) -> dict[int, _Tie]:
+    """Where the rows equal to the median are divided, for the relaxed cuts whose parts pass.
+
+    Rows are ranked by their codes in schema order, then by their sensitive codes: the row at the cut is
+    found column by column, and rows that are equal in all are taken chunk by chunk.
+    """
+    m, n = len(plan.quasi), len(plan.quasi) + len(plan.sensitive)
+    sizes = [plan.domains[column].n_codes for column in plan.tracked()]
+    states = {}
+    for one, (a, spans, cut) in tied.items():
+        pending = [c for c in range(n) if c >= m or (c != a and spans[c].low < spans[c].high)]
+        states[one] = _Sharing(pending, [(a, cut.codes[1])], cut.quota, list(cut.left))
+    while searching := {one: held for one, held in states.items() if held.pending and not held.whole}:
+        asked = {one: held.pending[:1] for one, held in searching.items()}
+        quotas = {one: held.quota for one, held in searching.items()}
+
+        def advance(table: pa.Table, asked: Any = asked, quotas: Any = quotas) -> pa.Table:
+            node = table["node"][0].as_py()
+            histogram = _histogram(table, asked[node][0], sizes)
+            at = int(np.searchsorted(histogram.below, quotas[node], side="left")) - 1
+            cells = [
+                [tracked_counts(one, *ends) for one in histogram.tracked] for ends in ((0, at), (at, at + 1))
+            ]
+            below, equal = ([count for held in some for count in held.tolist()] for some in cells)
+            row = [node, int(histogram.values[at]), int(histogram.below[at]), int(histogram.below[at + 1])]
+            return pa.table(
+                [pa.array([value]) for value in row] + [pa.array([some], _LONGS) for some in (below, equal)],
+                ["node", "code", "first", "end", "below", "equal"],
+            )
+
+        within = {one: held.within for one, held in searching.items()}
+        found = (
+            _pairs(chunks, plan, nodes, asked, within)
+            .groupBy("node")
+            .applyInArrow(
+                advance, "node long, code long, first long, end long, below array<long>, equal array<long>"
+            )
+        )
+        for row in found.toArrow().to_pylist():
+            held = searching[row["node"]]
+            held.whole = row["end"] == held.quota
+            more = [_by_column(row["below"], sizes)] + [_by_column(row["equal"], sizes)] * held.whole
+            for counts in more:
+                held.left = [one + other for one, other in zip(held.left, counts, strict=True)]
+            held.within.append((held.pending.pop(0), row["code"]))
+            held.quota -= row["first"]
+    alike = {one: held for one, held in states.items() if not held.whole}
+    shares = _shares(chunks, plan, nodes, alike) if alike else {}
+    for held in alike.values():  # rows that are equal in all have one code of every tracked column
+        code_of = dict(held.within)
+        for count, column in zip(held.left, plan.tracked(), strict=True):
+            count[code_of[column]] += held.quota
+    rules = plan.rules()
+    return {
+        one: _Tie(
+            tuple(column for column, _ in held.within[1:]),
+            tuple(code for _, code in held.within[1:]),
+            shares.get(one),
+        )
+        for one, held in states.items()
+        if halves_pass(rules, tied[one][2], held.left)
+    }
+
+
+def _shares(
+    chunks: DataFrame, plan: _Plan, nodes: Sequence[_Node], states: Mapping[int, _Sharing]
+) -> dict[int, dict[int, int]]:
+    """How many of the rows that are equal in all go to the left, by chunk."""
+    codes_schema = plan.codes_schema
+    within = {one: held.within for one, held in states.items()}
+
+    def collect(batches: Batches) -> Batches:
+        found = []
+        for chunk in (one for batch in batches for one in _chunks_of(batch, codes_schema)):
+            for node, rows in _routed(nodes, chunk).items():
+                for column, code in within.get(node, ()):
+                    rows = rows[chunk.codes[column][rows] == code]
+                if node in within and len(rows):
+                    found.append((node, chunk.number, len(rows)))
+        nodes_of, numbers, rows_of = zip(*found, strict=True) if found else ((), (), ())
+        yield _table(node=nodes_of, chunk=numbers, rows=rows_of)
+
+    counted = chunks.mapInArrow(collect, "node long, chunk long, rows long").toArrow().sort_by("chunk")
+    shares: dict[int, dict[int, int]] = {one: {} for one in states}
+    left = {one: held.quota for one, held in states.items()}
+    for row in counted.to_pylist():
+        share = min(left[row["node"]], row["rows"])
+        if share:
+            shares[row["node"]][row["chunk"]] = share
+            left[row["node"]] -= share
+    return shares
 
 
 class _Sums:
@@ -767,7 +964,7 @@ def _histogram(table: pa.Table, attribute: int, n_tracked: Sequence[int]) -> His
 # --- every node, by the kernels
 
 
-def _published_schema(read: _Read, publish: str, numeric: str) -> Any:
+def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
     """The columns of the release, as Spark names their types."""
     from pyspark.sql.types import (
         BooleanType,
@@ -812,8 +1009,8 @@ def _solved(
     nodes: Sequence[_Node],
     read: _Read,
     plan: _Plan,
-    publish: str,
-    numeric: str,
+    publish: Publish,
+    numeric: Rendering,
     seed: int,
     shown: Any,
 ) -> DataFrame:
@@ -822,13 +1019,10 @@ def _solved(
 
     def split(batches: Batches) -> Batches:
         for batch in batches:
-            pairs = zip(
-                _unpacked(batch.column("codes"), codes_schema),
-                _unpacked(batch.column("rest"), rest_schema),
-                strict=True,
-            )
-            for codes, rest in pairs:
-                for node, rows in _routed(nodes, _columns(codes), codes.num_rows).items():
+            chunks = _chunks_of(batch, codes_schema)
+            codes_of, rest_of = _unpacked(batch["codes"], codes_schema), _unpacked(batch["rest"], rest_schema)
+            for chunk, codes, rest in zip(chunks, codes_of, rest_of, strict=True):
+                for node, rows in _routed(nodes, chunk).items():
                     part = pa.array(rows)
                     yield pa.RecordBatch.from_pydict(
                         {
@@ -874,8 +1068,8 @@ class _Solver:
     names: tuple[str, ...]
     kept: tuple[str, ...]
     rest_schema: pa.Schema
-    publish: str
-    numeric: str
+    publish: Publish
+    numeric: Rendering
     seed: int
     secret: int
     place: list[int]
@@ -936,7 +1130,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _class_counts(df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domain]) -> DataFrame:
-    """Per class and task its cells `q0`, `q1`, .., its rows, and codes and counts of each sensitive attribute."""
+    """Per class and task its cells `q0`, `q1`, .., its rows, and codes and counts of sensitive values."""
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
     cells_of = [StructField(f"q{i}", df.schema[name].dataType) for i, name in enumerate(shown)]
@@ -975,7 +1169,7 @@ def _class_counts(df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domai
 
 
 def _merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list[tuple[Ints, Ints, Ints]]]:
-    """Classes of several tasks made one where their cells are equal: sizes, and (class, code, rows) of each."""
+    """Classes of several tasks made one where their cells are equal: sizes, and (class, code, rows)."""
     group, n_groups = anon.recheck.alike([table[f"q{i}"] for i in range(n_shown)])
     sizes = np.zeros(n_groups, np.int64)
     np.add.at(sizes, group, table["rows"].to_numpy())
@@ -1025,14 +1219,14 @@ def _recheck(whole: DataFrame, read: _Read, plan: _Plan, publish: str, shown: An
     n_classes, n_rows, unknown = (sum(told[name].to_pylist()) for name in ("classes", "rows", "unknown"))
     if n_rows != read.n_kept or unknown:
         raise anon.errors.RecheckError(
-            f"{read.n_kept} rows were to be published and {n_rows} are, or other values; if the DataFrame gives "
-            "other rows each time it is read, persist or checkpoint it first"
+            f"{read.n_kept} rows were to be published and {n_rows} are, or other values; if the DataFrame "
+            "gives other rows each time it is read, persist or checkpoint it first"
         )
     for number, requirement in enumerate(require):
         failing = sum(counts[number] for counts in told["failing"].to_pylist())
         if failing:
             raise anon.recheck.unmet(requirement, failing, n_classes)
-    return n_classes
+    return int(n_classes)
 
 
 def _sensitive_table(whole: DataFrame, read: _Read) -> DataFrame:
