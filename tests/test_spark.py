@@ -7,6 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ import pyarrow as pa
 import pytest
 
 import anon
-from anon.scale.spark import anonymize_spark
+from anon.anonymize import classes_of
+from anon.classes import cells
+from anon.encode import encode
+from anon.methods import Task
+from anon.release import recode
+from anon.requirements import compile
+from anon.scale.spark import anonymize_spark, check_spark
+from test_cuts import nodes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -80,7 +88,9 @@ def table(n: int, seed: int, nulls: float = 0.05) -> pa.Table:
             "d": pa.array(rng.choice(["low", "mid", "high"], n)),
             "day": some(rng.integers(18000, 18060, n).astype(np.int32), pa.date32()),
             "x": some(np.round(rng.normal(size=n), 1), pa.float64()),
-            "s": some(np.where(rng.random(n) < i / 80, "flu", rng.choice(["flu", "hiv", "cold"], n)), pa.string()),
+            "s": some(
+                np.where(rng.random(n) < i / 80, "flu", rng.choice(["flu", "hiv", "cold"], n)), pa.string()
+            ),
             "n": pa.array(rng.integers(0, 5, n)),
             "weight": rng.integers(0, 300, n),
         }
@@ -97,30 +107,118 @@ def rows(release: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 K5 = [anon.KAnonymity(5)]
+DIVERSE = [anon.KAnonymity(4), anon.LDiversity(2, "distinct"), anon.TCloseness(0.4, "equal")]
 CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
-    "k": (K5, {}),
-    "l and t": ([anon.KAnonymity(4), anon.LDiversity(2, "distinct"), anon.TCloseness(0.4, "equal")], {}),
-    "median": (K5, {"method": anon.Mondrian(cuts="median"), "numeric": "bounds"}),
-    "most-repeated": ([anon.AlphaK(0.9, 4)], {"method": anon.Mondrian(split="most-repeated"), "missing": "suppress"}),
-    "names": (K5, {"method": anon.Mondrian(split=["f", "t"]), "numeric": "midpoint"}),
+    "k, l and t": (DIVERSE, {}),
+    "median, suppressed": (
+        K5,
+        {"method": anon.Mondrian(cuts="median"), "numeric": "bounds", "missing": "suppress"},
+    ),
+    "most-repeated": (
+        [anon.AlphaK(0.9, 4)],
+        {"method": anon.Mondrian(split="most-repeated"), "numeric": "midpoint"},
+    ),
+    "names": (K5, {"method": anon.Mondrian(split=["f", "t"]), "numeric": "mean"}),
     "gain": (
         [anon.KAnonymity(3), anon.BetaLikeness(3.0, sensitive="s")],
-        {"method": anon.Mondrian(split="information-gain", target="weight"), "numeric": "level"},
+        {"method": anon.Mondrian(split="information-gain", target="weight")},
     ),
 }
 
 
+def as_local(release: Any, columns: list[str] | None = None) -> Counter[tuple[Any, ...]]:
+    """The rows of a Spark release, which is then given up."""
+    found = release.toArrow()
+    release.unpersist()
+    return rows(found if columns is None else found.select(columns))
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_strict_mondrian_is_the_same_release(spark: Any, case: str) -> None:
+def test_strict_mondrian_is_the_release_of_one_machine(spark: Any, case: str) -> None:
     require, options = CASES[case]
     small = table(700, 1)
-    if options.get("numeric") == "level":
-        small = small.drop_columns(["x", "day"])
-    schema = SCHEMA
-    if options.get("numeric") == "level":
-        schema = anon.Schema([one for one in SCHEMA.quasi if one.name not in ("x", "day")], SCHEMA.sensitive, ["name"])
-    local = anon.anonymize(small, schema, require=require, **options)
-    release = anonymize_spark(spark.createDataFrame(small), schema, require=require, node_rows=100, **options)
+    local = anon.anonymize(small, SCHEMA, require=require, **options)
+    release = anonymize_spark(spark.createDataFrame(small), SCHEMA, require=require, node_rows=200, **options)
     assert release.columns == local.table.column_names
-    assert rows(release.toArrow()) == rows(local.table)
+    assert as_local(release) == rows(local.table)
+
+
+def test_measures_are_those_of_one_machine(spark: Any) -> None:
+    small = table(600, 2, nulls=0.0)
+    local = anon.anonymize(small, SCHEMA, require=DIVERSE)
+    release = anonymize_spark(spark.createDataFrame(small), SCHEMA, require=DIVERSE, node_rows=200)
+    found = check_spark(release, SCHEMA, require=[anon.KAnonymity(1000), anon.KAnonymity(4)])
+    told, expected = found.to_dict(), local.privacy().to_dict()
+    apart = ("worst", "worst_cells", "null_matching", "unmet", "by_sensitive", "joint")
+    assert {key: told[key] for key in told if key not in apart} == pytest.approx(
+        {key: expected[key] for key in expected if key not in apart}, rel=1e-12
+    )
+    for name, one in [*found.by_sensitive.items(), ("joint", found.joint)]:
+        whole = local.privacy().joint if name == "joint" else local.privacy().by_sensitive[name]
+        plain, other = one.to_dict(), whole.to_dict()
+        assert plain | {"worst": 0} == pytest.approx(other | {"worst": 0}, rel=1e-12)
+    assert found.unmet == ("1000-anonymity",)
     release.unpersist()
+
+
+@pytest.mark.parametrize(
+    ("seed", "require"),
+    [(3, DIVERSE), (4, K5), (5, [anon.KAnonymity(2), anon.AlphaK(0.8, 2, sensitive="s")])],
+)
+def test_relaxed_mondrian_has_the_classes_of_one_machine(spark: Any, seed: int, require: list[Any]) -> None:
+    """The same multisets of quasi-identifiers and sensitive values; many rows are equal in all of them."""
+    small = table(600, seed).drop_columns(["x", "day"])
+    schema = anon.Schema(["f", "i", anon.nominal("t", TREE), "d"], ["s"], ["name"])
+    small = small.set_column(1, "i", pa.compute.divide(small["i"], 8)).drop_columns(["n"])
+    shown = ["f", "i", "t", "d", "s"]
+    method = anon.Mondrian(relaxed=True)
+    local = anon.anonymize(small, schema, require=require, method=method)
+    df = spark.createDataFrame(small).repartition(3, "weight")
+    release = anonymize_spark(df, schema, require=require, method=method, node_rows=100)
+    assert as_local(release, shown) == rows(local.table.select(shown))
+
+
+@pytest.mark.parametrize("method", [anon.Curve(), anon.TGC(delta=0.4, delta_split=None)], ids=repr)
+def test_growing_methods_work_inside_the_nodes_of_a_strict_tree(spark: Any, method: Any) -> None:
+    small = table(500, 6, nulls=0.0)
+    shown = [one.name for one in (*SCHEMA.quasi, *SCHEMA.sensitive)]
+    encoded = encode(small, SCHEMA)
+    counts = [
+        np.bincount(codes, minlength=domain.n_codes)
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    ]
+    rules = compile(DIVERSE, encoded.sensitive, counts, 500)
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for held in nodes(encoded, anon.Mondrian(), rules, None, 150):
+        part = np.sort(held)
+        node = replace(
+            encoded,
+            table=encoded.table.take(part),
+            quasi_codes=tuple(codes[part] for codes in encoded.quasi_codes),
+            sensitive_codes=tuple(codes[part] for codes in encoded.sensitive_codes),
+        )
+        classes = classes_of(node, method, Task(rules, np.random.default_rng(0)), DIVERSE, "generalization")
+        expected += rows(recode(node, classes, cells(node, classes)).table.select(shown))
+    release = anonymize_spark(
+        spark.createDataFrame(small), SCHEMA, require=DIVERSE, method=method, node_rows=150
+    )
+    assert as_local(release, shown) == expected
+
+
+def test_buckets_are_those_of_one_machine(spark: Any) -> None:
+    small = table(400, 7)
+    options: dict[str, Any] = {"require": DIVERSE, "publish": "bucketization"}
+    local = anon.anonymize(small, SCHEMA, **options)
+    whole, second = anonymize_spark(spark.createDataFrame(small), SCHEMA, node_rows=150, **options)
+
+    def buckets(table: pa.Table, other: pa.Table) -> Counter[Any]:
+        of: dict[int, list[Any]] = {}
+        for found in (table, other):
+            for row in found.to_pylist():
+                number = row.pop("class_id")
+                of.setdefault(number, []).append(tuple(row.items()))
+        return Counter(frozenset(Counter(map(repr, some)).items()) for some in of.values())
+
+    assert whole.columns == local.table.column_names
+    assert second.columns == local.sensitive_table.column_names
+    assert buckets(whole.toArrow(), second.toArrow()) == buckets(local.table, local.sensitive_table)

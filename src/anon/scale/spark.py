@@ -8,30 +8,34 @@ kernels as on one machine. docs/spark.md tells what each step reads, moves and h
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import secrets
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import anon.errors
 import anon.recheck
-import anon.schema
+from anon import privacy
 from anon.anonymize import PrivacyWarning, check_arguments, classes_of
 from anon.cells import Rendering, render, texts
-from anon.classes import Classes, cells, full_cells
+from anon.classes import Classes, Counts, cells, full_cells
 from anon.encode import Codes, Domain, Encoded, Missing, code_type, encode_column, encode_like, narrowed
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
 from anon.release import CLASS_ID, Publish, recode
-from anon.requirements import Custom, Requirement, compile, infeasible
+from anon.requirements import Custom, Requirement, check_list, compile, infeasible
 from anon.scale.cuts import (
     Cut,
     Histogram,
@@ -44,7 +48,7 @@ from anon.scale.cuts import (
     tracked_counts,
     turns,
 )
-from anon.schema import Attribute, Role, Schema, kind_of
+from anon.schema import Attribute, Role, Schema, check_names, is_text, kind_of, value_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -56,7 +60,6 @@ CHUNK_BYTES = 1 << 26
 ROWS_PER_CHECK = 10_000_000  # whose classes one task of the last check reads
 
 Ints = npt.NDArray[np.int64]
-Counts = tuple[Ints, ...]
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -94,7 +97,7 @@ class _Plan:
     quasi: tuple[Domain, ...]
     sensitive: tuple[Domain, ...]
     target: Domain | None
-    counts: Counts
+    counts: tuple[Ints, ...]
     n_rows: int
     require: tuple[Requirement, ...]
     method: Method
@@ -237,7 +240,7 @@ class _Read:
     quasi: tuple[Domain, ...]
     sensitive: tuple[Domain, ...]
     target: Domain | None
-    counts: Counts
+    counts: tuple[Ints, ...]
     n_kept: int
 
 
@@ -248,7 +251,7 @@ def _named(name: str) -> Column:
 
 
 def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing: Missing) -> _Read:
-    from pyspark.sql.functions import isnan
+    from pyspark.sql.functions import isnan, lit
     from pyspark.sql.types import DoubleType, FloatType
 
     if missing not in get_args(Missing):
@@ -261,7 +264,12 @@ def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing
     wanted = method.target if isinstance(method, Mondrian) else None
     if wanted is not None and wanted not in [attribute.name for attribute in bound.sensitive]:
         attributes.append(Attribute(wanted, "nominal"))
-    found = _domains(df, attributes, n if missing == "suppress" else 0, arrow)
+    kept = lit(True)
+    for attribute in attributes[:n] if missing == "suppress" else ():
+        column = _named(attribute.name)
+        floating = isinstance(df.schema[attribute.name].dataType, DoubleType | FloatType)
+        kept &= ~(column.isNull() | isnan(column)) if floating else column.isNotNull()
+    found = _domains(df, attributes, kept, arrow)
     for domain, rows, _ in found[:n]:
         if missing == "error" and domain.has_null:
             raise DataError(
@@ -270,11 +278,6 @@ def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing
                 column=domain.name,
                 count=int(rows[-1]),
             )
-    if missing == "suppress":
-        for attribute in attributes[:n]:
-            column = _named(attribute.name)
-            floating = isinstance(df.schema[attribute.name].dataType, DoubleType | FloatType)
-            df = df.where(~(column.isNull() | isnan(column)) if floating else column.isNotNull())
     m = len(bound.quasi)
     sensitive, counts = [], []
     for domain, _, rows in found[m:n]:
@@ -282,7 +285,7 @@ def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing
         sensitive.append(narrowed(domain, occurs) if missing == "suppress" else domain)
         counts.append(rows[occurs] if missing == "suppress" else rows)
     return _Read(
-        df,
+        df.where(kept) if missing == "suppress" else df,
         arrow,
         bound,
         tuple(domain for domain, _, _ in found[:m]),
@@ -306,16 +309,15 @@ def _check_method(schema: Schema, method: Mondrian | TGC | Curve, arrow: pa.Sche
                 f"target={method.target!r} is a quasi-identifier: use a neutral or sensitive attribute"
             )
         if method.target is not None:
-            anon.schema.check_names([method.target], arrow.names)
+            check_names([method.target], arrow.names)
 
 
 def _domains(
-    df: DataFrame, attributes: Sequence[Attribute], n_needed: int, arrow: pa.Schema
+    df: DataFrame, attributes: Sequence[Attribute], kept: Column, arrow: pa.Schema
 ) -> list[tuple[Domain, Ints, Ints]]:
-    """Of some columns the domain, and per code its rows in the table and in its complete rows.
+    """Of some columns the domain, and per code its rows in the table and among the `kept` ones.
 
-    A row is complete if none of the first `n_needed` columns is missing. Every task counts the values
-    of its rows, and one task per column adds them up.
+    Every task counts the values of its rows, and one task per column adds them up.
     """
     names = [attribute.name for attribute in attributes]
     schemas = [
@@ -326,14 +328,10 @@ def _domains(
 
     def count(batches: Batches) -> Batches:
         for table in _gathered(batches, n_rows, n_bytes):
-            kept = np.ones(table.num_rows, np.bool_)
-            for column in table.columns[:n_needed]:
-                kept &= ~np.asarray(column.is_null(nan_is_null=True))
+            shown, ones = table["kept"].cast(pa.int64()), np.ones(table.num_rows, np.int64)
             counted = []
-            for column, fields in zip(table.columns, schemas, strict=True):
-                alone = pa.table(
-                    {"value": column, "rows": np.ones(len(kept), np.int64), "kept": kept.astype(np.int64)}
-                )
+            for column, fields in zip(table.columns[:-1], schemas, strict=True):
+                alone = pa.table({"value": column, "rows": ones, "kept": shown})
                 counted.append(_packed(_one_batch(_added(alone, fields))))
             yield pa.RecordBatch.from_pydict({"attribute": list(range(len(counted))), "values": counted})
 
@@ -344,7 +342,7 @@ def _domains(
         return pa.table({"attribute": [a], "values": [_packed(_one_batch(added)) if few else None]})
 
     columns = [_named(name).alias(str(a)) for a, name in enumerate(names)]
-    counted = df.select(*columns).mapInArrow(count, "attribute long, values binary")
+    counted = df.select(*columns, kept.alias("kept")).mapInArrow(count, "attribute long, values binary")
     found = counted.groupBy("attribute").applyInArrow(add, "attribute long, values binary").toArrow()
     if not found.num_rows:
         raise DataError("the table has no rows")
@@ -359,11 +357,11 @@ def _domains(
             )
         batch = pa.ipc.read_record_batch(batches[a].as_buffer(), schemas[a])
         domain, codes = _domain(pa.chunked_array([batch["value"]]), attribute)
-        rows, kept = (
+        rows, shown = (
             np.bincount(codes, batch[name].to_numpy(), domain.n_codes).astype(np.int64)
             for name in ("rows", "kept")
         )
-        domains.append((domain, rows, kept))
+        domains.append((domain, rows, shown))
     return domains
 
 
@@ -659,7 +657,7 @@ def _spans(
                         continue
                     for a in range(m):
                         inside = chunk.codes[a][rows]
-                        present = np.unique(inside) if counted[a] else _ends(inside)
+                        present = _distinct(inside) if counted[a] else _ends(inside)
                         held.setdefault((node, a), []).append(present.astype(np.uint32))
                         if len(held[node, a]) > 32:
                             held[node, a] = [_union(held[node, a], counted[a])]
@@ -686,6 +684,10 @@ def _spans(
     for row in found.toArrow().to_pylist():
         spans[row["node"]][row["attribute"]] = Span(row["low"], row["high"], row["distinct"])
     return spans
+
+
+def _distinct(codes: Codes) -> npt.NDArray[Any]:
+    return np.unique(codes) if codes.itemsize > 2 else np.flatnonzero(np.bincount(codes))
 
 
 def _ends(codes: Codes) -> Codes:
@@ -1129,14 +1131,20 @@ def _plain(table: pa.Table) -> pa.Table:
 # --- counts of classes, from what is published
 
 
-def _class_counts(df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domain]) -> DataFrame:
-    """Per class and task its cells `q0`, `q1`, .., its rows, and codes and counts of sensitive values."""
-    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+def _class_counts(
+    df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domain], *, joint: bool = False
+) -> DataFrame:
+    """Per class and task its cells `q0`, `q1`, .., its rows, and codes and counts of sensitive values.
+
+    With `joint` also of the combinations of sensitive values, after the last attribute.
+    """
+    from pyspark.sql.functions import isnan, lit, when
+    from pyspark.sql.types import ArrayType, DoubleType, FloatType, LongType, StructField, StructType
 
     cells_of = [StructField(f"q{i}", df.schema[name].dataType) for i, name in enumerate(shown)]
     lists = [
         StructField(f"{what}{j}", ArrayType(LongType()))
-        for j in range(len(sensitive))
+        for j in range(len(sensitive) + joint)
         for what in ("code", "count")
     ]
     domains = [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
@@ -1154,15 +1162,25 @@ def _class_counts(df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domai
                 for column in arrays
             ]
             arrays.append(pa.array(np.bincount(group, minlength=n_groups)))
-            for domain, codes in zip(domains, encode_like(table, domains), strict=True):
-                key, rows = np.unique(group * (domain.n_codes + 1) + codes, return_counts=True)
-                held, code = np.divmod(key, domain.n_codes + 1)
+            columns = list(encode_like(table, domains))
+            for codes in [*columns, _combined(columns, domains)] if joint else columns:
+                values, at = np.unique(codes, return_inverse=True)
+                key, rows = np.unique(group * len(values) + at, return_counts=True)
+                held, at = np.divmod(key, len(values))
                 offsets = pa.array(np.searchsorted(held, np.arange(n_groups + 1)), pa.int32())
-                arrays += [pa.ListArray.from_arrays(offsets, pa.array(part)) for part in (code, rows)]
+                arrays += [
+                    pa.ListArray.from_arrays(offsets, pa.array(part.astype(np.int64)))
+                    for part in (values[at], rows)
+                ]
             labels = [*names, "rows", *(field.name for field in lists)]
             yield pa.RecordBatch.from_arrays(arrays, names=labels)
 
-    columns = [_named(name).alias(f"q{i}") for i, name in enumerate(shown)]
+    columns = []
+    for i, name in enumerate(shown):
+        column, kind = _named(name), df.schema[name].dataType
+        if isinstance(kind, DoubleType | FloatType):  # NaN is null, and -0.0 is 0.0
+            column = when(~isnan(column), (column + lit(0.0)).cast(kind))
+        columns.append(column.alias(f"q{i}"))
     columns += [_named(domain.name).alias(f"s{j}") for j, domain in enumerate(sensitive)]
     fields = [*cells_of, StructField("rows", LongType()), *lists]
     return df.select(*columns).mapInArrow(count, StructType(fields))
@@ -1178,9 +1196,10 @@ def _merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list
         codes, counts = (table[f"{what}{j}"].combine_chunks() for what in ("code", "count"))
         lengths = codes.value_lengths().to_numpy()
         held, code = np.repeat(group, lengths), codes.flatten().to_numpy()
-        n_codes = int(code.max(initial=0)) + 1
-        key, rows = _summed([(held * n_codes + code, counts.flatten().to_numpy())])
-        entries.append((*np.divmod(key, n_codes), rows))
+        values, at = np.unique(code, return_inverse=True)
+        key, rows = _summed([(held * len(values) + at, counts.flatten().to_numpy())])
+        held, at = np.divmod(key, len(values))
+        entries.append((held, values[at], rows))
     return sizes, entries
 
 
@@ -1227,6 +1246,192 @@ def _recheck(whole: DataFrame, read: _Read, plan: _Plan, publish: str, shown: An
         if failing:
             raise anon.recheck.unmet(requirement, failing, n_classes)
     return int(n_classes)
+
+
+def check_spark(
+    df: DataFrame,
+    schema: Schema,
+    *,
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+) -> privacy.Privacy:
+    """Measure the privacy of a released Spark DataFrame, whoever made it.
+
+    As `anon.check`, but for what needs all classes in one place: `null_matching`, `per_class`, `worst` and
+    `worst_cells`. A table of a bucketization is not taken.
+    """
+    from pyspark.sql.functions import lit
+
+    check_list(require)
+    if any(isinstance(one, Custom) for one in require):
+        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+    arrow = df.limit(0).toArrow().schema
+    names = [attribute.name for attribute in schema.quasi]
+    bound = Schema(names, schema.sensitive).bind(arrow)
+    starred = lit(all(is_text(value_type(arrow.field(name).type)) for name in names))
+    for name in names:
+        starred &= _named(name).eqNullSafe("*")
+    with _own_errors():
+        found = _domains(df, bound.sensitive, ~starred, arrow)
+        for requirement in require:
+            requirement.rules([domain for domain, _, _ in found], [counts for _, _, counts in found])
+        joint = _combinations(df.where(~starred), [domain for domain, _, _ in found])
+        told = _measured(df, names, found, joint, require)
+    return _privacy(told, found, joint, require, at_risk)
+
+
+def _combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] | None:
+    """The combinations of sensitive values that occur, each as one number, and their rows."""
+    if len(domains) < 2:
+        return None
+    columns = [_named(domain.name).alias(str(j)) for j, domain in enumerate(domains)]
+    table = df.select(*columns).groupBy(*map(str, range(len(domains)))).count().toArrow()
+    codes = encode_like(table, [replace(domain, name=str(j)) for j, domain in enumerate(domains)])
+    return _summed([(_combined(codes, domains), table["count"].to_numpy())])
+
+
+def _combined(codes: Sequence[Codes], domains: Sequence[Domain]) -> Ints:
+    """One number for each combination of codes."""
+    if math.prod(domain.n_codes for domain in domains) >= 2**63:
+        raise UsageError("the sensitive attributes have too many combinations: check fewer of them at once")
+    number = np.zeros(len(codes[0]), np.int64)
+    for column, domain in zip(codes, domains, strict=True):
+        number = number * domain.n_codes + column
+    return number
+
+
+def _measured(
+    df: DataFrame,
+    names: Sequence[str],
+    found: Sequence[tuple[Domain, Ints, Ints]],
+    joint: tuple[Ints, Ints] | None,
+    require: Sequence[Requirement],
+) -> list[dict[str, Any]]:
+    """What every task makes of its classes: sums and extremes, which `_privacy` puts together."""
+    sensitive = [(domain, counts) for domain, _, counts in found]
+    m, s = len(names), len(sensitive)
+
+    def measure(batches: Batches) -> Batches:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        is_star = np.full(table.num_rows, all(is_text(table[f"q{i}"].type) for i in range(m)))
+        for i in range(m) if is_star.any() else ():
+            is_star &= np.asarray(pc.fill_null(pc.equal(table[f"q{i}"], "*"), False))
+        part: dict[str, Any] = {"starred": int(table["rows"].to_numpy()[is_star].sum())}
+        table = table.filter(pa.array(~is_star))
+        sizes, entries = _merged(table, m, s + (joint is not None))
+        part["sizes"] = [each.tolist() for each in np.unique(sizes, return_counts=True)]
+        named = {d.name: (d, *entry) for (d, _), entry in zip(sensitive, entries, strict=False)}
+        totals = {domain.name: counts for domain, counts in sensitive}
+        part["failing"] = anon.recheck.failing_groups(require, sizes, named, totals) if len(sizes) else []
+        parts: list[Any] = [
+            (domain, counts, *entry) for (domain, counts), entry in zip(sensitive, entries, strict=False)
+        ]
+        if joint is not None:
+            group, code, count = entries[s]
+            parts.append((None, joint[1], group, np.searchsorted(joint[0], code), count))
+        part["attributes"] = [_extremes(sizes, *one) for one in parts] if len(sizes) else []
+        yield pa.RecordBatch.from_pydict({"part": [json.dumps(part)]})
+
+    counted = _class_counts(df, names, [domain for domain, _ in sensitive], joint=joint is not None)
+    counted = counted.repartition(*(f"q{i}" for i in range(m)))
+    return [
+        json.loads(part) for part in counted.mapInArrow(measure, "part string").toArrow()["part"].to_pylist()
+    ]
+
+
+def _extremes(
+    sizes: Ints, domain: Domain | None, totals: Ints, group: Ints, code: Ints, count: Ints
+) -> dict[str, float]:
+    """Of some classes the worst of each measure of one attribute, and the sums that make the others."""
+    offsets = np.searchsorted(group, np.arange(len(sizes) + 1)).astype(np.int64)
+    counts = Counts(offsets, code.astype(np.uint32), count, totals)
+    columns = privacy._columns(counts, domain, 1)
+    rest = columns["recursive_c2"]
+    told = {
+        name: (columns[name].max() if greatest else columns[name].min()).item()
+        for name, greatest in privacy._BY_CLASS.items()
+        if name in columns
+    }
+    return told | {
+        "know": float(np.sum(sizes * columns["t_equal"])),
+        "largest": int(columns["largest"].sum()),
+        "entropy": float(np.sum(sizes * columns["entropy"])),
+        "ls_c": float(np.where(np.isinf(rest), 0.0, rest).sum()),
+        "ls_l": float(columns["l_distinct"].sum()),
+    }
+
+
+def _disclosure(parts: Sequence[Mapping[str, Any]], totals: Ints, n_classes: int) -> privacy.Disclosure:
+    """The measures of one attribute from what every task told of it."""
+    n_rows = int(totals.sum())
+    share = totals[totals > 0] / n_rows
+    worst = {
+        name: (max if greatest else min)(part[name] for part in parts)
+        for name, greatest in privacy._BY_CLASS.items()
+        if name in parts[0]
+    }
+    know, largest, entropy, ls_c, ls_l = (
+        math.fsum(part[name] for part in parts) for name in ("know", "largest", "entropy", "ls_c", "ls_l")
+    )
+    return privacy.Disclosure(
+        **worst,
+        p_loss=worst["t_js"],
+        a_know=know / n_rows,
+        a_acc=int(largest - totals.max()) / n_rows,
+        gain=max(-float(share @ np.log(share)) - entropy / n_rows, 0.0),
+        ls_c=ls_c / n_classes,
+        ls_l=ls_l / n_classes,
+        worst={},
+    )
+
+
+def _privacy(
+    told: Sequence[Mapping[str, Any]],
+    found: Sequence[tuple[Domain, Ints, Ints]],
+    joint: tuple[Ints, Ints] | None,
+    require: Sequence[Requirement],
+    at_risk: Sequence[float],
+) -> privacy.Privacy:
+    """The measures of a whole release."""
+    size, n_of_size = (
+        np.array([value for part in told for value in part["sizes"][i]], np.int64) for i in (0, 1)
+    )
+    size, n_of_size = _summed([(size, n_of_size)])
+    rows, n_classes, n_starred = size * n_of_size, int(n_of_size.sum()), sum(part["starred"] for part in told)
+    parts = [part for part in told if part["sizes"][0]]
+    totals = [counts for _, _, counts in found] + ([] if joint is None else [joint[1]])
+    measured = [
+        _disclosure([part["attributes"][j] for part in parts], counts, n_classes)
+        if n_classes
+        else privacy._zero()
+        for j, counts in enumerate(totals)
+    ]
+    by_sensitive = {domain.name: one for (domain, _, _), one in zip(found, measured, strict=False)}
+    worst, worst_sensitive = privacy._worst(by_sensitive)
+    middle = np.searchsorted(np.cumsum(n_of_size), [(n_classes + 1) // 2, n_classes // 2 + 1])
+    k = int(size[0]) if n_classes else 0
+    failing = [sum(part["failing"][i] for part in parts) for i in range(len(require))]
+    return privacy.Privacy(
+        **worst,
+        n_rows=int(rows.sum()),
+        n_suppressed=n_starred,
+        n_classes=n_classes,
+        k=k,
+        sizes=privacy.Sizes(k, float(rows.sum() / n_classes), float(size[middle].mean()), int(size[-1]))
+        if n_classes
+        else privacy.Sizes(0, 0.0, 0.0, 0),
+        prosecutor=privacy._risk(rows, size, Fraction(1), at_risk),
+        sample_uniques=int(n_of_size[size == 1].sum()),
+        by_sensitive=by_sensitive,
+        worst_sensitive=worst_sensitive,
+        combined=measured[-1] if measured else None,
+        n_starred=n_starred,
+        k_with_starred=min(k or n_starred, n_starred) if n_starred else None,
+        unmet=tuple(str(one) for one, n in zip(require, failing, strict=True) if n) if require else None,
+    )
 
 
 def _sensitive_table(whole: DataFrame, read: _Read) -> DataFrame:
