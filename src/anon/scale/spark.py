@@ -818,45 +818,12 @@ def _shared_out(
     found column by column, and rows that are equal in all are taken chunk by chunk.
     """
     m, n = len(plan.quasi), len(plan.quasi) + len(plan.sensitive)
-    sizes = [plan.domains[column].n_codes for column in plan.tracked()]
     states = {}
     for one, (a, spans, cut) in tied.items():
         pending = [c for c in range(n) if c >= m or (c != a and spans[c].low < spans[c].high)]
         states[one] = _Sharing(pending, [(a, cut.codes[1])], cut.quota, list(cut.left))
     while searching := {one: held for one, held in states.items() if held.pending and not held.whole}:
-        asked = {one: held.pending[:1] for one, held in searching.items()}
-        quotas = {one: held.quota for one, held in searching.items()}
-
-        def advance(table: pa.Table, asked: Any = asked, quotas: Any = quotas) -> pa.Table:
-            node = table["node"][0].as_py()
-            histogram = _histogram(table, asked[node][0], sizes)
-            at = int(np.searchsorted(histogram.below, quotas[node], side="left")) - 1
-            cells = [
-                [tracked_counts(one, *ends) for one in histogram.tracked] for ends in ((0, at), (at, at + 1))
-            ]
-            below, equal = ([count for held in some for count in held.tolist()] for some in cells)
-            row = [node, int(histogram.values[at]), int(histogram.below[at]), int(histogram.below[at + 1])]
-            return pa.table(
-                [pa.array([value]) for value in row] + [pa.array([some], _LONGS) for some in (below, equal)],
-                ["node", "code", "first", "end", "below", "equal"],
-            )
-
-        within = {one: held.within for one, held in searching.items()}
-        found = (
-            _pairs(chunks, plan, nodes, asked, within)
-            .groupBy("node")
-            .applyInArrow(
-                advance, "node long, code long, first long, end long, below array<long>, equal array<long>"
-            )
-        )
-        for row in found.toArrow().to_pylist():
-            held = searching[row["node"]]
-            held.whole = row["end"] == held.quota
-            more = [_by_column(row["below"], sizes)] + [_by_column(row["equal"], sizes)] * held.whole
-            for counts in more:
-                held.left = [one + other for one, other in zip(held.left, counts, strict=True)]
-            held.within.append((held.pending.pop(0), row["code"]))
-            held.quota -= row["first"]
+        _advance(chunks, plan, nodes, searching)
     alike = {one: held for one, held in states.items() if not held.whole}
     shares = _shares(chunks, plan, nodes, alike) if alike else {}
     for held in alike.values():  # rows that are equal in all have one code of every tracked column
@@ -873,6 +840,40 @@ def _shared_out(
         for one, held in states.items()
         if halves_pass(rules, tied[one][2], held.left)
     }
+
+
+def _advance(
+    chunks: DataFrame, plan: _Plan, nodes: Sequence[_Node], searching: Mapping[int, _Sharing]
+) -> None:
+    """Follow each cut through one more column."""
+    sizes = [plan.domains[column].n_codes for column in plan.tracked()]
+    asked = {one: held.pending[:1] for one, held in searching.items()}
+    within = {one: held.within for one, held in searching.items()}
+    quotas = {one: held.quota for one, held in searching.items()}
+
+    def advance(table: pa.Table) -> pa.Table:
+        node = table["node"][0].as_py()
+        histogram = _histogram(table, asked[node][0], sizes)
+        at = int(np.searchsorted(histogram.below, quotas[node], side="left")) - 1
+        cells = [
+            [tracked_counts(one, *ends) for one in histogram.tracked] for ends in ((0, at), (at, at + 1))
+        ]
+        below, equal = ([count for held in some for count in held.tolist()] for some in cells)
+        row = [node, int(histogram.values[at]), int(histogram.below[at]), int(histogram.below[at + 1])]
+        return pa.table(
+            [pa.array([value]) for value in row] + [pa.array([some], _LONGS) for some in (below, equal)],
+            ["node", "code", "first", "end", "below", "equal"],
+        )
+
+    counted = _pairs(chunks, plan, nodes, asked, within).groupBy("node")
+    types = "node long, code long, first long, end long, below array<long>, equal array<long>"
+    for row in counted.applyInArrow(advance, types).toArrow().to_pylist():
+        held = searching[row["node"]]
+        held.whole = row["end"] == held.quota
+        for counts in [row["below"], row["equal"]][: 1 + held.whole]:
+            held.left = [one + other for one, other in zip(held.left, _by_column(counts, sizes), strict=True)]
+        held.within.append((held.pending.pop(0), row["code"]))
+        held.quota -= row["first"]
 
 
 def _shares(
