@@ -226,3 +226,107 @@ def test_buckets_are_those_of_one_machine(spark: Any) -> None:
     assert whole.columns == local.table.column_names
     assert second.columns == local.sensitive_table.column_names
     assert buckets(whole.toArrow(), second.toArrow()) == buckets(local.table, local.sensitive_table)
+
+
+def test_what_cannot_be_done_is_refused_before_the_work(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = table(60, 8)
+    df = spark.createDataFrame(small)
+    with pytest.raises(anon.InfeasibleError, match="the largest k is 60") as infeasible:
+        anonymize_spark(df, SCHEMA, require=[anon.KAnonymity(61)])
+    assert infeasible.value.tightest == 60
+    with pytest.raises(anon.DataError, match=r"column 'i' is missing in \d+ rows; fill it"):
+        anonymize_spark(df, SCHEMA, require=K5, missing="error")
+    with pytest.raises(anon.DataError, match=r"s: \d+ values are missing"):
+        anonymize_spark(df, SCHEMA, require=K5, method=anon.TGC())
+    order = anon.Schema(["i", anon.ordinal("d", ["low", "mid"])], ["s"], ["name"])
+    with pytest.raises(anon.DataError, match="its order does not list, in 1 of its distinct values"):
+        anonymize_spark(df, order, require=K5)
+    monkeypatch.setattr("anon.scale.spark.MOST_VALUES", 30)
+    with pytest.raises(anon.DataError, match=r"column 'day' has more than 30 values.*round it"):
+        anonymize_spark(df, SCHEMA, require=K5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": anon.KMembers()}, "KMembers does not run on Spark: use Mondrian, TGC or Curve"),
+        ({"method": anon.Curve(ties="input")}, 'rows have no order on Spark: use ties="rank"'),
+        ({"method": anon.Mondrian(split=["i", "city"])}, "split names 'city'"),
+        ({"method": anon.Mondrian(split="information-gain", target="i")}, "target='i' is a quasi-identifier"),
+        (
+            {"method": anon.Mondrian("information-gain", relaxed=True, target="s")},
+            "relaxed cuts by information",
+        ),
+        ({"node_rows": 0}, "node_rows must be a whole number"),
+        ({"missing": "guess"}, "missing must be one of category, suppress, error"),
+        ({"require": []}, "nothing is required"),
+    ],
+)
+def test_wrong_arguments_are_named(spark: Any, options: dict[str, Any], words: str) -> None:
+    df = spark.createDataFrame(table(20, 8))
+    with pytest.raises(anon.UsageError, match=words):
+        anonymize_spark(df, SCHEMA, **{"require": K5, **options})
+
+
+def test_another_table_is_no_dataframe() -> None:
+    with pytest.raises(anon.UsageError, match="a Spark DataFrame, not Table"):
+        anonymize_spark(table(20, 8), SCHEMA, require=K5)
+    with pytest.raises(anon.UsageError, match="a Spark DataFrame, not Table"):
+        check_spark(table(20, 8), SCHEMA)
+
+
+def test_nodes_that_no_cut_divides_stay_whole(spark: Any) -> None:
+    """300 equal rows, 40 that a cut divides, and partitions without rows."""
+    small = pa.table(
+        {"a": [1] * 300 + [2] * 20 + [3] * 20, "s": ["x", "y"] * 170, "b": ["u"] * 320 + ["v"] * 20}
+    )
+    schema = anon.Schema(["a", "b"], ["s"])
+    df = spark.createDataFrame(small).repartition(5, "a")
+    assert min(map(len, df.rdd.glom().collect())) == 0
+    local = anon.anonymize(small, schema, require=K5)
+    release = anonymize_spark(df, schema, require=K5, node_rows=10)
+    assert as_local(release) == rows(local.table)
+    assert local.classes.n_classes == 3
+
+
+def test_rows_that_miss_a_value_may_be_all(spark: Any) -> None:
+    small = pa.table({"a": [1, None], "s": [None, "x"]})
+    with pytest.warns(anon.PrivacyWarning, match="the release is empty"):
+        release = anonymize_spark(
+            spark.createDataFrame(small), anon.Schema(["a"], ["s"]), require=K5, missing="suppress"
+        )
+    assert release.columns == ["a", "s"]
+    assert release.count() == 0
+
+
+def test_a_release_that_fails_its_check_is_not_returned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made for k = 5 and checked for k = 40."""
+    import anon.scale.spark as module
+
+    check = module._recheck
+
+    def stricter(whole: Any, read: Any, plan: Any, *rest: Any) -> int:
+        return check(whole, read, replace(plan, require=(anon.KAnonymity(40),)), *rest)
+
+    monkeypatch.setattr(module, "_recheck", stricter)
+    with pytest.raises(anon.RecheckError, match=r"\d+ of \d+ classes do not meet KAnonymity\(k=40\)"):
+        anonymize_spark(spark.createDataFrame(table(80, 9)), SCHEMA, require=K5)
+    assert spark.sparkContext._jsc.sc().getPersistentRDDs().size() == 0
+
+
+def test_the_order_in_a_class_is_not_the_inputs_nor_the_seeds(spark: Any) -> None:
+    """One class of rows numbered in the order of the input: twice shuffled, never alike."""
+    n = 200
+    small = pa.table({"a": [1] * n, "s": ["x", "y"] * (n // 2), "number": [i // 2 for i in range(n)]})
+    df, schema = spark.createDataFrame(small), anon.Schema(["a"], ["s"])
+    orders = []
+    for _ in range(2):
+        with pytest.warns(anon.PrivacyWarning, match="only one class"):
+            release = anonymize_spark(df, schema, require=K5, seed=1)
+        first = release.toArrow()["number"].to_pylist()
+        assert release.toArrow()["number"].to_pylist() == first
+        release.unpersist()
+        again = release.toArrow()["number"].to_pylist()  # computed anew, as a lost task would be
+        assert again == first
+        orders.append(first)
+    assert len({tuple(one) for one in [*orders, small["number"].to_pylist()]}) == 3

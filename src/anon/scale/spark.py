@@ -23,7 +23,7 @@ import anon.errors
 import anon.recheck
 from anon import privacy
 from anon.anonymize import PrivacyWarning, check_arguments, classes_of
-from anon.cells import Rendering, render, texts
+from anon.cells import Rendering, render, texts, to_levels
 from anon.classes import Classes, cells, full_cells
 from anon.encode import Codes, Domain, Encoded, Missing, code_type, encode_column, encode_like, narrowed
 from anon.errors import DataError, UsageError
@@ -77,7 +77,8 @@ def anonymize_spark(
     quasi-identifiers and sensitive values); TGC and Curve work inside the nodes of a strict Mondrian tree.
 
     Returns the published DataFrame, or for a bucketization the pair (table, sensitive table). It is
-    computed, checked and persisted: write it, then call `unpersist()`.
+    computed, checked and persisted: write it, then call `unpersist()` (of a bucketization,
+    `spark.catalog.clearCache()`).
 
     Raises
     ------
@@ -89,6 +90,7 @@ def anonymize_spark(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
+    _refuse_others(df)
     check_arguments(schema, method, require, publish, "class", "error", seed, progress)
     if not isinstance(method, Mondrian | TGC | Curve):
         raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
@@ -98,6 +100,8 @@ def anonymize_spark(
         raise UsageError('rows have no order on Spark: use ties="rank"')
     if any(isinstance(one, Custom) for one in require):
         raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+    if numeric not in get_args(Rendering):
+        raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     if isinstance(node_rows, bool) or not isinstance(node_rows, int) or node_rows < 1:
         raise UsageError("node_rows must be a whole number of at least 1")
     tell = progress or (lambda stage, done, total: None)
@@ -150,6 +154,7 @@ def check_spark(
     """
     from pyspark.sql.functions import lit
 
+    _refuse_others(df)
     check_list(require)
     if any(isinstance(one, Custom) for one in require):
         raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
@@ -166,6 +171,13 @@ def check_spark(
         joint = combinations(df.where(~starred), [domain for domain, _, _ in found])
         told = measured(df, names, found, joint, require)
     return put_together(told, found, joint, require, at_risk)
+
+
+def _refuse_others(df: Any) -> None:
+    if not hasattr(df, "mapInArrow"):
+        raise UsageError(
+            f"give a Spark DataFrame, not {type(df).__name__}: spark.read.parquet(...) makes one"
+        )
 
 
 @dataclass(frozen=True)
@@ -274,7 +286,8 @@ def _domains(
         a = table["attribute"][0].as_py()
         added = _added(pa.Table.from_batches(unpacked(table["values"], schemas[a])), schemas[a])
         few = added.num_rows <= most
-        return pa.table({"attribute": [a], "values": [packed(one_batch(added)) if few else None]})
+        values = pa.array([packed(one_batch(added)) if few else None], pa.binary())
+        return pa.table({"attribute": [a], "values": values})
 
     columns = [named(name).alias(str(a)) for a, name in enumerate(names)]
     counted = df.select(*columns, kept.alias("kept")).mapInArrow(count, "attribute long, values binary")
@@ -397,7 +410,7 @@ def _chunks(read: _Read, plan: Plan, publish: str) -> DataFrame:
     labels = [domain.name for domain in plan.domains]
     codes_schema = plan.codes_schema
     rest_schema = _rest_schema(read, publish)
-    rest = [str(position[name]) for name in kept]
+    rest = [*(str(position[name]) for name in kept), "hash"]
     n_rows, n_bytes = CHUNK_ROWS, CHUNK_BYTES
 
     def encode(batches: Batches) -> Batches:
@@ -415,7 +428,6 @@ def _chunks(read: _Read, plan: Plan, publish: str) -> DataFrame:
                 pa.array(column.astype(code_type(domain.n_codes), copy=False))
                 for column, domain in zip(codes, domains, strict=True)
             ]
-            arrays.append(table.column("hash").combine_chunks())
             kept = table.select(rest).rename_columns(rest_schema.names).cast(rest_schema)
             yield pa.RecordBatch.from_pydict(
                 {
@@ -441,16 +453,13 @@ def _partition() -> int:
 
 
 def _rest_schema(read: _Read, publish: str) -> pa.Schema:
-    return pa.schema(
-        [
-            pa.field(str(number), read.arrow.field(name).type)
-            for number, name in enumerate(_kept_columns(read, publish))
-        ]
-    )
+    """Of a chunk's other batch: the columns published as they are, by number, and a hash of them."""
+    kept = enumerate(_kept_columns(read, publish))
+    return pa.schema([*((str(i), read.arrow.field(name).type) for i, name in kept), ("hash", pa.int64())])
 
 
 def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
-    """The columns of the release, as Spark names their types."""
+    """The columns of the release, as Spark names their types; what cannot be shown so is refused."""
     from pyspark.sql.types import (
         BooleanType,
         DoubleType,
@@ -473,6 +482,8 @@ def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
         [whole] = full_cells(
             Encoded(pa.table({}), read.schema, (domain,), (), (), (), one_class.rows), one_class
         )
+        if numeric == "level" and domain.kind == "numeric":
+            to_levels(whole)
         for column in render(whole, "midpoint" if numeric == "mean" else numeric):
             kind = column.values.type
             if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -513,9 +524,7 @@ def _solved(
                         {
                             "node": [node],
                             "codes": [packed(codes.take(part))],
-                            "rest": [
-                                packed(rest.take(part) if rest.num_columns else rest.slice(0, len(rows)))
-                            ],
+                            "rest": [packed(rest.take(part))],
                         }
                     )
 
@@ -562,12 +571,10 @@ class _Solver:
     def __call__(self, parts: pa.Table) -> pa.Table:
         plan, node = self.plan, parts["node"][0].as_py()
         codes = pa.Table.from_batches(unpacked(parts["codes"], plan.codes_schema))
-        rest = pa.Table.from_batches(unpacked(parts["rest"], self.rest_schema)).rename_columns(
-            list(self.kept)
-        )
-        order = np.argsort(codes["hash"].to_numpy(), kind="stable")
-        columns = [column.to_numpy()[order] for column in codes.columns[:-1]]
-        rest = rest.take(pa.array(order)) if rest.num_columns else rest
+        rest = pa.Table.from_batches(unpacked(parts["rest"], self.rest_schema))
+        order = np.argsort(rest["hash"].to_numpy(), kind="stable")
+        columns = [column.to_numpy()[order] for column in codes.columns]
+        rest = rest.drop_columns("hash").rename_columns(list(self.kept)).take(pa.array(order))
         m = len(plan.quasi)
         held = {name: rest[name] if name in self.kept else pa.nulls(len(order)) for name in self.names}
         encoded = Encoded(

@@ -95,12 +95,13 @@ class Plan:
 
     @property
     def codes_schema(self) -> pa.Schema:
-        """Of a chunk of codes: one column per domain, and a hash of everything else in the row."""
-        fields = [
-            (str(number), pa.from_numpy_dtype(code_type(domain.n_codes)))
-            for number, domain in enumerate(self.domains)
-        ]
-        return pa.schema([*fields, ("hash", pa.int64())])
+        """Of a chunk of codes: one column per domain."""
+        return pa.schema(
+            [
+                (str(number), pa.from_numpy_dtype(code_type(domain.n_codes)))
+                for number, domain in enumerate(self.domains)
+            ]
+        )
 
     def light(self) -> Plan:
         """The plan without the values of its domains."""
@@ -148,8 +149,6 @@ def gathered(batches: Batches, n_rows: int, n_bytes: int) -> Iterator[pa.Table]:
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
-    if table.num_columns == 0:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * table.num_rows, pa.struct([])))
     return table.combine_chunks().to_batches()[0]
 
 
@@ -528,13 +527,13 @@ class _Sums:
     def batch(self) -> pa.RecordBatch:
         """All of them: node, attribute, tracked column, keys and counts as bytes of int64."""
         node, attribute, tracked = zip(*self.held, strict=True) if self.held else ((), (), ())
-        summed = [summed(some) for some in self.held.values()]
+        pairs = [summed(some) for some in self.held.values()]
         return _table(
             node=node,
             attribute=attribute,
             tracked=tracked,
-            keys=[keys.astype(np.int64).tobytes() for keys, _ in summed],
-            counts=[counts.astype(np.int64).tobytes() for _, counts in summed],
+            keys=[keys.astype(np.int64).tobytes() for keys, _ in pairs],
+            counts=[counts.astype(np.int64).tobytes() for _, counts in pairs],
         )
 
 
