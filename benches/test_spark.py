@@ -51,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def shuffled(folder: Path) -> dict[int, int]:
     """Bytes that each stage has written to the shuffle so far."""
     stages: dict[int, int] = {}
-    [log] = [path for path in folder.iterdir() if path.is_file() and "local-" in path.name]
+    [log] = [path for path in folder.iterdir() if path.is_file() and path.name.startswith("local-")]
     for line in log.read_text().splitlines():
         event = json.loads(line)
         if event["Event"] == "SparkListenerTaskEnd":

@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import anon
 from anon.anonymize import classes_of
@@ -22,7 +27,8 @@ from anon.methods import Task
 from anon.release import recode
 from anon.requirements import compile
 from anon.scale.spark import anonymize_spark, check_spark
-from test_cuts import nodes
+from test_cuts import METHODS, REQUIRE, nodes, tables
+from test_cuts import SCHEMA as SMALL
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -330,3 +336,70 @@ def test_the_order_in_a_class_is_not_the_inputs_nor_the_seeds(spark: Any) -> Non
         assert again == first
         orders.append(first)
     assert len({tuple(one) for one in [*orders, small["number"].to_pylist()]}) == 3
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@settings(max_examples=4)
+@given(tables(), st.sampled_from(METHODS[:5]), st.sampled_from(REQUIRE[:4]))
+def test_any_small_table(spark: Any, small: pa.Table, method: anon.Mondrian, require: list[Any]) -> None:
+    try:
+        local = anon.anonymize(small, SMALL, require=require, method=method)
+    except anon.InfeasibleError as error:
+        with pytest.raises(anon.InfeasibleError, match=re.escape(str(error))):
+            anonymize_spark(spark.createDataFrame(small), SMALL, require=require, method=method)
+        return
+    release = anonymize_spark(
+        spark.createDataFrame(small), SMALL, require=require, method=method, node_rows=6
+    )
+    assert as_local(release) == rows(local.table)
+
+
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_a_job_file_runs_on_one_machine_and_on_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, publish: str
+) -> None:
+    import anon.cli
+    from anon.job import load_job
+    from anon.scale.submit import run
+
+    pq.write_table(table(300, 12), tmp_path / "in.parquet")
+    (tmp_path / "job.toml").write_text(
+        'input = "in.parquet"\\noutput = "out.parquet"\\nquasi = ["i", "f", "d"]\\nsensitive = ["s"]\\n'
+        f'identifying = ["name"]\\nk = 6\\npublish = "{publish}"\\nordinal = {{d = "low<mid<high"}}\\n'
+    )
+    job = str(tmp_path / "job.toml")
+    privacy = run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
+    assert anon.cli.main(["anonymize", "--config", job, "--quiet"]) == 0
+    ours, theirs = (pq.read_table(tmp_path / name) for name in ("out.parquet", "spark.parquet"))
+    assert ours.column_names == theirs.column_names
+    if publish == "generalization":
+        assert rows(ours) == rows(theirs)
+        assert privacy is not None
+        assert privacy.k == anon.check(tmp_path / "out.parquet").k
+    else:
+        assert privacy is None
+        second = pq.read_table(tmp_path / "spark.sensitive.parquet")
+        assert second.num_rows == pq.read_table(tmp_path / "out.sensitive.parquet").num_rows
+    with pytest.raises(anon.DataError, match="exists: remove it"):
+        run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"input": "people.csv"}, "Spark reads Parquet"),
+        ({"order": "input"}, "rows have no order on Spark"),
+        ({"on_infeasible": "trivial"}, "a trivial release is for one machine"),
+        ({"output": None}, "needs an input, an output and the roles"),
+    ],
+)
+def test_jobs_that_do_not_run_on_spark(flags: dict[str, Any], words: str) -> None:
+    from anon.job import Job
+    from anon.scale.submit import run
+
+    job = Job.model_validate(
+        {"input": "a.parquet", "output": "b.parquet", "quasi": ["i"], "sensitive": ["s"], "k": 2, **flags}
+    )
+    with pytest.raises(anon.UsageError, match=words):
+        run(job)

@@ -117,7 +117,7 @@ def anonymize_spark(
     if not read.n_kept:
         notes.append("every row misses a value and is suppressed: the release is empty")
     shown = _published_schema(read, publish, numeric)
-    with _own_errors():
+    with _own_errors(), _batches_of_bytes(df):
         chunks = _chunks(read, plan, publish).persist()
         try:
             nodes = top_tree(chunks, plan, node_rows, tell)
@@ -164,7 +164,7 @@ def check_spark(
     starred = lit(all(is_text(value_type(arrow.field(name).type)) for name in names))
     for name in names:
         starred &= named(name).eqNullSafe("*")
-    with _own_errors():
+    with _own_errors(), _batches_of_bytes(df):
         found = _domains(df, bound.sensitive, ~starred, arrow)
         for requirement in require:
             requirement.rules([domain for domain, _, _ in found], [counts for _, _, counts in found])
@@ -700,3 +700,18 @@ def _own_errors() -> Iterator[None]:
         if found is None or kind is None:
             raise
         raise kind(found[2]) from None
+
+
+@contextmanager
+def _batches_of_bytes(df: DataFrame) -> Iterator[None]:
+    """Spark hands chunks to Python in batches of bytes, not of 10,000 of them."""
+    conf, key = df.sparkSession.conf, "spark.sql.execution.arrow.maxBytesPerBatch"
+    before = conf.get(key, None)
+    conf.set(key, str(CHUNK_BYTES))
+    try:
+        yield
+    finally:
+        if before is None:
+            conf.unset(key)
+        else:
+            conf.set(key, before)
