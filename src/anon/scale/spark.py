@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 10_000_000  # of a domain: its histogram is held by one task, its values by the driver
 NODE_ROWS = 1_000_000  # of a node that one task finishes, where the data can be cut that small
+ROWS_PER_PART = 32  # that a task gathers for each node before it sends them, on average at least
 ROWS_PER_CHECK = 10_000_000  # whose classes one task of the last check reads
 
 
@@ -513,20 +514,27 @@ def _solved(
     """The release: rows shuffled by node, then each node partitioned and recoded where it lies."""
     codes_schema, rest_schema = plan.codes_schema, _rest_schema(read, publish)
 
+    enough = ROWS_PER_PART * len(nodes)
+
     def split(batches: Batches) -> Batches:
+        held: dict[int, list[tuple[pa.RecordBatch, pa.RecordBatch]]] = {}
+        n_held = 0
         for batch in batches:
             chunks = chunks_of(batch, codes_schema)
             codes_of, rest_of = unpacked(batch["codes"], codes_schema), unpacked(batch["rest"], rest_schema)
             for chunk, codes, rest in zip(chunks, codes_of, rest_of, strict=True):
-                for node, rows in routed(nodes, chunk).items():
-                    part = pa.array(rows)
-                    yield pa.RecordBatch.from_pydict(
-                        {
-                            "node": [node],
-                            "codes": [packed(codes.take(part))],
-                            "rest": [packed(rest.take(part))],
-                        }
-                    )
+                leaves = routed(nodes, chunk)
+                order = pa.array(np.concatenate(list(leaves.values())))
+                codes, rest, start = codes.take(order), rest.take(order), 0
+                for node, rows in leaves.items():
+                    part = (codes.slice(start, len(rows)), rest.slice(start, len(rows)))
+                    held.setdefault(node, []).append(part)
+                    start += len(rows)
+                n_held += chunk.n
+                if n_held >= enough:
+                    yield from _parts(held)
+                    held, n_held = {}, 0
+        yield from _parts(held)
 
     solver = _Solver(
         plan,
@@ -546,6 +554,14 @@ def _solved(
 
     moved = chunks.mapInArrow(split, "node long, codes binary, rest binary")
     return moved.groupBy("node").applyInArrow(solve, shown)
+
+
+def _parts(held: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) -> Batches:
+    """The rows of each node, one batch of codes and one of the rest."""
+    for node, parts in held.items():
+        codes, rest = (pa.Table.from_batches([part[i] for part in parts]) for i in (0, 1))
+        columns = {"node": [node], "codes": [packed(one_batch(codes))], "rest": [packed(one_batch(rest))]}
+        yield pa.RecordBatch.from_pydict(columns)
 
 
 @dataclass(frozen=True)
