@@ -303,6 +303,7 @@ def test_rows_that_miss_a_value_may_be_all(spark: Any) -> None:
         )
     assert release.columns == ["a", "s"]
     assert release.count() == 0
+    release.unpersist()
 
 
 def test_a_release_that_fails_its_check_is_not_returned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,9 +316,11 @@ def test_a_release_that_fails_its_check_is_not_returned(spark: Any, monkeypatch:
         return check(whole, read, replace(plan, require=(anon.KAnonymity(40),)), *rest)
 
     monkeypatch.setattr(module, "_recheck", stricter)
+    persisted = spark.sparkContext._jsc.sc().getPersistentRDDs
+    before = persisted().size()
     with pytest.raises(anon.RecheckError, match=r"\d+ of \d+ classes do not meet KAnonymity\(k=40\)"):
         anonymize_spark(spark.createDataFrame(table(80, 9)), SCHEMA, require=K5)
-    assert spark.sparkContext._jsc.sc().getPersistentRDDs().size() == 0
+    assert persisted().size() == before
 
 
 def test_the_order_in_a_class_is_not_the_inputs_nor_the_seeds(spark: Any) -> None:
