@@ -172,6 +172,7 @@ def check_arguments(
     seed: int,
     progress: Progress | None,
 ) -> None:
+    """Raise UsageError where an argument of `anonymize` is none of its values, or two do not go together."""
     if not isinstance(schema, Schema):
         raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -214,13 +215,13 @@ def partitioned(
     publish: str,
 ) -> tuple[Classes, tuple[Cells, ...]]:
     """The method's classes and their cells; `judged` is `of_published_rows(encoded)`."""
-    classes = _classes(judged, method, task, require, publish)
+    classes = classes_of(judged, method, task, require, publish)
     if method == Suppress("quasi"):
         return classes, full_cells(encoded, classes)
     return classes, cells(encoded, classes, task.n_threads)
 
 
-def _classes(
+def classes_of(
     encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
 ) -> Classes:
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""

@@ -152,7 +152,8 @@ Engine = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        help="local: the table in memory; stream: the rows stay in the files (default: as --memory allows).",
+        help="local: the table in memory; stream: the rows stay in the files (default: as --memory allows); "
+        "spark (anonymize only): Parquet to a folder of Parquet, by many workers.",
         rich_help_panel=READ,
     ),
 ]
@@ -458,6 +459,15 @@ def anonymize(
     read = [source, config, population, *job.files()]
     written = _outputs(job)
     _report_end(report, [*read, *written])
+    if job.engine == "spark":
+        if report or population or sampling_fraction:
+            raise UsageError("on Spark there is no report and no population: check the release afterwards")
+        from anon.scale.submit import run
+
+        with _progress(quiet or as_json) as progress:
+            measured = run(job, progress)
+        _report_spark({"input": source, "output": output}, measured, as_json, quiet)
+        return
     with _progress(quiet or as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
         release = anon.anonymize(
@@ -1318,6 +1328,14 @@ def _report_release(
         print(f"warning: {warning}", file=sys.stderr)
     if privacy is not None:
         _print(_facts("Release", {**files, **release.summary()}), *_privacy("Privacy", privacy.to_dict()))
+
+
+def _report_spark(files: dict[str, str | None], privacy: Any | None, as_json: bool, quiet: bool) -> None:
+    measures = None if privacy is None else privacy.to_dict()  # of a bucketization there are none
+    if as_json:
+        _print_json({**files, "privacy": measures})
+    elif not quiet:
+        _print(_facts("release", files), *([] if measures is None else _privacy("privacy", measures)))
 
 
 def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> None:

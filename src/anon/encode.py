@@ -411,15 +411,15 @@ def of_published_rows(encoded: Encoded) -> Encoded:
     sensitive, sensitive_codes = [], []
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
         kept = np.bincount(codes[shown], minlength=domain.n_codes) > 0
-        narrowed = _narrowed(domain, kept)
-        code_of = np.zeros(domain.n_codes, code_type(narrowed.n_codes))
-        code_of[kept] = np.arange(narrowed.n_codes)
-        sensitive.append(narrowed)
+        shown_domain = narrowed(domain, kept)
+        code_of = np.zeros(domain.n_codes, code_type(shown_domain.n_codes))
+        code_of[kept] = np.arange(shown_domain.n_codes)
+        sensitive.append(shown_domain)
         sensitive_codes.append(code_of[codes])
     return replace(encoded, sensitive=tuple(sensitive), sensitive_codes=tuple(sensitive_codes))
 
 
-def _narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
+def narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
     """The domain without the codes that are not `kept`; its levels go, they are for generalization."""
     values = kept[: domain.n_values]
     positions = None if domain.positions is None else domain.positions[values]

@@ -50,7 +50,7 @@ class Job(BaseModel):
     null: list[str] | None = None
     delimiter: str | None = None
     encoding: str | None = None
-    engine: Literal["local", "stream"] | None = None
+    engine: Literal["local", "stream", "spark"] | None = None
     memory: int | str | None = None
     spill: Text | None = None
 

@@ -63,25 +63,59 @@ def recheck(
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     counts: dict[str, _Counts] = {}
     for requirement in requirements:
-        name = type(requirement).__name__
-        passes = sizes >= getattr(requirement, "k", 1)
-        test = _TESTS.get(name)
-        if test is not None:
+        if type(requirement).__name__ != "KAnonymity":
             only = getattr(requirement, "sensitive", None)
             for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
                 if domain.name not in counts and only in (None, domain.name):
                     counts[domain.name] = _count(domain, codes, classes, group_of, n_groups)
-            asked = [one for attribute, one in counts.items() if only in (None, attribute)]
-            if not asked:
-                raise RecheckError(f"{requirement!r} was not tested: there is no such sensitive attribute")
-            passes &= test(requirement, asked)
-        elif name != "KAnonymity":
-            raise RecheckError(f"{requirement!r} was not tested: this check does not know it")
+        passes = _passing(requirement, sizes, counts)
         if not passes.all():
-            raise RecheckError(
-                f"{int((~passes).sum())} of {n_groups} classes do not meet {requirement!r} as published; "
-                "this is a fault of the tool, nothing was written"
-            )
+            raise unmet(requirement, int((~passes).sum()), n_groups)
+
+
+def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str, _Counts]) -> Bools:
+    """Which classes meet a requirement: their sizes, and the counts of every attribute that it tests."""
+    name = type(requirement).__name__
+    passes = np.asarray(sizes >= getattr(requirement, "k", 1))
+    test = _TESTS.get(name)
+    if test is not None:
+        only = getattr(requirement, "sensitive", None)
+        asked = [one for attribute, one in counts.items() if only in (None, attribute)]
+        if not asked:
+            raise RecheckError(f"{requirement!r} was not tested: there is no such sensitive attribute")
+        passes &= test(requirement, asked)
+    elif name != "KAnonymity":
+        raise RecheckError(f"{requirement!r} was not tested: this check does not know it")
+    return passes
+
+
+def failing_groups(
+    requirements: Sequence[Any],
+    sizes: npt.NDArray[np.int64],
+    entries: Mapping[str, tuple[Domain, Ints, Ints, Ints]],
+    totals: Mapping[str, npt.NDArray[np.int64]],
+) -> list[int]:
+    """How many of some groups of rows do not meet each requirement, told by counts alone.
+
+    `sizes` are the rows of each group; `entries` give for each sensitive attribute its domain and the
+    group, code and number of rows of each pair that occurs, sorted by group and code; `totals` the
+    rows with each code in the whole release, of which these groups may be a part.
+    """
+    counts = {
+        name: _Counts(
+            domain, group, value, count, np.searchsorted(group, np.arange(len(sizes))), sizes, totals[name]
+        )
+        for name, (domain, group, value, count) in entries.items()
+    }
+    return [int((~_passing(one, sizes, counts)).sum()) for one in requirements]
+
+
+def unmet(requirement: Any, n_failing: int, n_classes: int) -> RecheckError:
+    """The error for a release some of whose classes do not meet a requirement."""
+    return RecheckError(
+        f"{n_failing} of {n_classes} classes do not meet {requirement!r} as published; "
+        "this is a fault of the tool, nothing was written"
+    )
 
 
 # Noise
@@ -454,6 +488,16 @@ def _groups(shown: Sequence[npt.NDArray[np.int64]], n_classes: int) -> tuple[npt
     return group_of, len(values)
 
 
+def alike(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], int]:
+    """For each row the number of its combination of values, and how many combinations there are."""
+    shown = []
+    for column in columns:
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        identity = whole.dictionary_encode(null_encoding="encode").indices
+        shown.append(np.asarray(identity.to_numpy(zero_copy_only=False), dtype=np.int64))
+    return _groups(shown, len(columns[0]))
+
+
 # Requirements
 
 
@@ -475,7 +519,7 @@ class _Counts:
 
     @property
     def n_rows(self) -> int:
-        return int(self.size.sum())
+        return int(self.total.sum())
 
     def per_group(self, entries: Ints) -> Ints:
         """Sums of entries by group, added in pairs: the error grows with the logarithm of their number."""

@@ -366,9 +366,8 @@ def recode(
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
     Generalized classes that look alike become one and are ordered by their cells, buckets at
-    random; rows inside a class are in an order drawn from the operating system's entropy, whatever
-    the seed; `entropy` is for releases that are measured and never written. With `numeric="level"` numeric
-    cells are widened to the attribute's levels.
+    random; rows inside a class are in an order drawn from `entropy`, by default the operating system's,
+    whatever the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables beyond memory: rows that stay in their files."""
+"""Tables beyond memory and beyond one machine."""

@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's release is the one of one machine, whatever happens to the tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anon
+from anon.anonymize import classes_of
+from anon.classes import cells
+from anon.encode import encode
+from anon.methods import Task
+from anon.release import recode
+from anon.requirements import compile
+from anon.scale.spark import anonymize_spark, check_spark
+from test_cuts import METHODS, REQUIRE, nodes, tables
+from test_cuts import SCHEMA as SMALL
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets that py4j leaves to the collector
+]
+
+TREE = {"top": {"left": ["a", "b"], "right": {"one": ["c"], "d": ["d1", "d2"]}, "e": ["e"]}}
+SCHEMA = anon.Schema(
+    [
+        anon.numeric("i", hierarchy=anon.intervals(5, 10)),
+        "f",
+        anon.nominal("t", TREE),
+        anon.ordinal("d", ["low", "mid", "high"]),
+        "day",
+        "x",
+    ],
+    ["s", "n"],
+    ["name"],
+)
+
+
+def session(master: str, folder: Any, **settings: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(master).appName("anon")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder),
+        "spark.local.dir": str(folder),
+        **settings,
+    }.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    started = session("local[2]", tmp_path_factory.mktemp("spark"))
+    yield started
+    started.stop()
+
+
+def table(n: int, seed: int, nulls: float = 0.05) -> pa.Table:
+    """Ties and nulls in attributes of every kind, a neutral column with a number of its own per row."""
+    rng = np.random.default_rng(seed)
+
+    def some(values: Any, kind: pa.DataType) -> pa.Array:
+        return pa.array(values, kind, mask=rng.random(n) < nulls)
+
+    i = np.minimum(rng.geometric(0.08, n), 60)
+    return pa.table(
+        {
+            "name": [f"person {number}" for number in range(n)],
+            "i": some(i, pa.int64()),
+            "f": some(rng.choice(list("uvwxyz"), n), pa.string()),
+            "t": some(rng.choice(["a", "b", "c", "d1", "d2", "e"], n), pa.string()),
+            "d": pa.array(rng.choice(["low", "mid", "high"], n)),
+            "day": some(rng.integers(18000, 18060, n).astype(np.int32), pa.date32()),
+            "x": some(np.round(rng.normal(size=n), 1), pa.float64()),
+            "s": some(
+                np.where(rng.random(n) < i / 80, "flu", rng.choice(["flu", "hiv", "cold"], n)), pa.string()
+            ),
+            "n": pa.array(rng.integers(0, 5, n)),
+            "weight": rng.integers(0, 300, n),
+        }
+    )
+
+
+def rows(release: pa.Table) -> Counter[tuple[Any, ...]]:
+    """The rows of a table as a multiset."""
+    plain = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in release.columns
+    ]
+    return Counter(zip(*(column.to_pylist() for column in plain), strict=True))
+
+
+K5 = [anon.KAnonymity(5)]
+DIVERSE = [anon.KAnonymity(4), anon.LDiversity(2, "distinct"), anon.TCloseness(0.4, "equal")]
+CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "k, l and t": (DIVERSE, {}),
+    "median, suppressed": (
+        K5,
+        {"method": anon.Mondrian(cuts="median"), "numeric": "bounds", "missing": "suppress"},
+    ),
+    "most-repeated": (
+        [anon.AlphaK(0.9, 4)],
+        {"method": anon.Mondrian(split="most-repeated"), "numeric": "midpoint"},
+    ),
+    "names": (K5, {"method": anon.Mondrian(split=["f", "t"]), "numeric": "mean"}),
+    "gain": (
+        [anon.KAnonymity(3), anon.BetaLikeness(3.0, sensitive="s")],
+        {"method": anon.Mondrian(split="information-gain", target="weight")},
+    ),
+}
+
+
+def as_local(release: Any, columns: list[str] | None = None) -> Counter[tuple[Any, ...]]:
+    """The rows of a Spark release, which is then given up."""
+    found = release.toArrow()
+    release.unpersist()
+    return rows(found if columns is None else found.select(columns))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_strict_mondrian_is_the_release_of_one_machine(spark: Any, case: str) -> None:
+    require, options = CASES[case]
+    small = table(700, 1)
+    local = anon.anonymize(small, SCHEMA, require=require, **options)
+    release = anonymize_spark(spark.createDataFrame(small), SCHEMA, require=require, node_rows=200, **options)
+    assert release.columns == local.table.column_names
+    assert as_local(release) == rows(local.table)
+
+
+def flat(told: Any, above: str = "") -> dict[str, Any]:
+    """Nested measures under names with dots."""
+    if not isinstance(told, dict):
+        return {above.removeprefix("."): float(told) if told == "inf" else told}
+    return {key: value for name, held in told.items() for key, value in flat(held, f"{above}.{name}").items()}
+
+
+def test_measures_are_those_of_one_machine(spark: Any) -> None:
+    small = table(600, 2, nulls=0.0)
+    local = anon.anonymize(small, SCHEMA, require=DIVERSE)
+    release = anonymize_spark(spark.createDataFrame(small), SCHEMA, require=DIVERSE, node_rows=200)
+    found = check_spark(release, SCHEMA, require=[anon.KAnonymity(1000), anon.KAnonymity(4)])
+    told, expected = flat(found.to_dict()), flat(local.privacy().to_dict())
+    numbers = {key: value for key, value in expected.items() if isinstance(value, int | float)}
+    numbers = {key: value for key, value in numbers.items() if "worst" not in key.split(".")}
+    assert len(numbers) > 80
+    assert {key: told[key] for key in numbers} == pytest.approx(numbers, rel=1e-12)
+    assert found.worst_sensitive == local.privacy().worst_sensitive
+    assert found.unmet == ("1000-anonymity",)
+    release.unpersist()
+
+
+@pytest.mark.parametrize(
+    ("seed", "require"),
+    [(3, DIVERSE), (4, K5), (5, [anon.KAnonymity(2), anon.AlphaK(0.8, 2, sensitive="s")])],
+)
+def test_relaxed_mondrian_has_the_classes_of_one_machine(spark: Any, seed: int, require: list[Any]) -> None:
+    """The same multisets of quasi-identifiers and sensitive values; many rows are equal in all of them."""
+    small = table(600, seed).drop_columns(["x", "day"])
+    schema = anon.Schema(["f", "i", anon.nominal("t", TREE), "d"], ["s"], ["name"])
+    small = small.set_column(1, "i", pa.compute.divide(small["i"], 8)).drop_columns(["n"])
+    shown = ["f", "i", "t", "d", "s"]
+    method = anon.Mondrian(relaxed=True)
+    local = anon.anonymize(small, schema, require=require, method=method)
+    df = spark.createDataFrame(small).repartition(3, "weight")
+    release = anonymize_spark(df, schema, require=require, method=method, node_rows=100)
+    assert as_local(release, shown) == rows(local.table.select(shown))
+
+
+@pytest.mark.parametrize("method", [anon.Curve(), anon.TGC(delta=0.4, delta_split=None)], ids=repr)
+def test_growing_methods_work_inside_the_nodes_of_a_strict_tree(spark: Any, method: Any) -> None:
+    small = table(500, 6, nulls=0.0)
+    shown = [one.name for one in (*SCHEMA.quasi, *SCHEMA.sensitive)]
+    encoded = encode(small, SCHEMA)
+    counts = [
+        np.bincount(codes, minlength=domain.n_codes)
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    ]
+    rules = compile(DIVERSE, encoded.sensitive, counts, 500)
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for held in nodes(encoded, anon.Mondrian(), rules, None, 150):
+        part = np.sort(held)
+        node = replace(
+            encoded,
+            table=encoded.table.take(part),
+            quasi_codes=tuple(codes[part] for codes in encoded.quasi_codes),
+            sensitive_codes=tuple(codes[part] for codes in encoded.sensitive_codes),
+        )
+        classes = classes_of(node, method, Task(rules, np.random.default_rng(0)), DIVERSE, "generalization")
+        expected += rows(recode(node, classes, cells(node, classes)).table.select(shown))
+    release = anonymize_spark(
+        spark.createDataFrame(small), SCHEMA, require=DIVERSE, method=method, node_rows=150
+    )
+    assert as_local(release, shown) == expected
+
+
+def test_buckets_are_those_of_one_machine(spark: Any) -> None:
+    small = table(400, 7)
+    options: dict[str, Any] = {"require": DIVERSE, "publish": "bucketization"}
+    local = anon.anonymize(small, SCHEMA, **options)
+    whole, second = anonymize_spark(spark.createDataFrame(small), SCHEMA, node_rows=150, **options)
+
+    def buckets(table: pa.Table, other: pa.Table) -> Counter[Any]:
+        of: dict[int, list[Any]] = {}
+        for found in (table, other):
+            for row in found.to_pylist():
+                number = row.pop("class_id")
+                of.setdefault(number, []).append(tuple(row.items()))
+        return Counter(frozenset(Counter(map(repr, some)).items()) for some in of.values())
+
+    assert whole.columns == local.table.column_names
+    assert second.columns == local.sensitive_table.column_names
+    assert buckets(whole.toArrow(), second.toArrow()) == buckets(local.table, local.sensitive_table)
+
+
+def test_what_cannot_be_done_is_refused_before_the_work(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = table(60, 8)
+    df = spark.createDataFrame(small)
+    with pytest.raises(anon.InfeasibleError, match="the largest k is 60") as infeasible:
+        anonymize_spark(df, SCHEMA, require=[anon.KAnonymity(61)])
+    assert infeasible.value.tightest == 60
+    with pytest.raises(anon.DataError, match=r"column 'i' is missing in \d+ rows; fill it"):
+        anonymize_spark(df, SCHEMA, require=K5, missing="error")
+    with pytest.raises(anon.DataError, match=r"s: \d+ values are missing"):
+        anonymize_spark(df, SCHEMA, require=K5, method=anon.TGC())
+    order = anon.Schema(["i", anon.ordinal("d", ["low", "mid"])], ["s"], ["name"])
+    with pytest.raises(anon.DataError, match="its order does not list, in 1 of its distinct values"):
+        anonymize_spark(df, order, require=K5)
+    monkeypatch.setattr("anon.scale.spark.MOST_VALUES", 30)
+    with pytest.raises(anon.DataError, match=r"column 'day' has more than 30 values.*round it"):
+        anonymize_spark(df, SCHEMA, require=K5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": anon.KMembers()}, "KMembers does not run on Spark: use Mondrian, TGC or Curve"),
+        ({"method": anon.Curve(ties="input")}, 'rows have no order on Spark: use ties="rank"'),
+        ({"method": anon.Mondrian(split=["i", "city"])}, "split names 'city'"),
+        ({"method": anon.Mondrian(split="information-gain", target="i")}, "target='i' is a quasi-identifier"),
+        (
+            {"method": anon.Mondrian("information-gain", relaxed=True, target="s")},
+            "relaxed cuts by information",
+        ),
+        ({"node_rows": 0}, "node_rows must be a whole number"),
+        ({"missing": "guess"}, "missing must be one of category, suppress, error"),
+        ({"require": []}, "nothing is required"),
+    ],
+)
+def test_wrong_arguments_are_named(spark: Any, options: dict[str, Any], words: str) -> None:
+    df = spark.createDataFrame(table(20, 8))
+    with pytest.raises(anon.UsageError, match=words):
+        anonymize_spark(df, SCHEMA, **{"require": K5, **options})
+
+
+def test_another_table_is_no_dataframe() -> None:
+    with pytest.raises(anon.UsageError, match="a Spark DataFrame, not Table"):
+        anonymize_spark(table(20, 8), SCHEMA, require=K5)
+    with pytest.raises(anon.UsageError, match="a Spark DataFrame, not Table"):
+        check_spark(table(20, 8), SCHEMA)
+
+
+def test_nodes_that_no_cut_divides_stay_whole(spark: Any) -> None:
+    """300 equal rows, 40 that a cut divides, and partitions without rows."""
+    small = pa.table(
+        {"a": [1] * 300 + [2] * 20 + [3] * 20, "s": ["x", "y"] * 170, "b": ["u"] * 320 + ["v"] * 20}
+    )
+    schema = anon.Schema(["a", "b"], ["s"])
+    df = spark.createDataFrame(small).repartition(5, "a")
+    assert min(map(len, df.rdd.glom().collect())) == 0
+    local = anon.anonymize(small, schema, require=K5)
+    release = anonymize_spark(df, schema, require=K5, node_rows=10)
+    assert as_local(release) == rows(local.table)
+    assert local.classes.n_classes == 3
+
+
+def test_rows_that_miss_a_value_may_be_all(spark: Any) -> None:
+    small = pa.table({"a": [1, None], "s": [None, "x"]})
+    with pytest.warns(anon.PrivacyWarning, match="the release is empty"):
+        release = anonymize_spark(
+            spark.createDataFrame(small), anon.Schema(["a"], ["s"]), require=K5, missing="suppress"
+        )
+    assert release.columns == ["a", "s"]
+    assert release.count() == 0
+    release.unpersist()
+
+
+def test_a_release_that_fails_its_check_is_not_returned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made for k = 5 and checked for k = 40."""
+    import anon.scale.spark as module
+
+    check = module._recheck
+
+    def stricter(whole: Any, read: Any, plan: Any, *rest: Any) -> int:
+        return check(whole, read, replace(plan, require=(anon.KAnonymity(40),)), *rest)
+
+    monkeypatch.setattr(module, "_recheck", stricter)
+    persisted = spark.sparkContext._jsc.sc().getPersistentRDDs
+    before = persisted().size()
+    with pytest.raises(anon.RecheckError, match=r"\d+ of \d+ classes do not meet KAnonymity\(k=40\)"):
+        anonymize_spark(spark.createDataFrame(table(80, 9)), SCHEMA, require=K5)
+    assert persisted().size() == before
+
+
+def test_the_order_in_a_class_is_not_the_inputs_nor_the_seeds(spark: Any) -> None:
+    """One class of rows numbered in the order of the input: twice shuffled, never alike."""
+    n = 200
+    small = pa.table({"a": [1] * n, "s": ["x", "y"] * (n // 2), "number": [i // 2 for i in range(n)]})
+    df, schema = spark.createDataFrame(small), anon.Schema(["a"], ["s"])
+    orders = []
+    for _ in range(2):
+        with pytest.warns(anon.PrivacyWarning, match="only one class"):
+            release = anonymize_spark(df, schema, require=K5, seed=1)
+        first = release.toArrow()["number"].to_pylist()
+        assert release.toArrow()["number"].to_pylist() == first
+        release.unpersist()
+        again = release.toArrow()["number"].to_pylist()  # computed anew, as a lost task would be
+        assert again == first
+        orders.append(first)
+    assert len({tuple(one) for one in [*orders, small["number"].to_pylist()]}) == 3
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@settings(max_examples=4)
+@given(tables(), st.sampled_from(METHODS[:5]), st.sampled_from(REQUIRE[:4]))
+def test_any_small_table(spark: Any, small: pa.Table, method: anon.Mondrian, require: list[Any]) -> None:
+    try:
+        local = anon.anonymize(small, SMALL, require=require, method=method)
+    except anon.InfeasibleError as error:
+        with pytest.raises(anon.InfeasibleError, match=re.escape(str(error))):
+            anonymize_spark(spark.createDataFrame(small), SMALL, require=require, method=method)
+        return
+    release = anonymize_spark(
+        spark.createDataFrame(small), SMALL, require=require, method=method, node_rows=6
+    )
+    assert as_local(release) == rows(local.table)
+
+
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_a_job_file_runs_on_one_machine_and_on_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, publish: str
+) -> None:
+    import anon.cli
+    from anon.job import load_job
+    from anon.scale.submit import run
+
+    pq.write_table(table(300, 12), tmp_path / "in.parquet")
+    (tmp_path / "job.toml").write_text(
+        'input = "in.parquet"\noutput = "out.parquet"\nquasi = ["i", "f", "d"]\nsensitive = ["s"]\n'
+        f'identifying = ["name"]\nk = 6\npublish = "{publish}"\nordinal = {{d = "low<mid<high"}}\n'
+    )
+    job = str(tmp_path / "job.toml")
+    privacy = run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
+    assert anon.cli.main(["anonymize", "--config", job, "--quiet"]) == 0
+    ours, theirs = (pq.read_table(tmp_path / name) for name in ("out.parquet", "spark.parquet"))
+    assert ours.column_names == theirs.column_names
+    if publish == "generalization":
+        assert rows(ours) == rows(theirs)
+        assert privacy is not None
+        assert privacy.k == anon.check(tmp_path / "out.parquet").k
+    else:
+        assert privacy is None
+        second = pq.read_table(tmp_path / "spark.sensitive.parquet")
+        assert second.num_rows == pq.read_table(tmp_path / "out.sensitive.parquet").num_rows
+    with pytest.raises(anon.DataError, match="exists: remove it"):
+        run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"input": "people.csv"}, "Spark reads Parquet"),
+        ({"order": "input"}, "rows have no order on Spark"),
+        ({"on_infeasible": "trivial"}, "a trivial release is for one machine"),
+        ({"output": None}, "needs an input, an output and the roles"),
+    ],
+)
+def test_jobs_that_do_not_run_on_spark(flags: dict[str, Any], words: str) -> None:
+    from anon.job import Job
+    from anon.scale.submit import run
+
+    job = Job.model_validate(
+        {"input": "a.parquet", "output": "b.parquet", "quasi": ["i"], "sensitive": ["s"], "k": 2, **flags}
+    )
+    with pytest.raises(anon.UsageError, match=words):
+        run(job)
