@@ -522,7 +522,7 @@ def test_adult_classes_depend_neither_on_threads_nor_on_row_order(
 def test_means_of_floats_far_apart_warn_of_nothing() -> None:
     table = {"a": [-1e300, -1e300, 5e-324, 5e-324, None]}
     found = anon.anonymize(table, anon.Schema(quasi=["a"]), require=[anon.KAnonymity(2)], numeric="mean")
-    assert Counter(map(tuple, found.table.to_pandas().values.tolist())) == {
+    assert collections.Counter(map(tuple, found.table.to_pandas().values.tolist())) == {
         (-1e300, False): 2,
         (5e-324, True): 3,
     }
