@@ -702,8 +702,6 @@ def _drop(stream: TextIO) -> None:
 
 def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
     """What went wrong, in words that hold no cell, with the exit code and what else is known of it."""
-    if isinstance(error.__context__, MemoryError):
-        error = error.__context__  # a reader took it for damage
     details: dict[str, Any] = {}
     match error:
         case AnonError():
@@ -716,7 +714,7 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
                 details = {"requirement": error.requirement, "tightest": error.tightest}
         case Stopped():
             code, message = 128 + error.args[0], f"stopped by {signal.Signals(error.args[0]).name}"
-        case MemoryError():
+        case MemoryError() | RuntimeError(args=("can't start new thread",)):
             code, message = (
                 2,
                 "not enough memory for this table; close other programs, or use a larger machine",

@@ -8,12 +8,13 @@ nothing that fails is ever written.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,7 @@ Order = Literal["class", "input"]
 
 METADATA_KEY = "anon"
 CLASS_ID = "class_id"
+PAIR = "pair"  # in both files of a bucketization the same, in no others
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 
 _MEANING = {
@@ -810,6 +812,8 @@ def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -
     fields = _fields(release)
     rows, of_row = release._rows()
     metadata = release.metadata
+    if len(temporary) > 1:
+        metadata[PAIR] = secrets.token_hex(16)
 
     def part(start: int) -> pa.Table:
         return _taken(fields, rows[start : start + ROW_GROUP], of_row[start : start + ROW_GROUP])
@@ -857,7 +861,6 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     They can be read by their owner only until they are complete; any exception removes them.
     """
     temporary: list[Path] = []
-    backups: list[tuple[Path, Path | None]] = []
     try:
         modes = []
         for target in targets:
@@ -868,18 +871,38 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
             os.fchmod(descriptor, 0o600)
             os.close(descriptor)
         yield temporary
-        for path in temporary:
+        for path, mode in zip(temporary, modes, strict=True):
             _sync(path)
-        for target, path, mode in zip(targets, temporary, modes, strict=True):
-            old = target.with_name(f"{path.name}.old") if target.exists() else None
-            if len(targets) > 1:
-                backups.append((target, old))
-                if old is not None:
-                    os.link(target, old)
             os.chmod(path, mode)
-            os.replace(path, target)
+        if len(targets) == 1:
+            os.replace(temporary[0], targets[0])
+        else:
+            with _alone(targets[0].parent):
+                _replace_all(targets, temporary)
         with suppress(OSError):
             _sync(targets[0].parent)
+    except BaseException:
+        for path in temporary:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        raise
+
+
+def _replace_all(targets: Sequence[Path], temporary: Sequence[Path]) -> None:
+    """Put several files in place, all or none.
+
+    The first target is away until the others are there: a process that is killed leaves no mixed files.
+    """
+    backups: list[tuple[Path, Path | None]] = []
+    try:
+        for target, path in zip(targets, temporary, strict=True):
+            old = target.with_name(f"{path.name}.old") if target.exists() else None
+            backups.append((target, old))
+            if old is not None:
+                os.link(target, old)
+        targets[0].unlink(missing_ok=True)
+        for target, path in reversed(list(zip(targets, temporary, strict=True))):
+            os.replace(path, target)
     except BaseException:
         for target, old in reversed(backups):
             with suppress(OSError):
@@ -888,13 +911,21 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
                 else:
                     os.replace(old, target)
                     old.unlink(missing_ok=True)  # still there where target and old are one file
-        for path in temporary:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
         raise
     for _, old in backups:
         if old is not None:
             old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time replaces several files in a folder, where the file system has locks."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def _sync(path: Path) -> None:
