@@ -53,11 +53,6 @@ def test_a_killed_run_leaves_its_output_whole_or_absent(tmp_path: Path) -> None:
     assert sum(faults.kills(5, 200_000, 0, tmp_path).values()) == 5
 
 
-@pytest.mark.slow
-def test_a_large_killed_run_leaves_its_output_whole_or_absent(tmp_path: Path) -> None:
-    assert sum(faults.kills(50, 10_000_000, 0, tmp_path).values()) == 50
-
-
 class Killed(BaseException):
     """The process is no more: nothing that it calls does anything."""
 
