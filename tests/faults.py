@@ -24,6 +24,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 import anon
 from anon import datasets
 from anon.release import sensitive_path
@@ -60,15 +62,14 @@ def state(output: Path, before: tuple[str | None, ...], n_rows: int) -> str:
     return "whole"
 
 
-def left_behind(folder: Path, output: Path) -> list[Path]:
-    """Temporary files of a run; AssertionError where others than their owner can read one."""
-    known = {output, sensitive_path(output)}
-    found = [path for path in folder.iterdir() if path not in known and path.suffix != ".source"]
-    for path in found:
-        assert path.name.startswith("."), f"{path.name} is no hidden file"
-        whole = path.name.endswith(".old") or path.stat().st_mode & 0o077 == 0 or path.stat().st_size
-        assert whole, f"{path.name} can be read by others"
-    return found
+def left_behind(folder: Path, output: Path) -> None:
+    """Fails where a killed run left more than hidden files, or an unfinished one that others can read."""
+    for path in folder.iterdir():
+        if path in (output, sensitive_path(output)) or path.suffix == ".source":
+            continue
+        assert path.name.startswith(f".{output.stem}"), f"{path.name} is no hidden file of the output"
+        if path.suffix == ".tmp" and path.stat().st_mode & 0o077:
+            assert pq.read_metadata(path).num_rows, f"{path.name} is unfinished and others can read it"
 
 
 @dataclass(frozen=True)
