@@ -263,7 +263,8 @@ def _factors(column: pa.ChunkedArray, name: str) -> _Factors:
         factors = _split(column)
     except pa.ArrowInvalid:  # decimals with more digits than their type says
         raise DataError(
-            f"column {name!r} holds values that its type, {column.type}, cannot have; make it again", column=name
+            f"column {name!r} holds values that its type, {column.type}, cannot have; make it again",
+            column=name,
         ) from None
     if is_text(plain):
         try:
