@@ -27,7 +27,10 @@ if DEBUG:
     # Cython's own C code leaves functions and labels unused.
     compile_args = ["-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-label"]
 if SANITIZE:
-    sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    sanitizers = [
+        "-fsanitize=address,undefined,float-cast-overflow",
+        "-fno-sanitize-recover=undefined,float-cast-overflow",
+    ]
     compile_args, link_args = compile_args + sanitizers, sanitizers
 
 

@@ -428,7 +428,9 @@ def test_values_only_suppressed_rows_have_are_no_part_of_the_table() -> None:
 def test_every_row_may_be_suppressed() -> None:
     table = {"a": pa.array([1, None]), "b": pa.array([None, 2])}
     schema = anon.Schema(quasi=["a", "b"])
-    for method, require in ((anon.Suppress("quasi"), []), (anon.Mondrian(), [anon.KAnonymity(2)])):
+    growing = [anon.KMembers(), anon.Curve(), anon.TGC(w_u=1.0, w_p=0.0)]
+    asking = [(method, [anon.KAnonymity(2)]) for method in (anon.Mondrian(), *growing)]
+    for method, require in ((anon.Suppress("quasi"), []), *asking):
         with pytest.warns(anon.PrivacyWarning, match="every row"):
             release = anon.anonymize(table, schema, require=require, method=method, missing="suppress")
         assert (release.n_rows, release.privacy().n_suppressed) == (0, 2)
@@ -515,3 +517,12 @@ def test_adult_classes_depend_neither_on_threads_nor_on_row_order(
     expected = shown(table, 1)
     assert all(shown(table, n_threads) == expected for n_threads in (2, 3, 8))
     assert shown(shuffled, 2) == expected
+
+
+def test_means_of_floats_far_apart_warn_of_nothing() -> None:
+    table = {"a": [-1e300, -1e300, 5e-324, 5e-324, None]}
+    found = anon.anonymize(table, anon.Schema(quasi=["a"]), require=[anon.KAnonymity(2)], numeric="mean")
+    assert collections.Counter(map(tuple, found.table.to_pandas().values.tolist())) == {
+        (-1e300, False): 2,
+        (5e-324, True): 3,
+    }

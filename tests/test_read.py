@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
@@ -720,3 +721,35 @@ def test_a_damaged_compressed_file_is_named(tmp_path: Path, suffix: str) -> None
     for damaged_bytes in (whole[: len(whole) // 2], whole[:30] + b"\xff" * 30 + whole[60:], content):
         path.write_bytes(damaged_bytes)
         assert f"file {str(path)!r}" in refused(lambda: read_table(path))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize(
+    "error",
+    [pa.ArrowMemoryError("malloc failed"), pa.ArrowException("Failed to launch worker thread: no resource")],
+)
+def test_memory_that_ran_out_is_not_called_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, error: Exception
+) -> None:
+    path = tmp_path / f"table.{suffix}"
+    {"parquet": pq.write_table, "feather": pa_feather.write_feather, "csv": pa_csv.write_csv}[suffix](
+        TABLE, path
+    )
+
+    def fails(*arguments: Any, **options: Any) -> Any:
+        raise error
+
+    for module, name in ((pq, "ParquetFile"), (pa_ipc, "open_file"), (pa_csv, "read_csv")):
+        monkeypatch.setattr(module, name, fails)
+    with pytest.raises(MemoryError):
+        read_table(path)
+
+
+def test_a_table_outlives_its_file(tmp_path: Path) -> None:
+    """A program that still maps a file into memory is killed when the file is cut off."""
+    path = tmp_path / "table.feather"
+    with pa_ipc.new_file(path, TABLE.schema) as writer:
+        writer.write_table(TABLE)
+    table = read_table(path)
+    path.write_bytes(b"")
+    assert table.to_pydict() == PLAIN

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import anon
 from anon.classes import Classes
 from anon.methods.repair import class_order, repair
 from anoncore import curve
@@ -160,3 +161,11 @@ def test_repair_refuses_what_does_not_fit() -> None:
         curve.repair(widths, records, np.zeros((1, 1), np.int32), np.array([0, 2]), rules)
     with pytest.raises(ValueError, match="offsets"):
         curve.repair(widths, records, np.zeros((2, 1), np.int32), np.array([0, 2, 2]), rules)
+
+
+def test_places_nearer_than_any_other_floats_are_places() -> None:
+    """The reach of a column of 0 and the least float: 255 over it is infinite, and 0 times that nothing."""
+    table = {"a": [0.0, 0.0, 5e-324, 5e-324, None, None]}
+    for method in (anon.KMembers(), anon.Curve(), anon.TGC(w_u=1.0, w_p=0.0)):
+        release = anon.anonymize(table, anon.Schema(["a"]), require=[anon.KAnonymity(2)], method=method)
+        assert sorted(set(release.table["a"].to_pylist())) == ["0.0", "5e-324", "missing"]

@@ -32,7 +32,7 @@ import anon.encode
 import anon.read
 from anon import datasets
 from anon.cli import main
-from anon.release import replacing
+from anon.files import replacing
 from anon.scale import scan, stream
 from anon.scale.scan import Scan
 

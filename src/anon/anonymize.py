@@ -22,6 +22,7 @@ from anon.methods import (
     TRIVIAL,
     Anatomy,
     Growing,
+    Identity,
     Laplace,
     Method,
     Mondrian,
@@ -225,6 +226,8 @@ def classes_of(
     encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
 ) -> Classes:
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""
+    if len(encoded.suppressed) == encoded.n_rows:
+        method = Identity()  # no row is left from which a class could grow
     if isinstance(method, Growing):
         k = max(r.k for r in require if isinstance(r, KAnonymity | AlphaK))
         classes = GROWING[type(method)](encoded, method, task, k)

@@ -20,7 +20,7 @@ from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
 from anon.privacy import Privacy, measure, measure_columns, population_risk
 from anon.read import Source, read_source, read_table
-from anon.release import CLASS_ID, METADATA_KEY, read_metadata, sensitive_path
+from anon.release import CLASS_ID, METADATA_KEY, PAIR, read_metadata, sensitive_path
 from anon.requirements import Requirement, check_list, compile
 from anon.schema import Attribute, Schema, check_names, is_text
 from anoncore.requirement import passing_classes
@@ -225,14 +225,23 @@ def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> 
 
 
 def second_table(source: Source, given: Any) -> pa.Table:
+    """The sensitive table of a bucketization: the one that is given, or the file beside the first."""
     if given is not None:
-        return read_table(given)
-    if len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():
-        return read_table(sensitive_path(source.paths[0]))
-    raise DataError(
-        "this is one half of a bucketization and its sensitive table is not beside it; "
-        "give it as sensitive_table"
-    )
+        second = read_source(given)
+    elif len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():
+        second = read_source(sensitive_path(source.paths[0]))
+    else:
+        raise DataError(
+            "this is one half of a bucketization and its sensitive table is not beside it; "
+            "give it as sensitive_table"
+        )
+    ours, theirs = ((metadata_of(half) or {}).get(PAIR) for half in (source, second))
+    if ours != theirs and None not in (ours, theirs):
+        raise DataError(
+            "the two tables of the bucketization do not belong together: they were written by different "
+            "runs; keep the files of one run together"
+        )
+    return read_table(second)
 
 
 def is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:

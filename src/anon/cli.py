@@ -1073,8 +1073,6 @@ def _drop(stream: TextIO) -> None:
 
 def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
     """What went wrong, in words that hold no cell, with the exit code and what else is known of it."""
-    if isinstance(error.__context__, MemoryError):
-        error = error.__context__  # a reader took it for damage
     details: dict[str, Any] = {}
     match error:
         case AnonError():
@@ -1087,7 +1085,7 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
                 details = {"requirement": error.requirement, "tightest": error.tightest}
         case Stopped():
             code, message = 128 + error.args[0], f"stopped by {signal.Signals(error.args[0]).name}"
-        case MemoryError():
+        case MemoryError() | RuntimeError(args=("can't start new thread",)):
             code, message = (
                 2,
                 "not enough memory for this table; use --engine stream, or a larger machine",
@@ -1124,7 +1122,7 @@ def _ends(job: Job, *others: str | None) -> tuple[str, str]:
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    from anon.release import remove_leftovers
+    from anon.files import remove_leftovers
 
     for output in _outputs(job):
         _keep(output, [job.input, *job.files(), *others])

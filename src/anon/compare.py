@@ -463,7 +463,7 @@ def _interval_reader(domain: Domain) -> Callable[[str], Cell]:
                 return Cell(0, (bisect_left if sign == "<" else bisect_right)(line, at) - 1)
             return Cell((bisect_right if sign == ">" else bisect_left)(line, at), len(line) - 1)
         above = below = False
-        if text[0] in "[(]" and text[-1] in "])[":
+        if text.startswith(("[", "(", "]")) and text.endswith(("]", ")", "[")):
             above, below = text[0] != "[", text[-1] != "]"
             lower, upper = split(text[1:-1], (",", ";", "-", "–"))
         else:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.errors import DataError, UsageError
-from anon.release import replacing
+from anon.files import replacing
 
 if TYPE_CHECKING:
     from anon.schema import Schema

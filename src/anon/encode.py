@@ -349,7 +349,13 @@ def _factors(column: pa.ChunkedArray, name: str) -> Factors:
             raise DataError(
                 f"column {name!r} has an unknown time zone, {plain.tz!r}; cast it to UTC", column=name
             ) from None
-    factors = _split(column)
+    try:
+        factors = _split(column)
+    except pa.ArrowInvalid:  # decimals with more digits than their type says
+        raise DataError(
+            f"column {name!r} holds values that its type, {column.type}, cannot have; make it again",
+            column=name,
+        ) from None
     if is_text(plain):
         try:
             factors.values.validate(full=True)

@@ -130,7 +130,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def write(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file, whole or not at all."""
-    from anon.release import replacing
+    from anon.files import replacing
 
     try:
         with replacing([Path(os.path.realpath(path))]) as [temporary]:

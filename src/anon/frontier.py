@@ -39,6 +39,7 @@ from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
 from anon.errors import AnonError, InfeasibleError, UsageError
+from anon.files import replacing
 from anon.methods import (
     PERTURBING,
     TGC,
@@ -56,7 +57,7 @@ from anon.populations import Populations, large_populations, u_loss
 from anon.privacy import GREATEST_IS_WORST, as_plain
 from anon.privacy import measure as measure_privacy
 from anon.read import read_source
-from anon.release import Release, recode, replacing
+from anon.release import Release, recode
 from anon.requirements import (
     AlphaK,
     BetaLikeness,

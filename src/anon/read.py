@@ -204,7 +204,8 @@ def check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], boo
     def is_sound(column: pa.ChunkedArray) -> bool:
         try:
             column.validate(full=in_full(column.type))
-        except (pa.ArrowException, IndexError):
+        except (pa.ArrowException, IndexError) as error:
+            raise_if_out_of_memory(error)
             return False
         return True
 
@@ -298,6 +299,14 @@ def _suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
+def raise_if_out_of_memory(error: Exception) -> None:
+    """Memory or threads that ran out are no fault of a file."""
+    if isinstance(error, MemoryError):
+        raise error
+    if "Failed to launch worker thread" in str(error):
+        raise MemoryError("no thread can be started") from None
+
+
 def unreadable(path: Path, format: Format) -> DataError:
     name = {"parquet": "Parquet", "feather": "Arrow IPC (Feather)", "csv": "CSV"}[format]
     return DataError(f"{file_name(path)} is damaged or truncated, or is not {name}; write it again")
@@ -329,7 +338,7 @@ def common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sch
 
 def _read_feather(path: Path) -> pa.Table:
     try:
-        with pa.memory_map(os.fspath(path)) as file:
+        with pa.OSFile(os.fspath(path)) as file:  # a map would change, or fault, with the file
             if file.read(4) == b"FEA1":
                 raise DataError(
                     f"{file_name(path)} is Feather version 1; write it again as version 2 or Parquet"
@@ -341,7 +350,8 @@ def _read_feather(path: Path) -> pa.Table:
                 file.seek(0)
                 table = pa_ipc.open_stream(file).read_all()
         return _without_index(table)
-    except (pa.ArrowException, OSError, UnicodeError):
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise_if_out_of_memory(error)
         raise unreadable(path, "feather") from None
 
 
@@ -354,7 +364,8 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
                 schemas.append(file.schema_arrow)
                 names = schemas[-1].names
                 compact = stored_as_dictionary(file)
-        except (pa.ArrowException, OSError, UnicodeError):
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise_if_out_of_memory(error)
             raise unreadable(path, "parquet") from None
         check_unique(names, file_name(path))
         dictionaries = compact if dictionaries is None else dictionaries & compact
@@ -366,7 +377,8 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
         try:
             with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
                 tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError) as error:
+            raise_if_out_of_memory(error)
             raise unreadable(path, "parquet") from None
     schema = pa.schema([schema.field(name) for name in wanted])
     as_read = common_schema(paths, [table.schema for table in tables])
@@ -451,7 +463,8 @@ class Csv:
         """One file. `as_text` names columns that are strings whatever they hold."""
         try:
             return self._read(path, as_text)
-        except (pa.ArrowException, OSError, EOFError):
+        except (pa.ArrowException, OSError, EOFError) as error:
+            raise_if_out_of_memory(error)
             raise unreadable(path, "csv") from None
 
     def options(
@@ -491,7 +504,8 @@ class Csv:
                 convert.include_columns = numbers
                 convert.column_types = dict.fromkeys(numbers, AS_WRITTEN)
                 written = pa_csv.read_csv(os.fspath(path), read, parse, convert)
-        except (pa.ArrowException, UnicodeError, OSError):
+        except (pa.ArrowException, UnicodeError, OSError) as error:
+            raise_if_out_of_memory(error)
             raise self.fault(path, parse.delimiter) from None
         if any(pa.types.is_binary(field.type) for field in table.schema):
             raise self.fault(path, parse.delimiter)

@@ -444,7 +444,7 @@ def _unlike_means(
     shown = values.to_numpy()[column.index]
     _, exponent = np.frexp(np.maximum(np.abs(numbers[ends[0]]), np.abs(numbers[ends[1]])))
     of_row = np.repeat(exponent, np.diff(np.append(starts, len(codes))))
-    scaled = np.where(present, np.ldexp(numbers[codes], -of_row), 0.0)
+    scaled = np.ldexp(np.where(present, numbers[codes], 0.0), -of_row)
     mean, size = (np.add.reduceat(part, starts) / count for part in (scaled, np.abs(scaled)))
     slack = (count + 8) * 2.0**-52 * size + np.ldexp(5e-324, -exponent)
     with np.errstate(over="ignore"):

@@ -8,13 +8,11 @@ nothing that fails is ever written.
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +32,7 @@ from anon.classes import Cells, Classes, merge, population_counts, sensitive_cou
 from anon.classes import cells as cells_of
 from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
+from anon.files import replacing
 from anon.privacy import Privacy, measure, null_matching, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
@@ -52,6 +51,7 @@ Order = Literal["class", "input"]
 
 METADATA_KEY = "anon"
 CLASS_ID = "class_id"
+PAIR = "pair"  # in both files of a bucketization the same, in no others
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 _ROWS_AT_ONCE = 1 << 17
 
@@ -865,6 +865,8 @@ def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -
     """Row group by row group; the next one is gathered while one is written."""
     rows, of_row = release._rows()
     metadata = release.metadata
+    if len(temporary) > 1:
+        metadata[PAIR] = secrets.token_hex(16)
     with _spill(release, rows, temporary[0].parent) as spill:
         fields = _fields(release, spill)
         piece = ROW_GROUP if spill is None else spill.piece
@@ -917,87 +919,6 @@ def _refuse_source(target: Path, sources: Sequence[str]) -> None:
                 raise UsageError(f"{str(target)!r} is also an input; write the release to another file")
     if target.exists() and not target.is_file():
         raise UsageError(f"{str(target)!r} exists and is not a file; write the release to another path")
-
-
-@contextmanager
-def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
-    """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
-
-    They can be read by their owner only until they are complete; any exception removes them. Those
-    of a killed process are removed by the next one that writes to the same target.
-    """
-    temporary: list[Path] = []
-    backups: list[tuple[Path, Path | None]] = []
-    locks = ExitStack()
-    try:
-        modes = []
-        for target in targets:
-            remove_leftovers(target)
-            modes.append(_create(target, temporary, locks))
-        yield temporary
-        for path in temporary:
-            _sync(path)
-        for target, path, mode in zip(targets, temporary, modes, strict=True):
-            old = target.with_name(f"{path.name}.old") if target.exists() else None
-            if len(targets) > 1:
-                backups.append((target, old))
-                if old is not None:
-                    os.link(target, old)
-            os.chmod(path, mode)
-            os.replace(path, target)
-        with suppress(OSError):
-            _sync(targets[0].parent)
-    except BaseException:
-        for target, old in reversed(backups):
-            with suppress(OSError):
-                if old is None:
-                    target.unlink(missing_ok=True)
-                else:
-                    os.replace(old, target)
-                    old.unlink(missing_ok=True)  # still there where target and old are one file
-        for path in temporary:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-        raise
-    finally:
-        locks.close()
-    for _, old in backups:
-        if old is not None:
-            old.unlink(missing_ok=True)
-
-
-def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
-    """Add a temporary file to `temporary`, locked until `locks` end; the mode that the umask gives files."""
-    while True:
-        path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-        temporary.append(path)
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        locks.callback(os.close, descriptor)
-        mode = os.fstat(descriptor).st_mode & 0o777
-        os.fchmod(descriptor, 0o600)
-        with suppress(OSError):  # a file system without locks: nobody removes leftovers there
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if path.exists():
-            return mode
-        temporary.pop()  # taken for a leftover before it was locked
-
-
-def remove_leftovers(target: Path) -> None:
-    """Remove the temporary files of writers of this target that are no more: theirs have no lock."""
-    name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
-    with suppress(OSError):
-        for path in [each for each in target.parent.iterdir() if name.fullmatch(each.name)]:
-            with suppress(OSError), open(path, "ab") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _no_cells(release: Release) -> str:

@@ -30,6 +30,7 @@ from anon.classes import Cells, group
 from anon.compare import cells_of_rows
 from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_column, of_published_rows
 from anon.errors import DataError, UsageError
+from anon.files import replacing
 from anon.interest import (
     ERRORS,
     Accuracy,
@@ -63,7 +64,7 @@ from anon.miners import (
 )
 from anon.privacy import measure
 from anon.read import Source, read_source, read_table
-from anon.release import Release, replacing
+from anon.release import Release
 from anon.requirements import Requirement, check_list
 from anon.schema import Attribute, Role, Schema, check_names, is_measurable, kind_of, value_type
 

@@ -245,7 +245,7 @@ def _starts(lengths):
 def _coordinates(positions, whole):
     # Null lies so far off that its distance from every value is at least the whole domain.
     reach = positions[len(positions) - 1] if len(positions) else 0.0
-    places = np.rint(positions * (whole / reach)) if reach > 0 else np.zeros(len(positions))
+    places = np.rint(positions / reach * whole) if reach > 0 else np.zeros(len(positions))
     return np.append(places, 2 * whole)
 
 

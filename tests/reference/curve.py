@@ -87,7 +87,7 @@ def _coordinate(attributes: Sequence[Attribute], a: int, code: int) -> int:
     if code == n_values:
         return 2 * whole
     reach = positions[n_values - 1]
-    return round(positions[code] * (whole / reach)) if reach > 0 else 0
+    return round(positions[code] / reach * whole) if reach > 0 else 0
 
 
 def width(attributes: Sequence[Attribute], a: int, codes: Sequence[int]) -> int:

@@ -145,8 +145,8 @@ class Axes:
                 places[np.argsort(-counts, kind="stable")] = np.arange(domain.n_values)
             # Null lies as far behind the last value as that behind the first.
             end = 2**bits - 1
-            reach = (places.max(initial=0.0) or 1.0) * (2 if domain.has_null else 1)
-            grids.append(np.append(np.rint(places * (end / reach)), end).astype(np.uint32))
+            shares = places / (places.max(initial=0.0) or 1.0) / (2 if domain.has_null else 1)
+            grids.append(np.append(np.rint(shares * end), end).astype(np.uint32))
         order = sorted(range(len(domains)), key=lambda a: (-domains[a].n_values, a))
         return cls(tuple(grids), bits, tuple(order))
 

@@ -92,7 +92,7 @@ def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.u
         present = np.unique(class_of_row[~null] * domain.n_codes + codes[~null])
         sums = np.bincount(present // domain.n_codes, present % domain.n_codes, len(starts))
         middle = sums / np.maximum(np.bincount(present // domain.n_codes, minlength=len(starts)), 1)
-    scaled = np.floor(middle * (255 / reach) + 0.5) if reach > 0 else np.zeros(len(starts))
+    scaled = np.floor(middle / reach * 255 + 0.5) if reach > 0 else np.zeros(len(starts))
     return np.where(nulls_only, 255, scaled).astype(np.uint8)
 
 

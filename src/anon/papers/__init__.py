@@ -29,8 +29,9 @@ from anon.anonymize import PrivacyWarning, anonymize
 from anon.datasets import adult
 from anon.errors import DataError, UsageError
 from anon.figures import Figure
+from anon.files import replacing
 from anon.privacy import as_plain
-from anon.release import Release, replacing
+from anon.release import Release
 from anon.report import Section, Table, page
 from anon.requirements import Requirement
 from anon.schema import Schema

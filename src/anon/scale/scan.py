@@ -39,6 +39,7 @@ from anon.read import (
     is_number,
     is_unsafe,
     plain_schema,
+    raise_if_out_of_memory,
     stored_as_dictionary,
     unreadable,
     wanted_names,
@@ -264,7 +265,8 @@ def _parquet(paths: Sequence[Path]) -> _Opened:
                 schemas.append(file.schema_arrow)
                 n_rows += file.metadata.num_rows
                 found = stored_as_dictionary(file)
-        except (pa.ArrowException, OSError, UnicodeError):
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise_if_out_of_memory(error)
             raise unreadable(path, "parquet") from None
         check_unique(schemas[-1].names, file_name(path))
         compact = found if compact is None else compact & found
@@ -279,7 +281,8 @@ def _parquet(paths: Sequence[Path]) -> _Opened:
                 ) as file:
                     for batch in file.iter_batches(UNIT_ROWS, columns=list(names)):
                         yield pa.Table.from_batches([batch]).replace_schema_metadata(None)
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError) as error:
+                raise_if_out_of_memory(error)
                 raise unreadable(path, "parquet") from None
 
     return held.with_metadata(schemas[0].metadata), common_schema(paths, schemas), n_rows, read
@@ -288,7 +291,8 @@ def _parquet(paths: Sequence[Path]) -> _Opened:
 def _parquet_bytes(path: Path) -> int:
     try:
         stored = pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        raise_if_out_of_memory(error)
         raise unreadable(path, "parquet") from None
     n_bytes = 0
     for group in map(stored.row_group, range(stored.num_row_groups)):
@@ -350,7 +354,8 @@ def _record_batches(
                 file.seek(0)
                 batches = iter(pa_ipc.open_stream(file, options=wanted))
             yield schema, batches
-    except (pa.ArrowException, OSError, UnicodeError):
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise_if_out_of_memory(error)
         raise unreadable(path, "feather") from None
 
 
@@ -430,7 +435,8 @@ def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
     try:
         with pa_csv.open_csv(os.fspath(path), read, parse, convert) as reader:
             read_types = {field.name: field.type for field in reader.schema}
-    except (pa.ArrowException, UnicodeError, OSError):
+    except (pa.ArrowException, UnicodeError, OSError) as error:
+        raise_if_out_of_memory(error)
         raise csv.fault(path, parse.delimiter) from None
     if pa.binary() in read_types.values():
         raise csv.fault(path, parse.delimiter)
@@ -487,6 +493,7 @@ def _csv_batches(csv: Csv, path: Path, types: dict[str, pa.DataType]) -> Iterato
         with pa_csv.open_csv(os.fspath(path), read, parse, convert) as reader:
             yield from reader
     except (pa.ArrowException, UnicodeError, OSError) as error:
+        raise_if_out_of_memory(error)
         found = _UNREAD_COLUMN.match(str(error))
         raise csv.fault(path, parse.delimiter) if found is None else _UnreadColumn(int(found[1])) from None
 

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are whole or not there, whatever ends the process."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
+    """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
+
+    They can be read by their owner only until they are complete; any exception removes them. Those
+    of a killed process are removed by the next one that writes to the same target.
+    """
+    temporary: list[Path] = []
+    with ExitStack() as locks:
+        try:
+            modes = []
+            for target in targets:
+                remove_leftovers(target)
+                modes.append(_create(target, temporary, locks))
+            yield temporary
+            for path, mode in zip(temporary, modes, strict=True):
+                _sync(path)
+                os.chmod(path, mode)
+            if len(targets) == 1:
+                os.replace(temporary[0], targets[0])
+            else:
+                with _alone(targets[0].parent):
+                    _replace_all(targets, temporary)
+            with suppress(OSError):
+                _sync(targets[0].parent)
+        except BaseException:
+            for path in temporary:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+            raise
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of writers of this target that are no more: theirs have no lock."""
+    name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
+    with suppress(OSError):
+        for path in [each for each in target.parent.iterdir() if name.fullmatch(each.name)]:
+            with suppress(OSError), open(path, "ab") as file:
+                _lock(file.fileno(), wait=False)
+                path.unlink()
+
+
+def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
+    """Add a temporary file to `temporary`, locked until `locks` end; the mode that the umask gives files."""
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        temporary.append(path)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        mode = os.fstat(descriptor).st_mode & 0o777
+        os.chmod(path, 0o600)
+        try:
+            _lock(descriptor)
+            locks.callback(os.close, descriptor)
+        except OSError:  # nobody removes leftovers where there are no locks
+            os.close(descriptor)
+        if path.exists():
+            return mode
+        temporary.pop()  # taken for a leftover before it was locked
+
+
+def _replace_all(targets: Sequence[Path], temporary: Sequence[Path]) -> None:
+    """Put several files in place, all or none.
+
+    The first target is away until the others are there: a process that is killed leaves no mixed files.
+    """
+    backups: list[tuple[Path, Path | None]] = []
+    try:
+        for target, path in zip(targets, temporary, strict=True):
+            old = target.with_name(f"{path.name}.old") if target.exists() else None
+            backups.append((target, old))
+            if old is not None:
+                os.link(target, old)
+        targets[0].unlink(missing_ok=True)
+        for target, path in reversed(list(zip(targets, temporary, strict=True))):
+            os.replace(path, target)
+    except BaseException:
+        for target, old in reversed(backups):
+            with suppress(OSError):
+                if old is None:
+                    target.unlink(missing_ok=True)
+                else:
+                    os.replace(old, target)
+                    old.unlink(missing_ok=True)  # still there where target and old are one file
+        raise
+    for _, old in backups:
+        if old is not None:
+            old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time replaces several files in a folder, where the file system has locks."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            _lock(descriptor)
+        yield
+
+
+def _lock(descriptor: int, *, wait: bool = True) -> None:
+    """Lock an open file or folder until it is closed; OSError where that cannot be had."""
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError("this system has no such locks") from None
+    fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
