@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'anon[spark]'") from None
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit: workers of this machine
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     schema, options = job.roles(), job.options()
     if job.input is None or job.output is None or schema is None:
         raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
