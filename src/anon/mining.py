@@ -203,7 +203,8 @@ def mining_utilities(
         return _Mined(found, [_accuracy(one, y[rows], fold[rows], fold) for one in found])
 
     shared = {
-        table: mine(_CALLED[table], *held) for table, held in _shared(encoded, columns, target, ranked).items()
+        table: mine(_CALLED[table], *held)
+        for table, held in _shared(encoded, columns, target, ranked).items()
     }
     results = []
     for number, release in enumerate(releases, 1):
