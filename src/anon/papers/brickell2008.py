@@ -653,7 +653,7 @@ def _sections(
                         for p in points["Occupation"]
                     ],
                 ),
-                table_of("A_know of table 3 by target and cuts", _variants(setting, table, by_years)),
+                table_of("Table 3 by target and cuts: A_know", _variants(setting, table, by_years)),
             ),
         ),
         Section(
@@ -671,8 +671,11 @@ def _row(point: Point) -> Row:
         "classes": point.release.classes.n_classes,
         "A_know": point.a_know,
         "A_acc": _percent(point.a_acc),
-        f"S: {TREE}": _percent(point.gains[0]),
-        **{f"w: {miner}": _percent(one.u_san) - u_base for miner, one in point.workload.by_miner.items()},
+        "S: tree": _percent(point.gains[0]),
+        **{
+            f"w: {miner.split()[-1]}": _percent(one.u_san) - u_base
+            for miner, one in point.workload.by_miner.items()
+        },
     }
 
 
