@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import anon
 from anon.miners import CATEGORY_MINERS, Miner
-from anon.mining import BRICKELL_SHMATIKOV
+from anon.mining import BRICKELL_SHMATIKOV, mining_utilities
 from test_utility import release_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
@@ -142,6 +143,43 @@ def test_folds_are_the_same_for_every_release() -> None:
         assert (one.u_max, one.u_base) == (coarse.by_miner[name].u_max, coarse.by_miner[name].u_base)
 
 
+def test_releases_mined_together_are_mined_as_each_alone() -> None:
+    rng = np.random.default_rng(2)
+    table = {"q": rng.integers(0, 30, 300), "t": rng.choice(list("ab"), 300), "s": rng.integers(0, 3, 300)}
+    schema = anon.Schema(["q"], ["s"])
+    releases = [
+        anon.anonymize(table, schema, require=[anon.KAnonymity(5)]),
+        anon.anonymize(table, schema, method=anon.Suppress("sensitive")),
+    ]
+    told: list[Any] = []
+    together = mining_utilities(releases, "t", n_folds=3, progress=lambda *each: told.append(each))
+    for release, found in zip(releases, together, strict=True):
+        alone = anon.mining_utility(release, "t", n_folds=3)
+        for name, one in found.by_miner.items():
+            assert replace(one, seconds=0) == replace(alone.by_miner[name], seconds=0)
+        assert replace(found, by_miner={}) == replace(alone, by_miner={})
+    for one in together[1].by_miner.values():  # this release is the trivial one
+        assert one.u_san == one.by_base["sensitive"]
+        assert one.u_base == max(one.by_base["quasi"] or 0, one.by_base["sensitive"])
+    # three tables and two releases, three miners, three folds
+    assert len(told) == 5 * 3 * 3
+    assert {stage for stage, _, _ in told} >= {f"naive Bayes on release {i} of 2" for i in (1, 2)}
+
+
+def test_releases_of_other_tables_are_mined_apart() -> None:
+    table = {"q": [1, 2] * 4, "t": list("ab") * 4}
+    other = {"q": [1, 2] * 4, "t": list("ba") * 4}
+    first, second, third = (
+        anon.anonymize(each, anon.Schema(quasi), require=[anon.KAnonymity(4)])
+        for each, quasi in ((table, ["q"]), (other, ["q"]), (table, [anon.numeric("q", weight=2)]))
+    )
+    for releases in ([first, second], [first, third]):
+        with pytest.raises(anon.UsageError, match="the same table with the same schema"):
+            mining_utilities(releases, "t", miners=LOOKUP, n_folds=2)
+    with pytest.raises(anon.UsageError, match="no release"):
+        mining_utilities([], "t")
+
+
 def test_neither_row_order_nor_threads_matter() -> None:
     rng = np.random.default_rng(5)
     table = pa.table(
@@ -222,9 +260,9 @@ def test_progress_is_told_by_table_and_miner() -> None:
     anon.mining_utility(release, "t", miners=LOOKUP, n_folds=2, progress=lambda *each: told.append(each))
     assert [stage for stage, done, total in told if done == total == 2] == [
         "lookup on the original",
-        "lookup on the release",
         "lookup on no quasi-identifiers",
         "lookup on no sensitive attributes",
+        "lookup on the release",
     ]
 
 

@@ -349,7 +349,7 @@ def test_a_paper_that_cannot_run_is_refused_before_any_work(
 ) -> None:
     folder = tmp_path / "out"
     assert main(["reproduce", "brickell1999", "-o", str(folder)]) == 2
-    assert "the papers are li2009, loukides2008" in capsys.readouterr().err
+    assert "the papers are li2009, brickell2008" in capsys.readouterr().err
     assert main(["reproduce", "all", "-o", str(folder)]) == 2
     assert "--adult" in capsys.readouterr().err
     assert main(["reproduce", "li2009", "--adult", str(tmp_path), "-o", str(folder)]) == 2

@@ -39,7 +39,6 @@ BRICKELL_SHMATIKOV = tuple(
 
 _CALLED = {
     "original": "the original",
-    "release": "the release",
     "quasi": "no quasi-identifiers",
     "sensitive": "no sensitive attributes",
 }
@@ -49,13 +48,15 @@ _CALLED = {
 class MinerUtility:
     """Accuracy of one miner: see `MiningUtility`. `limits` tells what kept it from all rows or folds.
 
-    An accuracy is None where the miner's time was spent before its first fold.
+    `by_base` holds its accuracy on each trivial release, `u_base` the greatest of these. An accuracy is
+    None where the miner's time was spent before its first fold.
     """
 
     family: str
     u_max: float | None
     u_san: float | None
     u_base: float | None
+    by_base: Mapping[Base, float | None]
     seconds: float
     limits: tuple[str, ...]
 
@@ -150,9 +151,36 @@ def mining_utility(
     UsageError
         The target, the release or the miners cannot be used, or scikit-learn is missing.
     """
+    return mining_utilities(
+        [release],
+        target,
+        miners=miners,
+        n_folds=n_folds,
+        seed=seed,
+        n_threads=n_threads,
+        progress=progress,
+    )[0]
+
+
+def mining_utilities(
+    releases: Sequence[Release],
+    target: str,
+    *,
+    miners: Sequence[Miner] = BRICKELL_SHMATIKOV,
+    n_folds: int = 10,
+    seed: int = 0,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[MiningUtility, ...]:
+    """`mining_utility` of several releases of one table, whose original and trivial releases are mined once.
+
+    UsageError also where the releases are not of the same table with the same schema, or there is none.
+    """
     threads = available_threads(n_threads)
-    _check(release, target, miners)
-    encoded = release.encoded
+    for release in releases:
+        _check(release, target, miners)
+    _check_alike(releases)
+    encoded = releases[0].encoded
     columns, left_out = _columns(encoded, threads)
     if target not in columns:
         kind = encoded.table.schema.field(target).type
@@ -167,44 +195,87 @@ def mining_utility(
             "put them into groups first"
         )
     y = codes.astype(np.int64)
-    found: dict[str, tuple[Prediction, ...]] = {}
-    accuracy: dict[str, list[float | None]] = {}
-    for table, (rows, cells) in _tables(release, columns, target, ranked).items():
-        X = features(cells) if cells else np.zeros((len(rows), 1))
-        told = None if progress is None else partial(_tell, progress, table)
-        found[table] = cross_predict(miners, X, y[rows], fold[rows], seed, n_threads=threads, progress=told)
-        accuracy[table] = [_accuracy(one, y[rows], fold[rows], fold) for one in found[table]]
 
-    bases = [table for table in TRIVIAL if table in found]
-    by_miner = {
+    def mine(called: str, rows: Rows, cells: list[Cells]) -> _Mined:
+        X = features(cells) if cells else np.zeros((len(rows), 1))
+        told = None if progress is None else partial(_tell, progress, called)
+        found = cross_predict(miners, X, y[rows], fold[rows], seed, n_threads=threads, progress=told)
+        return _Mined(found, [_accuracy(one, y[rows], fold[rows], fold) for one in found])
+
+    shared = {
+        table: mine(_CALLED[table], *held)
+        for table, held in _shared(encoded, columns, target, ranked).items()
+    }
+    results = []
+    for number, release in enumerate(releases, 1):
+        called = "the release" if len(releases) == 1 else f"release {number} of {len(releases)}"
+        mined = mine(called, *_released(release, columns, ranked))
+        by_miner = _by_miner(miners, mined, shared)
+        best = {name: _greatest(getattr(one, name) for one in by_miner.values()) for name in BEST}
+        results.append(
+            MiningUtility(
+                target=target,
+                **best,
+                base=max(
+                    (table for table in TRIVIAL if table in shared),
+                    key=lambda table: _greatest(shared[table].accuracy) or 0.0,
+                ),
+                a_acc=release.privacy(n_threads=threads).a_acc,
+                best={
+                    name: next(miner for miner, one in by_miner.items() if getattr(one, name) == best[name])
+                    for name in BEST
+                    if best[name] is not None
+                },
+                by_miner=by_miner,
+                predictors=(*(domain.name for domain in encoded.quasi), *columns),
+                left_out=left_out,
+                n_labels=labels.n_codes,
+                n_folds=n_folds,
+                seed=seed,
+            )
+        )
+    return tuple(results)
+
+
+@dataclass(frozen=True, repr=False)
+class _Mined:
+    """What each miner predicted of a table, and the accuracy."""
+
+    found: tuple[Prediction, ...]
+    accuracy: list[float | None]
+
+
+def _by_miner(
+    miners: Sequence[Miner], release: _Mined, shared: Mapping[str, _Mined]
+) -> dict[str, MinerUtility]:
+    bases = [table for table in TRIVIAL if table in shared]
+    everything = (release, *shared.values())
+    return {
         miner.name: MinerUtility(
             miner.family,
-            accuracy["original"][i],
-            accuracy["release"][i],
-            _greatest(accuracy[table][i] for table in bases),
-            math.fsum(each[i].seconds for each in found.values()),
-            tuple(dict.fromkeys(limit for each in found.values() for limit in each[i].limits)),
+            shared["original"].accuracy[i],
+            release.accuracy[i],
+            _greatest(shared[table].accuracy[i] for table in bases),
+            {table: shared[table].accuracy[i] for table in bases},
+            math.fsum(each.found[i].seconds for each in everything),
+            tuple(dict.fromkeys(limit for each in everything for limit in each.found[i].limits)),
         )
         for i, miner in enumerate(miners)
     }
-    best = {name: _greatest(getattr(one, name) for one in by_miner.values()) for name in BEST}
-    return MiningUtility(
-        target=target,
-        **best,
-        base=max(bases, key=lambda table: _greatest(accuracy[table]) or 0.0),
-        a_acc=release.privacy(n_threads=threads).a_acc,
-        best={
-            name: next(miner for miner, one in by_miner.items() if getattr(one, name) == best[name])
-            for name in BEST
-            if best[name] is not None
-        },
-        by_miner=by_miner,
-        predictors=(*(domain.name for domain in encoded.quasi), *columns),
-        left_out=left_out,
-        n_labels=labels.n_codes,
-        n_folds=n_folds,
-        seed=seed,
-    )
+
+
+def _check_alike(releases: Sequence[Release]) -> None:
+    if not releases:
+        raise UsageError("there is no release to mine")
+    first = releases[0].encoded
+    for other in (release.encoded for release in releases[1:]):
+        if other.schema != first.schema or not (
+            other.table is first.table or other.table.equals(first.table)
+        ):
+            raise UsageError(
+                "releases that are mined together must be of the same table with the same schema; "
+                "mine others apart"
+            )
 
 
 def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
@@ -249,26 +320,19 @@ def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, 
     return columns, tuple(name for name, pair in pairs.items() if pair is None)
 
 
-def _tables(
-    release: Release, columns: Mapping[str, tuple[Domain, Codes]], target: str, ranked: Rows
+def _shared(
+    encoded: Encoded, columns: Mapping[str, tuple[Domain, Codes]], target: str, ranked: Rows
 ) -> dict[str, tuple[Rows, list[Cells]]]:
-    """The tables to mine: row numbers of the original by rank, and what the columns show in these rows.
+    """Original and trivial releases: row numbers of the original by rank, and what these rows show.
 
     `columns` are the predictors beside the quasi-identifiers.
     """
-    encoded = release.encoded
     sensitive = {domain.name for domain in encoded.sensitive}
     quasi = [exact(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
     held = {name: exact(*pair) for name, pair in columns.items()}
     neutral = [cells for name, cells in held.items() if name not in sensitive]
-    left = [cells for name, cells in held.items() if name not in release.dropped]
-    rank = np.empty(len(ranked), np.int64)
-    rank[ranked] = np.arange(len(ranked))
-    order = np.argsort(rank[release.classes.rows])
-    rows = release.classes.rows[order]
     tables = {
         "original": (ranked, _at([*quasi, *held.values()], ranked)),
-        "release": (rows, _at(shown(release), order) + _at(left, rows)),
         "quasi": (ranked, _at(list(held.values()), ranked)),
     }
     if sensitive and target not in sensitive:
@@ -276,13 +340,25 @@ def _tables(
     return tables
 
 
+def _released(
+    release: Release, columns: Mapping[str, tuple[Domain, Codes]], ranked: Rows
+) -> tuple[Rows, list[Cells]]:
+    """The same of a release."""
+    left = [exact(*pair) for name, pair in columns.items() if name not in release.dropped]
+    rank = np.empty(len(ranked), np.int64)
+    rank[ranked] = np.arange(len(ranked))
+    order = np.argsort(rank[release.classes.rows])
+    rows = release.classes.rows[order]
+    return rows, _at(shown(release), order) + _at(left, rows)
+
+
 def _at(columns: Sequence[Cells], rows: Rows) -> list[Cells]:
     """What the columns show in these rows."""
     return [replace(cells, of_class=cells.of_class[rows]) for cells in columns]
 
 
-def _tell(progress: Progress, table: str, miner: str, done: int, total: int) -> None:
-    progress(f"{miner} on {_CALLED[table]}", done, total)
+def _tell(progress: Progress, called: str, miner: str, done: int, total: int) -> None:
+    progress(f"{miner} on {called}", done, total)
 
 
 def _accuracy(found: Prediction, y: Rows, fold: Rows, fold_of_all: Rows) -> float | None:

@@ -36,7 +36,7 @@ from anon.report import Section, Table, page
 from anon.requirements import Requirement
 from anon.schema import Schema
 
-PAPERS = ("li2009", "loukides2008", "srivastava2005")
+PAPERS = ("li2009", "brickell2008", "loukides2008", "srivastava2005")
 
 SAMPLED = "a quick run on a sample"
 
