@@ -330,3 +330,12 @@ def test_adult_as_in_the_paper(
     found = anon.mining_utility(release, target)
     assert found.u_base == pytest.approx(u_base, abs=0.005)
     assert set(found.by_miner) == {miner.name for miner in BRICKELL_SHMATIKOV}
+
+
+def test_a_release_with_noise_is_refused() -> None:
+    table = pa.table({"age": [20, 30, 40, 50], "income": ["low", "low", "high", "high"]})
+    noisy = anon.anonymize(
+        table, anon.Schema(["age"], ["income"]), method=anon.Laplace(1.0, bounds={"age": (0, 100)})
+    )
+    with pytest.raises(anon.UsageError, match="noise does not hold its original"):
+        anon.mining_utility(noisy, "income")

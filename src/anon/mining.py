@@ -269,9 +269,12 @@ def _check_alike(releases: Sequence[Release]) -> None:
         raise UsageError("there is no release to mine")
     first = releases[0].encoded
     for other in (release.encoded for release in releases[1:]):
-        if other.schema != first.schema or not (
-            other.table is first.table or other.table.equals(first.table)
-        ):
+        names = first.table.column_names
+        same = other.table is first.table or (
+            names == other.table.column_names
+            and all(other.column(name).equals(first.column(name)) for name in names)
+        )
+        if other.schema != first.schema or not same:
             raise UsageError(
                 "releases that are mined together must be of the same table with the same schema; "
                 "mine others apart"
@@ -286,6 +289,8 @@ def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
             "a bucketization does not say which row has which sensitive value, so that nothing is learned "
             'from its rows; publish="generalization"'
         )
+    if release.noise is not None:
+        raise UsageError("a release with noise does not hold its original: compare it in a scenario")
     names = [miner.name for miner in miners if isinstance(miner, Miner)]
     if not names or len(set(names)) < len(miners):
         raise UsageError("miners must be a list of anon.miners.Miner, each with a name of its own")

@@ -29,7 +29,6 @@ from anon.encode import Codes, Domain, Encoded, Missing, code_type, encode_colum
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
-from anon.read import read_table
 from anon.release import CLASS_ID, Publish, recode
 from anon.requirements import Custom, Requirement, check_list, infeasible
 from anon.scale.spark_classes import class_counts, combinations, measured, merged, named, put_together
@@ -619,7 +618,8 @@ class _Solver:
             return _plain(release.table)
         rows = release.classes.rows
         number = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
-        table = read_table(encoded.table).take(pa.array(rows))
+        assert isinstance(encoded.table, pa.Table)  # a node's rows are in memory
+        table = encoded.table.take(pa.array(rows))
         return _plain(table.append_column(CLASS_ID, pa.array(number + (self.place[node] << 32))))
 
 
