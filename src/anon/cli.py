@@ -842,7 +842,7 @@ def scenario(
 @app.command()
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help="li2009, loukides2008, srivastava2005, or all.")
+        str, typer.Argument(metavar="PAPER", help="li2009, loukides2008, sramka2010, srivastava2005, or all.")
     ],
     adult: Annotated[
         str | None,
