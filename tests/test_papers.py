@@ -174,6 +174,10 @@ def test_numbers_of_a_finding_become_a_table() -> None:
     )
 
 
+def test_a_reason_is_told_once_where_rows_share_it() -> None:
+    assert papers._once(["", "a", "a", "", "a", "b", "a"]) == ["", "a", "as above", "", "as above", "b", "a"]
+
+
 # The synthetic databases
 
 
@@ -399,7 +403,7 @@ def test_sramka_and_others_run_on_a_sample(adult_dir: Path) -> None:
     assert most[0] == "<=50K"
     assert all(figures[f"J48, {way}"]["measured"] > 0.9 * most[1] for way in sramka2010.WAYS)
     assert all(figures[f"A worst, {way}"]["measured"] > 1_500 for way in sramka2010.BY_EPSILON)
-    assert len(document["charts"]) == 5
+    assert len(document["charts"]) == 6
 
 
 @pytest.mark.slow

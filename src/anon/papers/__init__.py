@@ -243,9 +243,11 @@ class Reproduction:
                     one.ratio,
                     one.verdict,
                     one.place,
-                    one.to_dict()["why"],
+                    why,
                 )
-                for one in self.figures
+                for one, why in zip(
+                    self.figures, _once([one.to_dict()["why"] for one in self.figures]), strict=True
+                )
             ),
         )
         findings = Table(
@@ -430,6 +432,15 @@ def table_of(title: str, rows: Sequence[Row]) -> Table:
 def _field(name: str) -> str:
     """A column's name as charts take it."""
     return name.replace(":", "\\:").replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
+
+
+def _once(texts: Sequence[str]) -> list[str]:
+    """The texts of a column; one that is that of the last row with a text becomes "as above"."""
+    shown, last = [], ""
+    for text in texts:
+        shown.append("as above" if text and text == last else text)
+        last = text or last
+    return shown
 
 
 def _numbers(finding: Finding) -> Table:

@@ -189,7 +189,9 @@ def _about_releases(
     suppressed = {way: len(release.classes.suppressed) for way, release in releases.items()}
     losses = {
         way: {
-            f"NCP of {name}": [each.utility().by_attribute[name].ncp for each in (narrow[way], release)]
+            f"NCP of {name} with {len(FEW)} and with all quasi-identifiers": [
+                each.utility().by_attribute[name].ncp for each in (narrow[way], release)
+            ]
             for name in FEW
         }
         for way, release in releases.items()
@@ -356,7 +358,7 @@ def _plain(number: Any) -> float | int | None:
 def _users_section(users: Users, figures: Mapping[str, float], published: Mapping[str, Any]) -> Section:
     labels = {**{miner: miner for miner in USERS}, "decline": "greatest decline (%)"}
     signed = [
-        {"k": k, "ε": epsilon, "miner": miner, "way": way, "change of utility (%)": change}
+        {"k": k, "ε": epsilon, "miner": USERS[miner], "way": way, "change of utility (%)": change}
         for way, k, epsilon in _ways()
         for miner in USERS
         for change in [100 * (_decline(users[way], miner).u_san / _decline(users[way], miner).u_orig - 1)]
@@ -406,9 +408,8 @@ def _adversaries_section(
         ("scenario", *WAYS),
         tuple((one, *[attacks[one, way].worst_miner or "none" for way in WAYS]) for one in SCENARIOS),
     )
-    n_chosen = len(attacks["C", BY_K[0]].by_miner) and figures["chosen rows"]
-    of = {"A": n_rows, "B": n_rows, "C": n_chosen}
-    rows = [
+    of = {"A": n_rows, "B": n_rows, "C": figures["chosen rows"]}
+    rows: list[Row] = [
         {"k": k, "ε": epsilon, "way": way, "scenario": f"{one}, {name}", "share of the rows (%)": share}
         for one in SCENARIOS
         for name in ("average", "worst")
@@ -434,12 +435,21 @@ def _adversaries_section(
                 )
             ),
         ),
-        _two_charts(
-            "Nearer ages",
-            rows,
-            "share of the rows (%)",
-            "scenario",
-            "Shares of all rows (A, B) and of the chosen rows (C).",
+        (
+            *_two_charts(
+                "Nearer ages",
+                [row for row in rows if row["scenario"][0] != "B"],
+                "share of the rows (%)",
+                "scenario",
+                "Shares of all rows (A) and of the chosen rows (C). Those are drawn at random, so that the curves "
+                "of both nearly agree.",
+            ),
+            *_two_charts(
+                "Exact ages",
+                [row for row in rows if row["scenario"][0] == "B" and row["way"] in BY_EPSILON],
+                "share of the rows (%)",
+                "scenario",
+            ),
         ),
     )
 
@@ -465,7 +475,7 @@ def _gains_section(figures: Mapping[str, float], published: Mapping[str, Any]) -
         for after in ("", " with predictions")
     }
     rows = [
-        {"k": k, "ε": None, "way": way, "gain": name, "value": figures[f"{name}, {way}"]}
+        {"k": k, "ε": None, "way": way, "of": name, "gain": figures[f"{name}, {way}"]}
         for name in labels
         for way, k, _ in _ways()
         if k is not None
@@ -477,5 +487,5 @@ def _gains_section(figures: Mapping[str, float], published: Mapping[str, Any]) -
             "predicted by the worst miner of scenario A stand in place of the published ones.",
         ),
         (_beside("Table 3", labels, BY_K, figures, published),),
-        _two_charts("Gains", rows, "value", "gain"),
+        _two_charts("Gains", rows, "gain", "of"),
     )
