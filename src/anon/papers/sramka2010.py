@@ -441,8 +441,8 @@ def _adversaries_section(
                 [row for row in rows if row["scenario"][0] != "B"],
                 "share of the rows (%)",
                 "scenario",
-                "Shares of all rows (A) and of the chosen rows (C). Those are drawn at random, so that the curves "
-                "of both nearly agree.",
+                "Shares of all rows (A) and of the chosen rows (C). Those are drawn at random, so that both "
+                "curves nearly agree.",
             ),
             *_two_charts(
                 "Exact ages",
