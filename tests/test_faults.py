@@ -208,7 +208,7 @@ def test_an_input_that_may_not_be_read(census: Path, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["in.parquet"]
 
 
-@pytest.mark.parametrize("step", ["_format", "_read_parquet", "_check_data", "_checked"])
+@pytest.mark.parametrize("step", ["_format", "_read_parquet", "check_data", "_checked"])
 def test_an_input_that_vanishes(
     census: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -247,9 +247,12 @@ sys.exit(anon.cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("stage", ["encode", "partition", "recode"])
+@pytest.mark.parametrize("stage", ["encode", "partition"])
 def test_no_memory(tmp_path: Path, stage: str) -> None:
-    """The system grants no more memory from some stage on."""
+    """The system grants no more memory from some stage on.
+
+    Not while the writer's thread starts: CPython waits for ever for a thread that had no memory to begin.
+    """
     source, output = tmp_path / "in.parquet", tmp_path / "out.parquet"
     datasets.write_census(300_000, 0, str(source))
     words = faults.command(source, output, "--threads", "1")[3:]

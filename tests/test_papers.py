@@ -20,7 +20,17 @@ import pytest
 from anon import papers
 from anon.cli import main
 from anon.errors import UsageError
-from anon.papers import Finding, PublishedFigure, Reproduction, Setting, li2009, loukides2008, srivastava2005
+from anon.papers import (
+    Finding,
+    PublishedFigure,
+    Reproduction,
+    Setting,
+    li2009,
+    loukides2008,
+    sramka2010,
+    srivastava2005,
+)
+from anon.scenario import Antiutility, Attack, Decline, Preservation
 
 ROOT = Path(__file__).parent.parent
 PRINTED = {
@@ -164,6 +174,10 @@ def test_numbers_of_a_finding_become_a_table() -> None:
     )
 
 
+def test_a_reason_is_told_once_where_rows_share_it() -> None:
+    assert papers._once(["", "a", "a", "", "a", "b", "a"]) == ["", "a", "as above", "", "as above", "b", "a"]
+
+
 # The synthetic databases
 
 
@@ -296,6 +310,105 @@ def test_loukides_and_shao_run_on_a_sample(adult_dir: Path) -> None:
     assert document["verdicts"]["exact"] == len(document["figures"]) == 6
     assert held(document, "table-3", "table-4", "um-p-poor", "dm-low", "pm-p")
     assert len(document["charts"]) == 16  # figures 5 to 20
+
+
+# Sramka et al. 2010
+
+
+def attacks_of(worst: dict[str, tuple[float, ...]]) -> dict[tuple[str, str], Attack]:
+    """One miner for each scenario and way; `worst[scenario]` in the order of the ways."""
+    return {
+        (scenario, way): Attack(way, "age", scenario, 0.0, (Antiutility("ZeroR", "baseline", u, int(u)),))
+        for scenario, values in worst.items()
+        for way, u in zip(sramka2010.WAYS, values, strict=True)
+    }
+
+
+def users_of(*deltas: float) -> dict[str, Preservation]:
+    """Three miners that were right 1,000 times; the first loses the share of them that is given."""
+    return {
+        way: Preservation(
+            way,
+            "salary-class",
+            tuple(
+                Decline(miner, "family", 1000.0, 1000.0 * (1 - delta if i == 0 else 1.01))
+                for i, miner in enumerate(sramka2010.USERS.values())
+            ),
+        )
+        for way, delta in zip(sramka2010.WAYS, deltas, strict=True)
+    }
+
+
+def test_sramka_and_others_printed_declines_that_follow_from_their_counts() -> None:
+    figures = PRINTED["sramka2010"]["figures"]
+    for way in sramka2010.WAYS:
+        kept = [
+            figures[f"{miner}, {way}"]["published"] / Decimal(figures[f"{miner}, original"]["published"])
+            for miner in sramka2010.USERS
+        ]
+        assert round(100 * (1 - min(kept)), 2) == figures[f"decline, {way}"]["published"]
+    assert len(figures) == 4 + 27 + 8 + 8 + 3 + 48 + 16
+
+
+def test_what_users_keep_is_told_by_the_greatest_decline() -> None:
+    found = sramka2010._about_users(users_of(0.01, 0.02, 0.03, 0.0468, 0.0187, 0.01, 0.01, 0.012))
+    assert all(held for held, _ in found.values())
+    assert found["some-higher"][1]["random forest, k = 2"] == pytest.approx(10)
+    found = sramka2010._about_users(users_of(0.01, 0.01, 0.03, 0.05, 0.02, 0.03, 0.04, 0.06))
+    assert [name for name, (held, _) in found.items() if held] == ["some-higher"]
+
+
+def test_what_adversaries_gain_is_told_scenario_by_scenario() -> None:
+    users = users_of(0.01, 0.02, 0.03, 0.04, 0.01, 0.01, 0.01, 0.01)
+    as_printed = {
+        "A": (630, 322, 185, 77, 44383, 44729, 44741, 44729),
+        "B": (0, 0, 0, 0, 1341, 943, 780, 608),
+        "C": (389, 199, 121, 57, 2242, 2261, 2261, 2261),
+    }
+    found = sramka2010._about_adversaries(attacks_of(as_printed), users, 45_222)
+    assert all(held for held, _ in found.values())
+    # of 45,222 rows 44,383 and 44,729 have at least 43,890 in common
+    assert found["same-population"][1]["ε = 0.5 and ε = 0.1"] == pytest.approx(43_890 / 45_222)
+    # ε = 0.5 is the best of the four in A and C and the worst in B
+    turned = found["no-general-statement"][1]
+    assert turned["ε = 0.5 and ε = 0.1"] == [44383, 44729, 1341, 943, 2242, 2261]
+    assert "k = 2 and k = 10" not in turned  # equal in B
+    other = {
+        "A": (10, 20, 30, 40, 25, 50, 60, 70),
+        "B": (1, 2, 3, 4, 5, 6, 7, 8),
+        "C": (10, 20, 30, 40, 41, 50, 60, 70),
+    }
+    found = sramka2010._about_adversaries(attacks_of(other), users, 100)
+    assert {name: held for name, (held, _) in found.items() if held} == {"no-general-statement": True}
+
+
+def test_gains_must_rise_at_every_k() -> None:
+    def gains(*filled: float) -> dict[tuple[str, str], Attack]:
+        return {
+            ("A", way): Attack(way, "age", "A", 0.0, (), None, 0.2, 0.1, 0.3, acc)
+            for way, acc in zip(sramka2010.BY_K, filled, strict=True)
+        }
+
+    assert sramka2010._about_gains(gains(0.2, 0.2, 0.2, 0.11))["gains-higher"][0]
+    assert not sramka2010._about_gains(gains(0.2, 0.2, 0.2, 0.1))["gains-higher"][0]
+
+
+@pytest.mark.adult
+def test_sramka_and_others_run_on_a_sample(adult_dir: Path) -> None:
+    document = papers.reproduce("sramka2010", adult=adult_dir, quick=True).to_dict()
+    check_document(document, "sramka2010")
+    figures = {entry["name"]: entry for entry in document["figures"]}
+    assert all(entry["verdict"] == "exact" for entry in figures.values() if entry["by_data"])
+    assert sum(entry["by_data"] for entry in figures.values()) == 9  # rows, eight declines
+    assert figures["chosen rows"]["measured"] == 100  # 5 % of 2,000
+    assert figures["decline in the text, k-anonymity"]["measured"] == pytest.approx(4.68, abs=0.005)
+    assert held(document, "binary", "at-least-k", "nothing-suppressed", "maximal", "k-never-exact")
+    # always the more frequent salary is right in 1,512 of the 2,000 rows drawn, or near it
+    (most, _) = document["tables"]["Salary"]["rows"]
+    assert most[0] == "<=50K"
+    assert all(figures[f"J48, {way}"]["measured"] > 0.9 * most[1] for way in sramka2010.WAYS)
+    assert all(figures[f"A worst, {way}"]["measured"] > 1_500 for way in sramka2010.BY_EPSILON)
+    assert len(document["charts"]) == 6
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ from anon.interest import (
     of_labels,
     of_numbers,
     on_lattice,
+    single_values,
     weights,
 )
 from anon.miners import Miner
@@ -590,6 +591,22 @@ def test_a_row_aligned_table_is_as_good_as_the_release_that_it_was() -> None:
     plain = release.table.replace_schema_metadata(None)
     given = anon.Scenario(census(), SCHEMA, [anon.Sanitization("k = 10", table=plain)], **arguments)
     assert given.run().good[0].by_miner[0].u_orig == made["declines"][0]["u_orig"]
+
+
+def test_an_interval_is_not_exact_because_the_table_has_one_value_in_it() -> None:
+    # 10, 20 and 31 are alone in [10, 15), [20, 25) and [30, 35)
+    table = {"age": [10] * 4 + [20] * 4 + [31] * 4, "sex": ["F", "M"] * 6}
+
+    def identity(*widths: int) -> Any:
+        schema = anon.Schema([anon.numeric("age", anon.intervals(*widths)), "sex"])
+        way = anon.Sanitization("levels", anon.Identity(), options={"numeric": "level"})
+        bad = anon.BadUtility("age", ["ZeroR"], ["median"])
+        [attack] = anon.Scenario(table, schema, [way], bad=bad).run().bad
+        release = anon.anonymize(table, schema, method=anon.Identity(), numeric="level")
+        return single_values(release.cells[0]).tolist(), attack.by_miner[0].miner
+
+    assert identity(5, 10) == ([False] * 3, "ZeroR")  # intervals are classified
+    assert identity(1, 5) == ([True] * 3, "median")  # numbers are not
 
 
 @pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")

@@ -908,7 +908,10 @@ def scenario(
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="li2009, brickell2008, loukides2008, srivastava2005, or all."),
+        typer.Argument(
+            metavar="PAPER",
+            help="li2009, brickell2008, loukides2008, sramka2010, srivastava2005, or all.",
+        ),
     ],
     adult: Annotated[
         str | None,

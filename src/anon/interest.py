@@ -156,8 +156,13 @@ def _texts(cells: Cells) -> list[str]:
 
 
 def single_values(cells: Cells) -> Bools:
-    """Which distinct cells are one value, and cannot be missing."""
-    return np.asarray((cells.low == cells.high) & ~cells.null)
+    """Which distinct cells are one value, and cannot be missing; an interval that holds others is none."""
+    single = (cells.low == cells.high) & ~cells.null
+    if cells.domain.kind == "numeric" and cells.domain.levels is not None:
+        reached = reach(cells, by_level=True)
+        assert reached is not None
+        single &= reached[0] == reached[1]
+    return np.asarray(single)
 
 
 def values_of(domain: Domain) -> Floats:

@@ -36,7 +36,7 @@ from anon.report import Section, Table, page
 from anon.requirements import Requirement
 from anon.schema import Schema
 
-PAPERS = ("li2009", "brickell2008", "loukides2008", "srivastava2005")
+PAPERS = ("li2009", "brickell2008", "loukides2008", "sramka2010", "srivastava2005")
 
 SAMPLED = "a quick run on a sample"
 
@@ -244,9 +244,11 @@ class Reproduction:
                     one.ratio,
                     one.verdict,
                     one.place,
-                    one.to_dict()["why"],
+                    why,
                 )
-                for one in self.figures
+                for one, why in zip(
+                    self.figures, _once([one.to_dict()["why"] for one in self.figures]), strict=True
+                )
             ),
         )
         findings = Table(
@@ -305,7 +307,7 @@ def reproduce(
     `adult` is the folder of the raw UCI files, for the papers that use them; `quick` runs on samples.
     """
     check_papers([paper], adult)
-    printed = _printed(paper)
+    printed = printed_in(paper)
     begin = time.perf_counter()
     results: Results = importlib.import_module(f"anon.papers.{paper}").run(
         Setting(adult, quick, n_threads, progress)
@@ -354,7 +356,7 @@ def check_papers(papers: Sequence[str], adult: str | os.PathLike[str] | None) ->
     for paper in papers:
         if paper not in PAPERS:
             raise UsageError(f"no paper {paper!r}; the papers are {', '.join(PAPERS)}")
-        if adult is None and _printed(paper)["adult"]:
+        if adult is None and printed_in(paper)["adult"]:
             raise UsageError(f"{paper} uses the UCI Adult data: give the folder of its raw files (adult=)")
     for library in ("altair", "jinja2", "vl_convert"):
         try:
@@ -363,7 +365,7 @@ def check_papers(papers: Sequence[str], adult: str | os.PathLike[str] | None) ->
             raise UsageError(f"reproducing a paper needs {library}: pip install 'anon[eval]'") from None
 
 
-def _printed(paper: str) -> dict[str, Any]:
+def printed_in(paper: str) -> dict[str, Any]:
     """What the paper printed; decimals keep their digits."""
     return tomllib.loads(
         files("anon.papers").joinpath(f"{paper}.toml").read_text("utf-8"), parse_float=Decimal
@@ -431,6 +433,15 @@ def table_of(title: str, rows: Sequence[Row]) -> Table:
 def _field(name: str) -> str:
     """A column's name as charts take it."""
     return name.replace(":", "\\:").replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
+
+
+def _once(texts: Sequence[str]) -> list[str]:
+    """The texts of a column; one that is that of the last row with a text becomes "as above"."""
+    shown, last = [], ""
+    for text in texts:
+        shown.append("as above" if text and text == last else text)
+        last = text or last
+    return shown
 
 
 def _numbers(finding: Finding) -> Table:
