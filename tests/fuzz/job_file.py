@@ -20,6 +20,13 @@ def target(data: bytes) -> None:
     path.write_bytes(data)
     with suppress(AnonError):
         job = load_job(str(path), {})
-        for ask in (job.read_options, job.files, job.roles, job.requirements, job.configured_method, job.options):
+        for ask in (
+            job.read_options,
+            job.files,
+            job.roles,
+            job.requirements,
+            job.configured_method,
+            job.options,
+        ):
             with suppress(AnonError):
                 ask()
