@@ -440,8 +440,8 @@ def value_counts(codes, rows, offsets, n_values, n_threads=1, block_rows=1 << 17
         n_threads,
     )
     value_offsets = np.cumsum(n_present, dtype=np.int64)
-    values, counts = np.empty(value_offsets[-1], np.uint32), np.empty(value_offsets[-1], np.int64)
-    end = len(values)
+    end = int(n_present.sum())
+    values, counts = np.empty(end, np.uint32), np.empty(end, np.int64)
     while parts:  # a part goes as soon as it is copied
         some_values, some_counts = parts.pop()
         start = end - len(some_values)
