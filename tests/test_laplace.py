@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import anon
@@ -460,3 +461,18 @@ def test_the_command_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "people.csv").write_text("age,city\n23,Bonn\n35,Rome\n")
     monkeypatch.chdir(tmp_path)
     assert main(command.split()[1:]) == 0
+
+
+def test_a_table_that_stays_in_its_files_gets_noise_in_memory(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"age": [20, 30, 40], "city": list("xyz")}), tmp_path / "in.parquet")
+    source = anon.read_source(tmp_path / "in.parquet", engine="stream")
+    release = anon.anonymize(
+        source, anon.Schema(["age", "city"]), method=anon.Laplace(1.0, bounds={"age": (0, 99)})
+    )
+    assert sorted(release.table["city"].to_pylist()) == list("xyz")
+
+
+def test_not_a_number_inside_a_neutral_column_is_no_change() -> None:
+    table = pa.table({"age": [20, 30], "path": pa.array([[1.0, float("nan")], None], pa.list_(pa.float64()))})
+    release = anon.anonymize(table, anon.Schema(["age"]), method=anon.Laplace(1.0, bounds={"age": (0, 99)}))
+    assert release.n_rows == 2

@@ -688,3 +688,13 @@ def test_a_census_has_a_report() -> None:
     made = anon.anonymize(datasets.census(2000, 0), datasets.census_schema(), require=[anon.KAnonymity(5)])
     told = report.of_release(made)
     assert assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told))) > 200
+
+
+def test_a_streamed_table_with_rows_of_stars_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text("age,sex,job\n<30,f,cook\n<30,f,nurse\n*,*,cook\n*,*,nurse\n")
+    words = ["check", path, "--quasi", "age,sex", "--sensitive", "job", "--engine", "stream", "--json"]
+    told = run(capsys, *words, "--report", tmp_path / "report.html")
+    assert (told["n_starred"], told["k"]) == (2, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ from anon.methods import (
     Task,
     repair,
 )
-from anon.read import read_source
+from anon.read import read_source, read_table
 from anon.recheck import recheck_noise
 from anon.release import Release, recode
 from anon.requirements import AlphaK, KAnonymity, LDiversity, Requirement, check_list, compile, infeasible
@@ -111,7 +112,8 @@ def anonymize(
     noise: dict[str, Any] | None = None
     notes: list[str] = []
     if type(method) in PERTURBING:
-        original = source.table
+        original = read_table(source)
+        source = replace(source, table=original)
         source, schema, noise, notes = PERTURBING[type(method)](source, schema, method, n_threads, progress)
         recheck_noise(original, source.table, noise)
     tell("encode", 0, 1)

@@ -95,7 +95,7 @@ def check(
             [column for _, column in quasi],
             domains,
             codes,
-            starred=_starred(encoded) if told is None else None,
+            starred=starred_rows(encoded) if told is None else None,
             at_risk=at_risk,
             per_class=per_class,
             n_threads=n_threads,
@@ -189,7 +189,7 @@ def _with_missing(domain: Domain, codes: Codes) -> tuple[Domain, Codes]:
     return replace(domain, values=values, has_null=True), code_of.astype(codes.dtype)[codes]
 
 
-def _starred(encoded: Encoded) -> npt.NDArray[np.bool_] | None:
+def starred_rows(encoded: Encoded) -> npt.NDArray[np.bool_] | None:
     """Rows whose every quasi-identifier is `*`, in a table that this package did not make."""
     starred = np.ones(encoded.n_rows, np.bool_)
     for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):

@@ -1305,7 +1305,7 @@ def _os_message(error: OSError) -> str:
 def _internal_message(error: BaseException) -> str:
     """Where it happened, not what was said there: that may hold a cell."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if Path(frame.filename).parent.name in ("anon", "methods")]
+    ours = [frame for frame in frames if Path(__file__).parent in Path(frame.filename).parents]
     frame = (ours or frames)[-1]
     return (
         f"internal error: {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}; "

@@ -46,9 +46,6 @@ from anon.utility import Aligned, Published, Utility, measure
 if TYPE_CHECKING:
     from anon.scale.scan import Scan
 
-if TYPE_CHECKING:
-    from anon.scale.scan import Scan
-
 _COMPARED = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
 _ASKED_K = re.compile(r"(?:KAnonymity|AlphaK)\(.*\bk=([0-9]+)")
 _UNBOUNDED = {"inf": math.inf, "+inf": math.inf, "∞": math.inf, "-inf": -math.inf, "-∞": -math.inf}

@@ -13,19 +13,18 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, reduce
+from functools import cache
 from html import escape
 from importlib import import_module, metadata
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import anon
 from anon import figures
+from anon.check import starred_rows
 from anon.classes import group
 from anon.encode import Codes, encode
 from anon.errors import UsageError
@@ -49,6 +48,7 @@ from anon.workload import answer_from, random_queries
 if TYPE_CHECKING:
     from anon.privacy import Privacy
     from anon.release import Release
+    from anon.scale.scan import Scan
     from anon.utility import Utility
 
 MOST_NUMBERS = 200  # rows of a figure's data that are also given as a table
@@ -389,7 +389,7 @@ def release_table(summary: Mapping[str, Any]) -> Table:
 
 def of_check(
     privacy: Privacy,
-    table: pa.Table,
+    table: pa.Table | Scan,
     *,
     require: Sequence[Requirement] = (),
     origin: Origin | None = None,
@@ -668,17 +668,15 @@ def _worst_class(privacy: Privacy) -> dict[str, Any] | None:
     }
 
 
-def _shown_codes(table: pa.Table, privacy: Privacy) -> dict[str, Codes]:
+def _shown_codes(table: pa.Table | Scan, privacy: Privacy) -> dict[str, Codes]:
     """Codes of the quasi-identifiers that a table shows; none for a bucketization."""
     names = [name for name in privacy.worst_cells.get("k", {}) if name != CLASS_ID]
     if not names:
         return {}
-    codes = encode(table.select(names), Schema(names)).quasi_codes
-    if privacy.n_starred:
-        stars = [pc.equal(table[name].cast(pa.string()), "*") for name in names]
-        kept = ~np.asarray(reduce(pc.and_kleene, stars).fill_null(False))
-        codes = tuple(column[kept] for column in codes)
-    return dict(zip(names, codes, strict=True))
+    encoded = encode(table.select(names), Schema(names))
+    starred = starred_rows(encoded) if privacy.n_starred else None
+    codes = encoded.quasi_codes
+    return dict(zip(names, codes if starred is None else (column[~starred] for column in codes), strict=True))
 
 
 def _mean_risk(columns: Mapping[str, Codes], n_rows: int) -> dict[str, Any] | None:
