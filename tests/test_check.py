@@ -196,3 +196,30 @@ def test_requirements_hold_in_buckets_and_not_in_suppressed_rows(tmp_path: Path)
     schema = anon.Schema(["q"], ["s"])
     assert anon.check(starred, schema, require=[anon.KAnonymity(2)]).unmet == ()
     assert anon.check({"q": ["*"], "s": ["x"]}, schema, require=[anon.KAnonymity(2)]).unmet == ()
+
+
+def test_the_risk_of_a_bucketization_is_that_of_its_intact_quasi_identifiers(tmp_path: Path) -> None:
+    # ages 20, 20, 30, 40, 50, 50: the rows of 30 and 40 are alone, so 4 groups: mean risk 4/6, at most 1
+    table = pa.table({"age": [20, 20, 30, 40, 50, 50], "s": list("abcabc")})
+    release = anon.anonymize(
+        table, anon.Schema(["age"], ["s"]), require=[anon.KAnonymity(3)], publish="bucketization"
+    )
+    for suffix in ("parquet", "csv"):
+        release.write(tmp_path / f"out.{suffix}")
+    checked = [
+        anon.check(tmp_path / "out.parquet"),
+        anon.check(tmp_path / "out.csv", anon.Schema(["age"], ["s"])),
+    ]
+    for found in (release.privacy(), *checked):
+        assert (found.k, found.n_classes) == (3, 2)
+        assert (found.prosecutor.max, found.prosecutor.mean) == (1, pytest.approx(4 / 6))
+        assert found.sample_uniques == 2
+    # half of the population is sampled: 1/F is half of that
+    found = release.privacy(sampling_fraction=0.5)
+    assert found.population is not None
+    assert found.population.marketer == pytest.approx(4 / 12)
+    population = pa.table({"age": [20, 20, 30, 30, 40, 50, 50, 60]})
+    found = release.privacy(population=population)
+    assert found.population is not None
+    # F: 20 twice, 30 twice, 40 once, 50 twice: (1/2 + 1/2 + 1/2 + 1 + 1/2 + 1/2) / 6
+    assert found.population.marketer == pytest.approx(3.5 / 6)

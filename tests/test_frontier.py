@@ -846,3 +846,14 @@ def test_figure_2a_of_li_and_li(adult_dir: Path) -> None:
     assert (trivial.privacy, original.utility) == (0, 0)
     assert trivial.utility == pytest.approx(0.05, abs=0.01)
     assert original.privacy == pytest.approx(0.692, abs=0.001)
+
+
+def test_a_bound_that_nothing_keeps_hides_no_point(people: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--grid", "k=601,602", "--choose", "max_u_loss=-1"]
+    assert main(["frontier", people, *COLUMNS, *asked]) == 1
+    shown = capsys.readouterr()
+    assert "601-anonymity cannot be met" in shown.out
+    assert "warning: no point of the grid could be made" in shown.err
+    assert "error: no point keeps max_u_loss = -1" in shown.err
+    assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 1
+    assert "no point keeps" in json.loads(capsys.readouterr().out)["error"]

@@ -18,7 +18,7 @@ from anon.cells import MISSING, texts
 from anon.classes import Classes, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
-from anon.privacy import Privacy, measure, measure_columns, population_risk
+from anon.privacy import Privacy, measure, measure_columns, of_intact, population_risk
 from anon.read import Source, read_source, read_table
 from anon.release import CLASS_ID, METADATA_KEY, PAIR, read_metadata, sensitive_path
 from anon.requirements import Requirement, check_list, compile
@@ -83,6 +83,9 @@ def check(
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
         )
+        intact = encode(table, Schema([attribute.name for attribute in schema.quasi]), n_threads=n_threads)
+        groups = group(intact.quasi_codes, n_threads=n_threads)
+        privacy = of_intact(privacy, groups, at_risk)
         shown = ids
     else:
         encoded = encode(table, schema, n_threads=n_threads)
@@ -100,13 +103,13 @@ def check(
             per_class=per_class,
             n_threads=n_threads,
         )
-        shown = encoded
+        shown, groups = encoded, classes
     if require:
         privacy = replace(privacy, unmet=unmet(require, classes, domains, codes, n_threads))
     if sampling_fraction is not None:
         privacy = replace(
             privacy,
-            population=population_risk(classes, sampling_fraction=sampling_fraction, at_risk=at_risk),
+            population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
         )
     return replace(privacy, worst_cells=_worst_cells(shown, classes, privacy.worst))
 

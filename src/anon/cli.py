@@ -212,7 +212,9 @@ ShowValues = Annotated[  # read by `main`, which prints the errors
         "--show-values", help="Let error messages show the cell they are about.", rich_help_panel=OUTPUT
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=OUTPUT)
+]
 
 
 def _option(flag: str, help: str, panel: str) -> Any:
@@ -822,7 +824,16 @@ def frontier(
         swept = anon.frontier(table, schema, progress=progress, **asked)
     if output is not None:
         datasets.write_table(swept.table, output)
-    chosen = None if bound is None else swept.choose(**bound)
+    chosen, unkept = None, None
+    if bound is not None:
+        try:
+            chosen = swept.choose(**bound)
+        except InfeasibleError as error:
+            unkept = error
+    if unkept is not None and as_json:
+        raise unkept
+    if not any(point.satisfied for point in swept.points if point.configuration is not None):
+        print("warning: no point of the grid could be made; each says why", file=sys.stderr)
     told: dict[str, Any] = {}
     if report is not None:
         from anon import report as reports
@@ -834,6 +845,8 @@ def frontier(
         _print_json({"input": job.input, "output": output, **swept.to_dict(), **picked, **told})
     elif not quiet:
         _print(*_frontier(f"Frontier of {Path(job.input).name}", swept, chosen))
+    if unkept is not None:
+        raise unkept
 
 
 @app.command()
@@ -1041,7 +1054,7 @@ def _run(words: Sequence[str]) -> int:
     """The command's exit code; what went wrong is printed."""
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
     try:
-        return int(app(words, standalone_mode=False, obj=shlex.join(["anon", *words])) or 0)
+        return int(app(words, prog_name="anon", standalone_mode=False, obj=shlex.join(["anon", *words])) or 0)
     except (BrokenPipeError, SystemExit):
         raise
     except usage_error as error:
@@ -1272,7 +1285,7 @@ SPELLINGS = [
         (r"name its quasi-identifiers in a schema", "name its quasi-identifiers with --quasi"),
         (r"name one in the schema( \(sensitive=\[\.\.\.\]\))?", "name one with --sensitive"),
         (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
-        (r"give them in a schema", "give them with --hierarchy or --ordinal"),
+        (r"give them in a schema", "name --quasi and --sensitive, and give it with --hierarchy or --ordinal"),
         (r"give it as sensitive_table", "give it with --sensitive-table"),
         (r"\(adult=\)", "with --adult"),
         (r"\bn_threads\b", "--threads"),
@@ -1328,6 +1341,12 @@ def _report_release(
         return
     for warning in release.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    if release.publish == "bucketization":
+        print(
+            "note: the quasi-identifiers are published intact: everybody sees who is in the table, and the "
+            "neutral columns belong to that person",
+            file=sys.stderr,
+        )
     if privacy is not None:
         _print(_facts("Release", {**files, **release.summary()}), *_privacy("Privacy", privacy.to_dict()))
 

@@ -54,7 +54,7 @@ from anon.methods import (
     Task,
 )
 from anon.populations import Populations, large_populations, u_loss
-from anon.privacy import GREATEST_IS_WORST, as_plain
+from anon.privacy import GREATEST_IS_WORST, as_plain, of_intact
 from anon.privacy import measure as measure_privacy
 from anon.read import read_source
 from anon.release import Release, recode
@@ -93,6 +93,7 @@ OF_UTILITY: Mapping[str, bool] = MappingProxyType(
     )
     | {"precision": False}
 )
+OF_INTACT = ("prosecutor.max", "prosecutor.mean", "sample_uniques")  # of a bucketization's quasi-identifiers
 OF_COUNTS = ("pm", "pm_rows", "avg_wtd", "kl")  # of utility, need the sensitive values of every class
 MEASURES: Mapping[str, bool] = MappingProxyType(dict(OF_PRIVACY) | dict(OF_UTILITY))
 
@@ -814,13 +815,17 @@ def _measured(sweep: _Sweep, release: Release) -> dict[str, float]:
 
 def _privacy(sweep: _Sweep, release: Release) -> Any:
     """`Release.privacy` without what no axis is about: the joint attribute, nulls that match anything."""
-    return measure_privacy(
+    measured = measure_privacy(
         release.classes,
         sweep.judged.sensitive,
         [None if domain.name in release.dropped else codes for domain, codes in _sensitive(sweep)],
         joint=False,
         n_threads=sweep.n_threads,
     )
+    if release.publish == "bucketization" and any(name in OF_INTACT for name in sweep.measures):
+        intact = group(sweep.encoded.quasi_codes, sweep.encoded.suppressed, sweep.n_threads)
+        measured = of_intact(measured, intact)
+    return measured
 
 
 def _sensitive(sweep: _Sweep) -> Iterable[tuple[Any, Any]]:

@@ -325,6 +325,20 @@ def measure_columns(
     ), classes
 
 
+def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 5, 10)) -> Privacy:
+    """The measures of a bucketization with the risk of its quasi-identifiers, which it publishes intact.
+
+    `intact` are the rows that are equal in them: the prosecutor's risk and sample uniques are of these, not
+    of buckets (spec 2).
+    """
+    sizes = intact.sizes
+    return replace(
+        privacy,
+        prosecutor=_risk(sizes, sizes, Fraction(1), at_risk),
+        sample_uniques=int(np.count_nonzero(sizes == 1)),
+    )
+
+
 def population_risk(
     classes: Classes,
     population: npt.NDArray[np.int64] | None = None,

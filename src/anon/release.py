@@ -28,12 +28,12 @@ import pyarrow.parquet as pq
 
 import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
-from anon.classes import Cells, Classes, merge, population_counts, sensitive_counts
+from anon.classes import Cells, Classes, group, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
 from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.files import replacing
-from anon.privacy import Privacy, measure, null_matching, population_risk
+from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
 from anon.requirements import AlphaK, KAnonymity
@@ -193,7 +193,11 @@ class Release:
             per_class=per_class,
             n_threads=threads,
         )
-        if self.publish != "bucketization":
+        groups = classes
+        if self.publish == "bucketization":
+            groups = group(encoded.quasi_codes, encoded.suppressed, threads)
+            measured = of_intact(measured, groups, at_risk)
+        else:
             shown = [one.of_class for one in self.cells]
             null = [(one.low > one.high)[one.of_class] for one in self.cells]
             matching = null_matching(shown, null, classes, encoded.sensitive, codes, threads)
@@ -201,9 +205,9 @@ class Release:
         if population is not None and self.noise is not None:
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
         if population is not None or sampling_fraction is not None:
-            inside = None if population is None else _inside(self, read_table(population), threads)
+            inside = None if population is None else _inside(self, groups, read_table(population), threads)
             measured = replace(
-                measured, population=population_risk(classes, inside, sampling_fraction, at_risk)
+                measured, population=population_risk(groups, inside, sampling_fraction, at_risk)
             )
         return replace(
             measured,
@@ -469,8 +473,11 @@ def _looks(column: Column) -> npt.NDArray[np.uint32]:
     return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
 
 
-def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
-    """Rows of a population inside the cells of each class; both tables get the codes of their union."""
+def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
+    """Rows of a population inside the cells of each group of the release's rows that look alike.
+
+    Both tables get the codes of their union.
+    """
     quasi = release.encoded.schema.quasi
     names = [attribute.name for attribute in quasi]
     check_names(names, population.column_names)
@@ -483,10 +490,11 @@ def _inside(release: Release, population: pa.Table, n_threads: int) -> npt.NDArr
             "the population's quasi-identifiers have other types than the table's; convert them first"
         ) from None
     union = encode(both, Schema(quasi), n_threads=n_threads)
-    shown = cells_of(union, release.classes, n_threads)
-    if release.numeric == "level":
-        shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
-    shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
+    shown = cells_of(union, groups, n_threads)
+    if release.publish == "generalization":
+        if release.numeric == "level":
+            shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
+        shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
     inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
     return population_counts(shown, inside, n_threads)
 

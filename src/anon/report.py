@@ -352,8 +352,9 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
         Section(
             "In short",
             (
-                f"{number(summary['rows'])} rows are published in {number(summary['classes'])} classes "
-                f"of rows that look alike; {number(summary['suppressed'])} rows are suppressed.",
+                f"{number(summary['rows'])} rows are published in {number(summary['classes'])} "
+                f"{_groups(release.publish == 'bucketization')}; "
+                f"{number(summary['suppressed'])} rows are suppressed.",
                 told["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
             ),
@@ -419,8 +420,8 @@ def of_check(
         Section(
             "In short",
             (
-                f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} classes of "
-                "rows that look alike.",
+                f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
+                f"{_groups(CLASS_ID in privacy.worst_cells.get('k', {}))}.",
                 verdict,
             ),
             _asked_tables(asked),
@@ -429,6 +430,15 @@ def of_check(
         _origin_section(told),
     ]
     return Report("Report of a check", told, tuple(sections))
+
+
+def _groups(bucketized: bool) -> str:
+    if not bucketized:
+        return "classes of rows that look alike"
+    return (
+        "buckets, each of which tells its sensitive values together (the quasi-identifiers are published "
+        "intact: everybody sees who is in the table, and the neutral columns belong to that person)"
+    )
 
 
 def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
