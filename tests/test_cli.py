@@ -79,6 +79,7 @@ class FakeUtility:
 @dataclass
 class FakeRelease:
     warnings: tuple[str, ...] = ("column 'key' identifies people",)
+    publish = "generalization"
     meets_requirements: bool = True
 
     def summary(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ import pytest
 
 import anon.release
 from anon.errors import AnonError, DataError, InfeasibleError, UsageError
+from anon.files import replacing
 from anon.release import Release, read_metadata, sensitive_path
 from test_release import encode, release_of, rows
 
@@ -336,3 +337,12 @@ def test_names_that_are_not_utf_8(release: Release, tmp_path: Path, suffix: str)
     plain = tmp_path / f"plain.{suffix}"
     path.rename(plain)
     assert read(plain).num_rows == release.n_rows
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="is not a file"), replacing([pipe]):
+        raise AssertionError("nothing is to be written")
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]

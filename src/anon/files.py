@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from anon.errors import UsageError
+
 
 @contextmanager
 def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
@@ -18,6 +20,9 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     They can be read by their owner only until they are complete; any exception removes them. Those
     of a killed process are removed by the next one that writes to the same target.
     """
+    for target in targets:
+        if target.exists() and not target.is_file():  # a folder, a device, a pipe
+            raise UsageError(f"{str(target)!r} exists and is not a file; write to another path")
     temporary: list[Path] = []
     with ExitStack() as locks:
         try:

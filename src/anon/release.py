@@ -920,13 +920,11 @@ def _unwritable(release: Release, opener: _Open) -> str:
 
 
 def _refuse_source(target: Path, sources: Sequence[str]) -> None:
-    """Raise UsageError where the output would replace an input, or something that is no file."""
+    """Raise UsageError where the output would replace an input."""
     for source in sources:
         with suppress(OSError):
             if os.path.samefile(source, target):
                 raise UsageError(f"{str(target)!r} is also an input; write the release to another file")
-    if target.exists() and not target.is_file():
-        raise UsageError(f"{str(target)!r} exists and is not a file; write the release to another path")
 
 
 def _no_cells(release: Release) -> str:
