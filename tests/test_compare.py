@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon
+from anon.cli import main
 from anon.release import Release
 from test_utility import LUNG, arrow, release_of, tables
 
@@ -630,3 +631,23 @@ def test_adult_reads_back(adult_dir: Path, tmp_path: Path) -> None:
     )
     blind = anon.compare(table, tmp_path / "b.parquet", schema)
     assert blind.loss == expected.loss
+
+
+def test_a_job_file_says_r_and_min_support(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"age": list(range(20, 40)), "s": pa.array([1, 2, 3, 9] * 5)})
+    pq.write_table(table, tmp_path / "in.parquet")
+    schema = anon.Schema(["age"], ["s"])
+    anon.anonymize(table, schema, require=[anon.KAnonymity(4)]).write(tmp_path / "out.parquet")
+    job = tmp_path / "job.toml"
+    job.write_text('quasi = ["age"]\nsensitive = ["s"]\nr = 0.3\nmin_support = 0.5\n')
+    files = [str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), "--json"]
+    assert main(["compare", *files, "--config", str(job)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (
+        main(["compare", *files, "--quasi", "age", "--sensitive", "s", "--r", "0.3", "--min-support", "0.5"])
+        == 0
+    )
+    assert told == json.loads(capsys.readouterr().out)
+    assert main(["compare", *files, "--quasi", "age", "--sensitive", "s"]) == 0
+    assert told["pm"] != json.loads(capsys.readouterr().out)["pm"]
+    assert main(["compare", *files, "--min-support", "nan"]) == 2

@@ -303,3 +303,25 @@ def test_partitions_of_anonypy_hold_every_index_label_once() -> None:
     found = anonypy.Mondrian(data, ["col1", "col2"]).partition(k=2)
     assert sorted(label for members in found for label in members) == list("abcdefghi")
     assert all(len(members) >= 2 for members in found)
+
+
+def test_missing_values_are_shown_and_counted() -> None:
+    data = pd.DataFrame(
+        {
+            "age": [20.0, None, 40.0, 41.0],
+            "sex": pd.Categorical(["f", None, "m", "m"], categories=["f", "m", "x"]),
+            "job": pd.Categorical(["cook", None, "cook", None]),
+        }
+    )
+    rows = anonypy.Preserver(data, ["age", "sex"], "job").anonymize_k_anonymity(k=2)
+    assert sum(row["count"] for row in rows) == 4
+    cells = {(row["age"], row["sex"]) for row in rows}
+    assert cells == {("20.0-40.0", "f,m"), ("41.0,nan", "m,nan")}  # a missing value lies beyond the last
+    counts = anonypy.Preserver(data, ["age", "sex"], "job").count_k_anonymity(k=4)
+    assert [row["job"] for row in counts] == [4]
+
+
+@pytest.mark.parametrize(("l", "p"), [(-1, 0.0), (0, -1.0), (0, math.nan)])
+def test_a_bound_that_is_none_is_refused(l: int, p: float) -> None:
+    with pytest.raises(anon.UsageError, match="at least 0"):
+        anonypy.Mondrian(PUBLISHED, ["col1"], "col4").partition(k=2, l=l, p=p)

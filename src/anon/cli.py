@@ -643,10 +643,10 @@ def compare(
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Match rows by this column, neutral and unique in both."),
     ] = None,
-    r: Annotated[float, typer.Option("--r", help="Range r of S-diversity.")] = 1.0,
+    r: Annotated[float | None, typer.Option("--r", help="Range r of S-diversity (1).")] = None,
     min_support: Annotated[
-        float, typer.Option("--min-support", help="Support of the populations of u_loss.")
-    ] = 0.05,
+        float | None, typer.Option("--min-support", help="Support of the populations of u_loss (0.05).")
+    ] = None,
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -672,6 +672,8 @@ def compare(
         hierarchy=_pairs("--hierarchy", hierarchy),
         ordinal=_pairs("--ordinal", ordinal),
         kind=_pairs("--kind", kind),
+        r=r,
+        min_support=min_support,
         null=null,
         delimiter=delimiter,
         encoding=encoding,
@@ -685,9 +687,9 @@ def compare(
         None if path is None else anon.read_source(path, **_reading(path, job.read_options()))
         for path in (original, released, sensitive_table)
     )
-    compared = anon.compare(
-        first, second, job.roles(), sensitive_table=third, id=id_column, r=r, min_support=min_support
-    )
+    settings = {"r": job.r, "min_support": job.min_support}
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
     told: dict[str, Any] = {}
     if report is not None:

@@ -101,7 +101,10 @@ class PopulationLoss:
 
 def as_share(min_support: float | Fraction) -> Fraction:
     """The minimum support as the fraction that was written."""
-    share = min_support if isinstance(min_support, Fraction) else Fraction(str(min_support))
+    try:
+        share = min_support if isinstance(min_support, Fraction) else Fraction(str(min_support))
+    except ValueError:
+        share = Fraction(0)  # not a number
     if not 0 < share <= 1:
         raise UsageError("min_support must be above 0 and at most 1")
     return share

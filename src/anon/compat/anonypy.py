@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.anonymize import anonymize
+from anon.errors import UsageError
 from anon.methods import Mondrian as Method
 from anon.requirements import KAnonymity, LDiversity, Requirement, TCloseness
 from anon.schema import Attribute, Schema, nominal, numeric
@@ -39,6 +40,8 @@ class Mondrian:
         self, k: int, l: int = 0, p: float = 0.0
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """Row positions class by class, and where each class starts."""
+        if not (l >= 0 and p >= 0):
+            raise UsageError("l and p must be at least 0; 0 asks for none")
         sensitive = [] if self.sensitive_column is None else [nominal(self.sensitive_column)]
         require: list[Requirement] = [KAnonymity(k)]
         if sensitive and l > 0:
@@ -86,7 +89,7 @@ class Preserver:
 
     def _rows(self, k: int, l: int = 0, p: float = 0.0) -> list[dict[str, Any]]:
         shown, values, class_of = self._shown(k, l, p)
-        counted = values.groupby([class_of, values.to_numpy()], observed=True).size()
+        counted = values.groupby([class_of, values.to_numpy()], observed=True, dropna=False).size()
         return [
             {**shown[number], values.name: value, "count": int(count)}
             for (number, value), count in counted.items()
@@ -96,7 +99,7 @@ class Preserver:
         shown, values, class_of = self._shown(k, l, p)
         return [
             {**cells, values.name: int(count)}
-            for cells, count in zip(shown, values.groupby(class_of).count(), strict=True)
+            for cells, count in zip(shown, values.groupby(class_of).size(), strict=True)
         ]
 
     def _shown(self, k: int, l: int, p: float) -> tuple[list[dict[str, Any]], Any, npt.NDArray[np.intp]]:
@@ -109,14 +112,22 @@ class Preserver:
         for name in of.feature_columns:
             groups = ordered[name].groupby(class_of)
             if ordered[name].dtype.name == "category":
-                columns[name] = [
-                    ",".join(map(str, values.cat.categories[np.unique(values.cat.codes)]))
-                    for _, values in groups
-                ]
+                columns[name] = [_set(values) for _, values in groups]
             else:
-                columns[name] = [
-                    f"{high}" if low == high else f"{low}-{high}"
-                    for low, high in zip(groups.min(), groups.max(), strict=True)
-                ]
+                columns[name] = [_range(values) for _, values in groups]
         shown = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
         return shown, ordered[of.sensitive_column], class_of
+
+
+def _set(values: Any) -> str:
+    """The labels in a class, as anonypy writes them; a missing one is `nan`."""
+    present = values.cat.categories[np.unique(values.cat.codes[values.notna()])]
+    return ",".join([*map(str, present), *(["nan"] if values.hasnans else [])])
+
+
+def _range(values: Any) -> str:
+    """The range of the numbers in a class, with `nan` beside it where one is missing."""
+    present = values.dropna()
+    low, high = (present.min(), present.max()) if len(present) else ("nan", "nan")
+    cell = f"{high}" if low == high else f"{low}-{high}"
+    return f"{cell},nan" if values.hasnans and len(present) else cell
