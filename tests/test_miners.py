@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 import anon
 from anon import miners
 from anon.encode import encode
-from anon.miners import CATEGORY_MINERS, NUMBER_MINERS, Miner, cross_predict, exact, features, folds, shown
+from anon.miners import (
+    CATEGORY_MINERS,
+    NUMBER_MINERS,
+    Miner,
+    cells_of_values,
+    cross_predict,
+    features,
+    folds,
+    shown,
+)
 from test_utility import LUNG, release_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
@@ -34,7 +43,7 @@ def seen(table: dict[str, Any], quasi: Any, classes: list[list[int]], **options:
 
 def original(column: list[Any], attribute: Any) -> list[list[float]]:
     encoded = encode(pa.table({"q": pa.array(column)}), anon.Schema([attribute]))
-    return features([exact(encoded.quasi[0], encoded.quasi_codes[0])]).tolist()
+    return features([cells_of_values(encoded.quasi[0], encoded.quasi_codes[0])]).tolist()
 
 
 # --- features
@@ -341,7 +350,7 @@ def test_features_follow_the_rows(order: list[int]) -> None:
     encoded = encode(table, anon.Schema(["n", "f"]))
     moved = encode(table.take(pa.array(order)), anon.Schema(["n", "f"]))
     here, there = (
-        features([exact(*pair) for pair in zip(each.quasi, each.quasi_codes, strict=True)])
+        features([cells_of_values(*pair) for pair in zip(each.quasi, each.quasi_codes, strict=True)])
         for each in (encoded, moved)
     )
     assert (here[order] == there).all()

@@ -91,7 +91,7 @@ class Prediction:
 # --- features
 
 
-def exact(domain: Domain, codes: Codes) -> Cells:
+def cells_of_values(domain: Domain, codes: Codes) -> Cells:
     """A column of single values as cells, one per row: what the original shows, or a table with noise."""
     return replace(single_cells(replace(domain, levels=None)), of_class=codes.astype(np.uint32))
 
@@ -99,7 +99,7 @@ def exact(domain: Domain, codes: Codes) -> Cells:
 def numbers(name: str, values: pa.Array | pa.ChunkedArray) -> Cells:
     """A column of numbers, dates or times that stand in no known domain, as cells."""
     column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    return exact(*encode_column(column, Attribute(name, "numeric")))
+    return cells_of_values(*encode_column(column, Attribute(name, "numeric")))
 
 
 def shown(release: Release) -> tuple[Cells, ...]:

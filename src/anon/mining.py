@@ -9,22 +9,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, group
-from anon.encode import Codes, Domain, Encoded, available_threads, encode_column
-from anon.errors import DataError, UsageError
+from anon.classes import Cells, at_rows, group
+from anon.encode import Codes, Domain, Encoded, available_threads, coded_columns
+from anon.errors import UsageError
 from anon.methods.task import Progress
-from anon.miners import CATEGORY_MINERS, Miner, Prediction, cross_predict, exact, features, folds, shown
+from anon.miners import (
+    CATEGORY_MINERS,
+    Miner,
+    Prediction,
+    cells_of_values,
+    cross_predict,
+    features,
+    folds,
+    shown,
+)
 from anon.privacy import as_plain
 from anon.release import Release
-from anon.schema import Attribute, Role, check_names, kind_of
+from anon.schema import Role, check_names
 
 Base = Literal["quasi", "sensitive"]
 Rows = npt.NDArray[Any]
@@ -181,7 +189,9 @@ def mining_utilities(
         _check(release, target, miners)
     _check_alike(releases)
     encoded = releases[0].encoded
-    columns, left_out = _columns(encoded, threads)
+    columns, left_out = coded_columns(encoded, threads)
+    for domain in encoded.quasi:
+        del columns[domain.name]
     if target not in columns:
         kind = encoded.table.schema.field(target).type
         raise UsageError(f"column {target!r} of type {kind} has no values that a classifier can learn")
@@ -304,27 +314,6 @@ def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
         raise UsageError(f"the release leaves {target!r} out, so that nothing is learned about it")
 
 
-def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:
-    """Sensitive and neutral columns with their codes, and the neutral ones that no miner takes."""
-    columns = {
-        domain.name: (domain, codes)
-        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    }
-    neutral = [name for name in encoded.table.column_names if encoded.schema.role(name) is Role.NEUTRAL]
-
-    def coded(name: str) -> tuple[Domain, Codes] | None:
-        column = encoded.column(name)
-        try:
-            return encode_column(column, Attribute(name, kind_of(name, column.type)))
-        except DataError:
-            return None
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        pairs = dict(zip(neutral, pool.map(coded, neutral), strict=True))
-    columns |= {name: pair for name, pair in pairs.items() if pair is not None}
-    return columns, tuple(name for name, pair in pairs.items() if pair is None)
-
-
 def _shared(
     encoded: Encoded, columns: Mapping[str, tuple[Domain, Codes]], target: str, ranked: Rows
 ) -> dict[str, tuple[Rows, list[Cells]]]:
@@ -333,8 +322,8 @@ def _shared(
     `columns` are the predictors beside the quasi-identifiers.
     """
     sensitive = {domain.name for domain in encoded.sensitive}
-    quasi = [exact(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
-    held = {name: exact(*pair) for name, pair in columns.items()}
+    quasi = [cells_of_values(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
+    held = {name: cells_of_values(*pair) for name, pair in columns.items()}
     neutral = [cells for name, cells in held.items() if name not in sensitive]
     tables = {
         "original": (ranked, _at([*quasi, *held.values()], ranked)),
@@ -349,7 +338,7 @@ def _released(
     release: Release, columns: Mapping[str, tuple[Domain, Codes]], ranked: Rows
 ) -> tuple[Rows, list[Cells]]:
     """The same of a release."""
-    left = [exact(*pair) for name, pair in columns.items() if name not in release.dropped]
+    left = [cells_of_values(*pair) for name, pair in columns.items() if name not in release.dropped]
     rank = np.empty(len(ranked), np.int64)
     rank[ranked] = np.arange(len(ranked))
     order = np.argsort(rank[release.classes.rows])
@@ -358,8 +347,7 @@ def _released(
 
 
 def _at(columns: Sequence[Cells], rows: Rows) -> list[Cells]:
-    """What the columns show in these rows."""
-    return [replace(cells, of_class=cells.of_class[rows]) for cells in columns]
+    return [at_rows(cells, rows) for cells in columns]
 
 
 def _tell(progress: Progress, called: str, miner: str, done: int, total: int) -> None:

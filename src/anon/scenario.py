@@ -12,7 +12,6 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,9 +25,9 @@ import pyarrow.parquet as pq
 
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import metadata_of
-from anon.classes import Cells, group
+from anon.classes import Cells, at_rows, group
 from anon.compare import cells_of_rows
-from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_column, of_published_rows
+from anon.encode import Codes, Domain, available_threads, coded_columns, encode, of_published_rows
 from anon.errors import DataError, UsageError
 from anon.files import replacing
 from anon.interest import (
@@ -39,7 +38,6 @@ from anon.interest import (
     Ints,
     Weight,
     applied,
-    at_rows,
     distances,
     ends_of,
     nearer,
@@ -55,8 +53,8 @@ from anon.miners import (
     CATEGORY_MINERS,
     NUMBER_MINERS,
     Miner,
+    cells_of_values,
     cross_predict,
-    exact,
     features,
     folds,
     numbers,
@@ -66,7 +64,7 @@ from anon.privacy import measure
 from anon.read import Source, read_source, read_table
 from anon.release import Release
 from anon.requirements import Requirement, check_list
-from anon.schema import Attribute, Role, Schema, check_names, is_measurable, kind_of, value_type
+from anon.schema import Attribute, Role, Schema, check_names, is_measurable, value_type
 
 if TYPE_CHECKING:
     from anon.report import Section
@@ -562,7 +560,7 @@ class _Run:
         self.warnings: list[str] = []
         self.source = read_source(scenario.table)
         self.encoded = encode(self.source.table, scenario.schema, n_threads=n_threads)
-        self.columns, self.left_out = _columns(self.encoded, n_threads)
+        self.columns, self.left_out = coded_columns(self.encoded, n_threads)
         # every column as a quasi-identifier, for rules and records
         self.whole = replace(
             self.encoded,
@@ -579,7 +577,10 @@ class _Run:
         self.original = _View(
             "the original",
             np.arange(len(self.ranked)),
-            {name: exact(domain, codes[self.ranked]) for name, (domain, codes) in self.columns.items()},
+            {
+                name: cells_of_values(domain, codes[self.ranked])
+                for name, (domain, codes) in self.columns.items()
+            },
         )
         self._weights: dict[int, Floats] = {}
 
@@ -629,7 +630,7 @@ class _Run:
             if column in noisy:
                 published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))
             elif column not in published and column not in release.dropped:
-                published[column] = exact(domain, codes[rows])
+                published[column] = cells_of_values(domain, codes[rows])
         return _View(name, self.rank[rows], self._ordered(published), not noisy)
 
     def _given(self, name: str, source: Source) -> _View:
@@ -900,31 +901,6 @@ class _Filled:
 
     at: Ints
     values: npt.NDArray[Any]
-
-
-def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:
-    """Every column with its codes, in schema order and then that of the table; and those with none."""
-    known = {
-        domain.name: (domain, codes)
-        for domain, codes in zip(
-            (*encoded.quasi, *encoded.sensitive),
-            (*encoded.quasi_codes, *encoded.sensitive_codes),
-            strict=True,
-        )
-    }
-    neutral = [name for name in encoded.table.column_names if name not in known]
-
-    def coded(name: str) -> tuple[Domain, Codes] | None:
-        column = encoded.column(name)
-        try:
-            return encode_column(column, Attribute(name, kind_of(name, column.type)))
-        except DataError:
-            return None
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        pairs = dict(zip(neutral, pool.map(coded, neutral), strict=True))
-    known |= {name: pair for name, pair in pairs.items() if pair is not None}
-    return known, tuple(name for name, pair in pairs.items() if pair is None)
 
 
 def _chosen_miners(
