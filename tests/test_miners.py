@@ -319,6 +319,32 @@ def test_warnings_are_told_in_words_and_reach_nobody(learnable: Any) -> None:
     assert warnings.showwarning is before
 
 
+def test_convergence_is_read_off_the_estimator(learnable: Any) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    class Muted(LogisticRegression):  # what other threads do to Python's warnings at any time
+        def fit(self, X: Any, y: Any) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return super().fit(X, y)
+
+    X, y, _ = learnable
+    scaled = miners._chain(miners._made("preprocessing.StandardScaler"), lambda seed: Muted(max_iter=1))
+    for build in (lambda seed: Muted(max_iter=1), scaled):
+        [found] = cross_predict([Miner("mine", "user", build)], X, y, folds(len(y), 3, 0), 0)
+        assert found.limits == ("not converged in 3 of 3 folds",)
+
+
+def test_folds_without_rows_are_no_folds() -> None:
+    mine = [Miner("mine", "user", lambda seed: Always(1))]
+    y = np.array([0, 1, 0, 1])
+    [found] = cross_predict(mine, np.zeros((4, 1)), y, np.array([2, 2, 7, 7]), 0)
+    assert (found.made.all(), found.n_train, found.limits) == (True, 2, ())
+    for fold in (np.array([3, 3, 3, 3]), np.empty(0, np.int64)):
+        [none] = cross_predict(mine, np.zeros((len(fold), 1)), y[: len(fold)], fold, 0)
+        assert (none.made.any(), none.limits) == (False, ("all rows lie in one fold",))
+
+
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [({"build": 3}, "build"), ({"max_rows": 0}, "max_rows"), ({"seconds": 0}, "seconds")],

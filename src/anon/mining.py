@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from anon.classes import Cells, at_rows, group
 from anon.encode import Codes, Domain, Encoded, available_threads, coded_columns
@@ -57,7 +58,7 @@ class MinerUtility:
     """Accuracy of one miner: see `MiningUtility`. `limits` tells what kept it from all rows or folds.
 
     `by_base` holds its accuracy on each trivial release, `u_base` the greatest of these. An accuracy is
-    None where the miner's time was spent before its first fold.
+    None where the miner's time was spent before its first fold, or all published rows lie in one fold.
     """
 
     family: str
@@ -80,8 +81,9 @@ class MiningUtility:
 
     `u_max`, `u_san` and `u_base` are the accuracies, in 0..1, of the best miner on each, named in `best`
     under the same names; `u_base` is the better of the two trivial releases, `base` tells which:
-    "quasi"-identifiers suppressed, or "sensitive" attributes. They are None where no miner had time for
-    a fold. `a_acc` is the attacker's gain, `Privacy.a_acc`, None without a sensitive attribute.
+    "quasi"-identifiers suppressed, or "sensitive" attributes. They are None where no miner had time for a
+    fold, or could learn one from another. `a_acc` is the attacker's gain, `Privacy.a_acc`, None without a
+    sensitive attribute.
     `predictors` are the columns mined, `left_out` those whose type no miner takes.
     """
 
@@ -282,13 +284,22 @@ def _check_alike(releases: Sequence[Release]) -> None:
         names = first.table.column_names
         same = other.table is first.table or (
             names == other.table.column_names
-            and all(other.column(name).equals(first.column(name)) for name in names)
+            and all(_same(other.column(name), first.column(name)) for name in names)
         )
         if other.schema != first.schema or not same:
             raise UsageError(
                 "releases that are mined together must be of the same table with the same schema; "
                 "mine others apart"
             )
+
+
+def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Are two columns the same? Not-a-number is the same as itself."""
+    if one.equals(other) or one.type != other.type or not pa.types.is_floating(one.type):
+        return bool(one.equals(other))
+    return bool(one.is_null().equals(other.is_null())) and np.array_equal(
+        one.to_numpy(), other.to_numpy(), equal_nan=True
+    )
 
 
 def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:

@@ -695,8 +695,8 @@ class _Run:
         at = np.flatnonzero(known)
         fold = None
         if cross:
-            present, fold = np.unique(self.folds[view.at[at]], return_inverse=True)
-            if len(present) < 2:
+            fold = self.folds[view.at[at]]
+            if len(np.unique(fold)) < 2:
                 at = at[:0]
         if not len(at):
             return [_Predicted(miner, at, y[at]) for miner in miners]
