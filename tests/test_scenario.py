@@ -593,6 +593,41 @@ def test_a_row_aligned_table_is_as_good_as_the_release_that_it_was() -> None:
     assert given.run().good[0].by_miner[0].u_orig == made["declines"][0]["u_orig"]
 
 
+@pytest.mark.parametrize(("original", "shown"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])
+def test_the_gains_of_a_given_table_are_about_what_it_shows(original: str, shown: str) -> None:
+    # alone in two classes, u and v are guessed rightly, 1/2 of the time without them
+    schema, bad = anon.Schema(["q"], ["s"]), anon.BadUtility("q", ["ZeroR"], ["ZeroR"])
+    table, given = ({"q": list("aaaabbbb"), "s": list(letters)} for letters in (original, shown))
+    [attack] = anon.Scenario(table, schema, [given], bad=bad).run().bad
+    measured = anon.check(given, schema)
+    assert (attack.a_know, attack.a_acc) == (measured.a_know, measured.a_acc)
+    assert attack.a_acc == (0.5 if shown == "uuuuvvvv" else 0)
+    # a missing value is one of its own where the original has it, a set of values is none
+    lacking = {**table, "s": [*"uvuvuvu", None]}
+    [attack] = anon.Scenario(lacking, schema, [{**given, "s": [*"uuuu", *[None] * 4]}], bad=bad).run().bad
+    assert attack.a_acc == 0.5
+    [attack] = anon.Scenario(table, schema, [{**given, "s": ["{u, v}", *"uuuvvvv"]}], bad=bad).run().bad
+    assert attack.a_know is attack.a_acc is attack.a_acc_filled is None
+
+
+def test_gains_of_numbers_are_about_those_shown() -> None:
+    schema, bad = anon.Schema(["q"], ["s"]), anon.BadUtility("q", ["ZeroR"], ["ZeroR"])
+    table, given = {"q": list("aabb"), "s": [1, 2, 1, 2]}, {"q": list("aabb"), "s": [7, 7, 8, 8]}
+    [attack] = anon.Scenario(table, schema, [given], bad=bad).run().bad
+    assert attack.a_acc == anon.check(given, schema).a_acc == 0.5
+
+
+def test_gains_of_a_table_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+    once = anon.scenario.measure
+    monkeypatch.setattr(
+        anon.scenario, "measure", lambda *each, **more: measured.append(1) or once(*each, **more)
+    )
+    bad = [anon.BadUtility.preset(name, "age", miners=[ECHO], number_miners=[ECHO]) for name in "ABC"]
+    anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run()
+    assert len(measured) == 1
+
+
 def test_an_interval_is_not_exact_because_the_table_has_one_value_in_it() -> None:
     # 10, 20 and 31 are alone in [10, 15), [20, 25) and [30, 35)
     table = {"age": [10] * 4 + [20] * 4 + [31] * 4, "sex": ["F", "M"] * 6}
