@@ -779,6 +779,7 @@ def frontier(
     """
     import anon
     from anon import datasets
+    from anon.frontier import let_memory_go
 
     job = _job(
         config,
@@ -817,6 +818,7 @@ def frontier(
         datasets.check_output(output)
         _keep(output, read)
     _report_end(report, [*read, output])
+    let_memory_go()
     with _progress(quiet or as_json) as progress:
         table = anon.read_source(job.input, **job.read_options())
         swept = anon.frontier(table, schema, progress=progress, **asked)

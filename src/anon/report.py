@@ -47,6 +47,7 @@ from anon.utility import as_release
 from anon.workload import answer_from, random_queries
 
 if TYPE_CHECKING:
+    from anon.frontier import Frontier, Point
     from anon.privacy import Privacy
     from anon.release import Release
     from anon.utility import Utility
@@ -452,7 +453,7 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
     return Report("Report of a comparison", told, tuple(sections))
 
 
-def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = None) -> Report:
+def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Origin | None = None) -> Report:
     """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
     drawn = figures.frontier(frontier)
     told: dict[str, Any] = {
@@ -462,7 +463,8 @@ def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = No
         "chosen": None if chosen is None else chosen.to_dict(),
         "figures": {drawn.title: figures.rows(drawn)},
         "origin": (origin or Origin()).to_dict(),
-        "verdict": "Every point that counts was checked by the independent re-check of its release.",
+        "verdict": "Every point that counts was checked by the independent re-check of its release, in this "
+        "run or, where it comes from the cache, in the run that put it there.",
     }
     knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
     best = "" if chosen is None else f" Within the bound that was given {chosen.name} is best."
