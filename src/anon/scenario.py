@@ -408,7 +408,7 @@ class ScenarioResult:
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the tables to Parquet files in a folder, all or none; it is made where it is not there."""
-        tables = {name: table for name, table in self.tables().items() if table.num_rows}
+        tables = self.tables()
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
             with replacing([Path(folder) / f"{name}.parquet" for name in tables]) as temporary:
