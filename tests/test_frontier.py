@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -632,6 +633,24 @@ def test_the_target_of_a_split_and_the_queries_are_part_of_the_key(
     race = census.column_names.index("race")
     other = census.set_column(race, "race", pa.array([f"r{i % 3}" for i in range(600)]))
     assert sweep(other, ["age < 30"]) == 1  # a neutral column, read by this configuration alone
+
+
+@pytest.mark.parametrize("target", ["nowhere", "name", "empty"])
+def test_a_target_that_cannot_be_learned_is_a_point_that_tells_why(target: str, tmp_path: Path) -> None:
+    table = {"q": [1, 2] * 4, "s": list("ab") * 4, "name": list("abcdefgh"), "empty": [None] * 8}
+    schema = anon.Schema(["q"], ["s"], ["name"])
+    method = anon.Mondrian(split="information-gain", target=target)
+    asked = [Configuration((anon.KAnonymity(2),), method)]
+    swept = anon.frontier(table, schema, asked, utility="gcp")
+    assert (swept.points[0].satisfied, bool(swept.points[0].why)) == (False, True)
+    assert anon.frontier(table, schema, asked, utility="gcp", cache=tmp_path) == swept
+
+
+def test_a_sweep_leaves_the_memory_of_its_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: asked.append(name))
+    anon.frontier({"q": [1, 2] * 4}, anon.Schema(["q"]), "k=2", privacy="k", utility="gcp")
+    assert not asked
 
 
 def test_cache_files_hold_no_cell_and_broken_ones_count_as_absent(census: pa.Table, tmp_path: Path) -> None:

@@ -201,6 +201,9 @@ def test_a_refused_release_spends_nothing() -> None:
     budget = anon.Budget(1)
     with pytest.raises(UsageError, match="does not have"):
         released(anon.Laplace(0.1, AGE | {"height": (0, 1)}, budget=budget))
+    far = people().set_column(0, "age", pa.array([1e30] * len(people())))
+    with pytest.raises(UsageError, match="too far outside"):
+        released(anon.Laplace(0.1, AGE, clip=False, budget=budget), far)
     assert budget.spent == 0
 
 

@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 import anon
 from anon import miners
 from anon.encode import encode
-from anon.miners import CATEGORY_MINERS, NUMBER_MINERS, Miner, cross_predict, exact, features, folds, shown
+from anon.miners import (
+    CATEGORY_MINERS,
+    NUMBER_MINERS,
+    Miner,
+    cells_of_values,
+    cross_predict,
+    features,
+    folds,
+    shown,
+)
 from test_utility import LUNG, release_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
@@ -34,7 +43,7 @@ def seen(table: dict[str, Any], quasi: Any, classes: list[list[int]], **options:
 
 def original(column: list[Any], attribute: Any) -> list[list[float]]:
     encoded = encode(pa.table({"q": pa.array(column)}), anon.Schema([attribute]))
-    return features([exact(encoded.quasi[0], encoded.quasi_codes[0])]).tolist()
+    return features([cells_of_values(encoded.quasi[0], encoded.quasi_codes[0])]).tolist()
 
 
 # --- features
@@ -310,6 +319,32 @@ def test_warnings_are_told_in_words_and_reach_nobody(learnable: Any) -> None:
     assert warnings.showwarning is before
 
 
+def test_convergence_is_read_off_the_estimator(learnable: Any) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    class Muted(LogisticRegression):  # what other threads do to Python's warnings at any time
+        def fit(self, X: Any, y: Any) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return super().fit(X, y)
+
+    X, y, _ = learnable
+    scaled = miners._chain(miners._made("preprocessing.StandardScaler"), lambda seed: Muted(max_iter=1))
+    for build in (lambda seed: Muted(max_iter=1), scaled):
+        [found] = cross_predict([Miner("mine", "user", build)], X, y, folds(len(y), 3, 0), 0)
+        assert found.limits == ("not converged in 3 of 3 folds",)
+
+
+def test_folds_without_rows_are_no_folds() -> None:
+    mine = [Miner("mine", "user", lambda seed: Always(1))]
+    y = np.array([0, 1, 0, 1])
+    [found] = cross_predict(mine, np.zeros((4, 1)), y, np.array([2, 2, 7, 7]), 0)
+    assert (found.made.all(), found.n_train, found.limits) == (True, 2, ())
+    for fold in (np.array([3, 3, 3, 3]), np.empty(0, np.int64)):
+        [none] = cross_predict(mine, np.zeros((len(fold), 1)), y[: len(fold)], fold, 0)
+        assert (none.made.any(), none.limits) == (False, ("all rows lie in one fold",))
+
+
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [({"build": 3}, "build"), ({"max_rows": 0}, "max_rows"), ({"seconds": 0}, "seconds")],
@@ -341,7 +376,7 @@ def test_features_follow_the_rows(order: list[int]) -> None:
     encoded = encode(table, anon.Schema(["n", "f"]))
     moved = encode(table.take(pa.array(order)), anon.Schema(["n", "f"]))
     here, there = (
-        features([exact(*pair) for pair in zip(each.quasi, each.quasi_codes, strict=True)])
+        features([cells_of_values(*pair) for pair in zip(each.quasi, each.quasi_codes, strict=True)])
         for each in (encoded, moved)
     )
     assert (here[order] == there).all()

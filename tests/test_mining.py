@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,30 @@ def test_a_dropped_sensitive_attribute_is_no_predictor() -> None:
     assert found.u_san < 1
     with pytest.raises(anon.UsageError, match="leaves 's' out"):
         anon.mining_utility(release, "s")
+
+
+def test_folds_without_a_published_row_are_passed_over() -> None:
+    # of 12 rows in 10 folds few are published; t is q for those
+    table = {"q": [1, 1, 2, 2] + [None] * 8, "t": list("aabb") * 3}
+    release = anon.anonymize(table, anon.Schema(["q"]), method=anon.Identity(), missing="suppress")
+    found = anon.mining_utility(release, "t", miners=BRICKELL_SHMATIKOV, n_folds=10)
+    assert found.u_san is not None
+    assert 0 <= found.u_san <= 4 / 12
+    alone = {"q": [1, *[None] * 11], "t": list("aabb") * 3}
+    release = anon.anonymize(alone, anon.Schema(["q"]), method=anon.Identity(), missing="suppress")
+    found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=10)
+    assert (found.u_san, found.gain) == (None, None)
+    assert "all rows lie in one fold" in found.by_miner["lookup"].limits
+
+
+def test_releases_of_one_table_may_hold_not_a_number() -> None:
+    def release(k: int, w: float = 0.5) -> anon.Release:
+        table = {"q": [1, 2] * 4, "t": list("ab") * 4, "w": [math.nan, w] * 4}
+        return anon.anonymize(table, anon.Schema(["q"]), require=[anon.KAnonymity(k)])
+
+    assert len(mining_utilities([release(2), release(4)], "t", miners=LOOKUP, n_folds=2)) == 2
+    with pytest.raises(anon.UsageError, match="same table"):
+        mining_utilities([release(2), release(4, 0.25)], "t", miners=LOOKUP, n_folds=2)
 
 
 def test_limits_are_told() -> None:

@@ -593,6 +593,41 @@ def test_a_row_aligned_table_is_as_good_as_the_release_that_it_was() -> None:
     assert given.run().good[0].by_miner[0].u_orig == made["declines"][0]["u_orig"]
 
 
+@pytest.mark.parametrize(("original", "shown"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])
+def test_the_gains_of_a_given_table_are_about_what_it_shows(original: str, shown: str) -> None:
+    # alone in two classes, u and v are guessed rightly, 1/2 of the time without them
+    schema, bad = anon.Schema(["q"], ["s"]), anon.BadUtility("q", ["ZeroR"], ["ZeroR"])
+    table, given = ({"q": list("aaaabbbb"), "s": list(letters)} for letters in (original, shown))
+    [attack] = anon.Scenario(table, schema, [given], bad=bad).run().bad
+    measured = anon.check(given, schema)
+    assert (attack.a_know, attack.a_acc) == (measured.a_know, measured.a_acc)
+    assert attack.a_acc == (0.5 if shown == "uuuuvvvv" else 0)
+    # a missing value is one of its own where the original has it, a set of values is none
+    lacking = {**table, "s": [*"uvuvuvu", None]}
+    [attack] = anon.Scenario(lacking, schema, [{**given, "s": [*"uuuu", *[None] * 4]}], bad=bad).run().bad
+    assert attack.a_acc == 0.5
+    [attack] = anon.Scenario(table, schema, [{**given, "s": ["{u, v}", *"uuuvvvv"]}], bad=bad).run().bad
+    assert attack.a_know is attack.a_acc is attack.a_acc_filled is None
+
+
+def test_gains_of_numbers_are_about_those_shown() -> None:
+    schema, bad = anon.Schema(["q"], ["s"]), anon.BadUtility("q", ["ZeroR"], ["ZeroR"])
+    table, given = {"q": list("aabb"), "s": [1, 2, 1, 2]}, {"q": list("aabb"), "s": [7, 7, 8, 8]}
+    [attack] = anon.Scenario(table, schema, [given], bad=bad).run().bad
+    assert attack.a_acc == anon.check(given, schema).a_acc == 0.5
+
+
+def test_gains_of_a_table_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+    once = anon.scenario.measure
+    monkeypatch.setattr(
+        anon.scenario, "measure", lambda *each, **more: measured.append(1) or once(*each, **more)
+    )
+    bad = [anon.BadUtility.preset(name, "age", miners=[ECHO], number_miners=[ECHO]) for name in "ABC"]
+    anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run()
+    assert len(measured) == 1
+
+
 def test_an_interval_is_not_exact_because_the_table_has_one_value_in_it() -> None:
     # 10, 20 and 31 are alone in [10, 15), [20, 25) and [30, 35)
     table = {"age": [10] * 4 + [20] * 4 + [31] * 4, "sex": ["F", "M"] * 6}
@@ -830,6 +865,61 @@ def test_a_job_says_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert sorted(path.stem for path in (job.parent / "out").iterdir()) == sorted(expected.tables())
 
 
+def test_sanitized_files_are_read_like_the_input(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["age;sex;education;income"]
+    for row in census().to_pylist():
+        lines.append(";".join(str(row[name]) for name in ("age", "sex", "education", "income")))
+    (job.parent / "elsewhere.csv").write_bytes("\n".join([*lines, ""]).encode("utf-16"))
+    written = JOB.replace("elsewhere.parquet", "elsewhere.csv").replace("census.parquet", "census.csv")
+    (job.parent / "census.csv").write_bytes((job.parent / "elsewhere.csv").read_bytes())
+    job.write_text('encoding = "utf-16"\ndelimiter = ";"\nnull = ["?"]\n' + written)
+    assert main(["scenario", str(job)]) == 0
+    # what says nothing to a Parquet file is not told to it
+    job.write_text(job.read_text().replace("elsewhere.csv", "elsewhere.parquet"))
+    assert main(["scenario", str(job), "-q"]) == 0
+
+
+def test_a_job_says_how_its_input_is_read(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenario", str(job), "--json"]) == 0
+    plain = capsys.readouterr().out
+    job.write_text('engine = "stream"\nmemory = "64M"\nspill = "."\n' + JOB)
+    assert main(["scenario", str(job), "--json"]) == 0
+    assert capsys.readouterr().out == plain
+
+
+def test_every_table_is_written(job: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["scenario", str(job), "-q", "-o", str(out)]) == 0
+    assert pq.read_table(out / "chosen.parquet").num_rows
+    job.write_text(JOB.replace("chosen = 0.1\n", "").replace('preset = "C"', 'preset = "A"'))
+    assert main(["scenario", str(job), "-q", "-o", str(out)]) == 0
+    assert pq.read_table(out / "chosen.parquet").num_rows == 0  # not those of the run before
+    assert len(list(out.iterdir())) == 5
+
+
+def test_a_report_is_written_and_told(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, out = job.parent / "scenario.html", job.parent / "out"
+    assert main(["scenario", str(job), "--json", "--report", str(page), "-o", str(out)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["report"] == str(page)
+    assert str(job) in told["origin"]["inputs"]
+    assert len(told["origin"]["inputs"]) == 3
+    assert len(told["origin"]["outputs"]) == 5
+    html = page.read_text()
+    assert "What adversaries gain" in html
+    assert told["origin"]["inputs"][str(job)] in html
+
+
+@pytest.mark.parametrize("name", ["nowhere/it.html", ".", "out/utility.parquet", "census.parquet"])
+def test_a_report_that_cannot_be_is_refused_before_any_mining(
+    job: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(anon.Scenario, "run", lambda *each, **more: pytest.fail("mined"))
+    (job.parent / "out").mkdir()
+    asked = ["scenario", str(job), "-o", str(job.parent / "out"), "--report", str(job.parent / name)]
+    assert main(asked) == 2
+
+
 def test_the_command_prints_tables(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenario", str(job)]) == 0
     printed = capsys.readouterr().out
@@ -851,6 +941,14 @@ def test_the_command_prints_tables(job: Path, capsys: pytest.CaptureFixture[str]
         ("folds = 4", "folds = 1", "n_folds must lie between"),
         ("folds = 4", "k = 4", "k is a key of a [[sanitization]]"),
         ("\nk = 10", "\nquasi = ['age']\nk = 10", "quasi is no key of a sanitization"),
+        *(
+            ("\nk = 10", f"\n{key} = {value}\nk = 10", f"{key} is no key of a sanitization")
+            for key, value in (
+                *(("engine", "'spark'"), ("grid", "['k=3']"), ("choose", "'max_p_loss=1'")),
+                *(("cache", "'x'"), ("memory", "'4G'"), ("publish", "'generalization'")),
+            )
+        ),
+        ("folds = 4", "output = 'x'", "output is a key of a [[sanitization]] or of other jobs"),
         ('table = "', 'k = 3\ntable = "', "not both"),
         ('error = "cost-matrix"', 'error = "accuracy"', "values is no parameter"),
         ('preset = "C"', 'preset = "D"', "bad.0.preset"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +127,11 @@ def sensitive_counts(classes: Classes, codes: Codes, n_codes: int, n_threads: in
         block = slice(start, start + _AT_ONCE)
         table += np.bincount(values[block], counts[block], n_codes)
     return Counts(offsets, values, counts, table.astype(np.int64))
+
+
+def at_rows(cells: Cells, rows: npt.NDArray[Any]) -> Cells:
+    """What cells with one entry of `of_class` per row show in these rows."""
+    return replace(cells, of_class=cells.of_class[rows])
 
 
 def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells, ...]:

@@ -553,6 +553,7 @@ def check(
     """
     import anon
     from anon import datasets
+    from anon.read import reading
     from anon.release import sensitive_path
 
     job = _job(
@@ -596,7 +597,7 @@ def check(
         schema,
         sensitive_table=None
         if sensitive_table is None
-        else anon.read_source(sensitive_table, **_reading(sensitive_table, job.read_options())),
+        else anon.read_source(sensitive_table, **reading(sensitive_table, job.read_options())),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or report is not None,
@@ -663,6 +664,7 @@ def compare(
     orders, name them as for `anon anonymize`.
     """
     import anon
+    from anon.read import reading
 
     job = _job(
         config,
@@ -684,7 +686,7 @@ def compare(
     read = [original, released, sensitive_table, config, *job.files()]
     _report_end(report, read)
     first, second, third = (
-        None if path is None else anon.read_source(path, **_reading(path, job.read_options()))
+        None if path is None else anon.read_source(path, **reading(path, job.read_options()))
         for path in (original, released, sensitive_table)
     )
     settings = {"r": job.r, "min_support": job.min_support}
@@ -783,6 +785,7 @@ def frontier(
     """
     import anon
     from anon import datasets
+    from anon.frontier import let_memory_go
 
     job = _job(
         config,
@@ -821,6 +824,7 @@ def frontier(
         datasets.check_output(output)
         _keep(output, read)
     _report_end(report, [*read, output])
+    let_memory_go()
     with _progress(quiet or as_json) as progress:
         table = anon.read_source(job.input, **job.read_options())
         swept = anon.frontier(table, schema, progress=progress, **asked)
@@ -873,6 +877,7 @@ def inspect(
 
 @app.command()
 def scenario(
+    context: typer.Context,
     config: Annotated[str, typer.Argument(metavar="JOB.TOML", help="What to compare.", callback=_path)],
     folder: Annotated[
         str | None,
@@ -880,10 +885,7 @@ def scenario(
             "-o", "--output", metavar="FOLDER", help="Write the tables, as Parquet.", callback=_path
         ),
     ] = None,
-    report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="FILE.HTML", help="Write a report.", callback=_path),
-    ] = None,
+    report: ReportFile = None,
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
@@ -892,31 +894,37 @@ def scenario(
 
     The job names the table and its roles, and lists [[sanitization]], [[good]] and [[bad]].
     """
-    from anon.scenario import NAMES, sections
+    from anon.scenario import NAMES
     from anon.scenario_job import load_scenario
 
     job = load_scenario(config)
-    compared = job.scenario()
+    read = [config, *job.read()]
     names = [] if folder is None else [str(Path(folder) / f"{name}.parquet") for name in NAMES]
-    for output in [*names, *([] if report is None else [report])]:
-        _keep(output, [config, *job.read()])
+    for output in names:
+        _keep(output, read)
+    _report_end(report, [*read, *names])
+    compared = job.scenario()
     with _progress(quiet or as_json) as progress:
         result = compared.run(n_threads=job.threads, progress=progress)
     if folder is not None:
         result.write(folder)
+    told: dict[str, Any] = {}
     if report is not None:
-        from anon.report import Report
+        from anon import report as reports
 
-        Report("Scenario", result.to_dict(), tuple(sections(result))).write(report)
+        told = _write_report(report, reports.of_scenario(result, origin=_origin(context, read, names)))
     if as_json:
-        _print_json(result.to_dict())
+        _print_json({**result.to_dict(), **told})
         return
     for warning in result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
         _print(*(_grid(*each) for each in result.shown()))
-        for each in (*result.good, *result.bad):
-            print(each.statement)
+        for statement in (
+            *(each.statement for each in result.good),
+            *(each.statement for each in result.bad),
+        ):
+            print(statement)
 
 
 @app.command()
@@ -1199,15 +1207,6 @@ def _files(source: str) -> list[str]:
     if os.path.isdir(source):
         return [str(path) for path in Path(source).rglob("*") if path.exists()]
     return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
-
-
-def _reading(path: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of reading, those of CSV only for a file that is not known to be another."""
-    from anon.read import FORMAT_OF_SUFFIX
-
-    if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
-        return options
-    return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
 
 
 def _names(texts: list[str] | None) -> list[str] | None:

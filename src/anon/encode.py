@@ -27,7 +27,7 @@ from anon.hierarchy import (
     prune,
     tree_of,
 )
-from anon.schema import Attribute, Kind, Schema, check_names, is_text, value_type
+from anon.schema import Attribute, Kind, Schema, check_names, is_text, kind_of, value_type
 
 if TYPE_CHECKING:
     from anon.scale.scan import Scan
@@ -471,6 +471,35 @@ def encode_factors(factors: Factors, attribute: Attribute) -> tuple[Domain, Code
 def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
     """The domain of one column in memory and the code of every row."""
     return encode_factors(_factors(column, attribute.name), attribute)
+
+
+def coded_columns(
+    encoded: Encoded, n_threads: int = 1
+) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:
+    """The domain and codes of every published column, in schema order and then that of the table; and the
+    neutral columns whose type has none.
+    """
+    known = {
+        domain.name: (domain, codes)
+        for domain, codes in zip(
+            (*encoded.quasi, *encoded.sensitive),
+            (*encoded.quasi_codes, *encoded.sensitive_codes),
+            strict=True,
+        )
+    }
+    neutral = [name for name in encoded.table.column_names if name not in known]
+
+    def coded(name: str) -> tuple[Domain, Codes] | None:
+        column = encoded.column(name)
+        try:
+            return encode_column(column, Attribute(name, kind_of(name, column.type)))
+        except DataError:
+            return None
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        pairs = dict(zip(neutral, pool.map(coded, neutral), strict=True))
+    known |= {name: pair for name, pair in pairs.items() if pair is not None}
+    return known, tuple(name for name, pair in pairs.items() if pair is None)
 
 
 class _Unlisted(Exception):

@@ -18,6 +18,8 @@ from anon.errors import DataError, UsageError
 if TYPE_CHECKING:
     import altair
 
+    from anon.frontier import Frontier
+
 # Told apart by people who see few colors, and each against white at a contrast of 3 or more.
 COLORS = ("#0072b2", "#c44e00", "#00805c", "#aa3377", "#332288", "#7a5c00", "#5c5c5c", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
@@ -183,7 +185,7 @@ def tradeoff(points: Sequence[Mapping[str, Any]], privacy: str, utility: str) ->
     )
 
 
-def frontier(found: Any) -> Figure:
+def frontier(found: Frontier) -> Figure:
     """The points of an `anon.frontier.Frontier` on its two axes."""
     points = [
         {name: getattr(point, name) for name in ("name", "requirement", "privacy", "utility", "efficient")}

@@ -72,7 +72,7 @@ from anon.requirements import (
     compile,
     infeasible,
 )
-from anon.schema import Attribute, Schema
+from anon.schema import Attribute, Schema, check_names
 from anon.utility import measure as measure_utility
 from anon.workload import Workload, answer, parse_queries, preset, true_counts
 
@@ -643,7 +643,6 @@ def frontier(
     threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
-    _let_memory_go()
     tell("read", 0, 1)
     source = read_source(table)
     tell("encode", 0, 1)
@@ -656,8 +655,8 @@ def frontier(
     with ThreadPoolExecutor(workers) as pool:
         try:
             outcomes = []
-            for some, n_threads in ((SPECIAL.values(), threads), (tried, threads // workers)):
-                coming = [pool.submit(_outcome, replace(sweep, n_threads=n_threads), one) for one in some]
+            for some, of_each in ((SPECIAL.values(), threads), (tried, threads // workers)):
+                coming = [pool.submit(_outcome, replace(sweep, n_threads=of_each), one) for one in some]
                 for each in as_completed(coming):
                     each.result()
                     done += 1
@@ -832,9 +831,10 @@ def _sensitive(sweep: _Sweep) -> Iterable[tuple[Any, Any]]:
     return zip(sweep.judged.sensitive, sweep.judged.sensitive_codes, strict=True)
 
 
-def _let_memory_go() -> None:
-    """Freed arrays go back to the system at once: glibc would raise the size from which they do, 128 KiB,
-    as a program runs, and then keep for every thread what its largest point needed.
+def let_memory_go() -> None:
+    """For a process of one sweep: freed arrays go back to the system at once. glibc would raise the size
+    from which they do, 128 KiB, as a program runs, and then keep for every thread what its largest point
+    needed.
     """
     with suppress(OSError, TypeError, AttributeError):  # another C library has other ways
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17)
@@ -903,7 +903,11 @@ def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
     target = getattr(one.method, "target", None)
     codes = None
     if target is not None:  # it may be neutral, and so not among the codes
-        codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
+        try:
+            check_names([target], sweep.encoded.table.column_names)
+            codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
+        except AnonError:
+            return None  # the point tells why
     name = hashlib.sha256(sweep.key + _digest(repr(one), codes)).hexdigest()
     return sweep.cache / f"{name}.json"
 

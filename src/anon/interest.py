@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -337,7 +337,7 @@ def applied(function: Any, *columns: npt.NDArray[Any]) -> Floats:
     return out
 
 
-@cache
+@lru_cache(32)
 def _loop(function: Any, n_arguments: int) -> Any:
     """A compiled loop over rows."""
     numba = import_module("numba")
@@ -356,8 +356,3 @@ def _loop(function: Any, n_arguments: int) -> Any:
             out[i] = called(a[i], b[i], c[i])
 
     return numba.njit({1: one, 2: two, 3: three}[n_arguments], nogil=True)
-
-
-def at_rows(cells: Cells, rows: npt.NDArray[Any]) -> Cells:
-    """What cells with one entry of `of_class` per row show in these rows."""
-    return replace(cells, of_class=cells.of_class[rows])

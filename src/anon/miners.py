@@ -91,7 +91,7 @@ class Prediction:
 # --- features
 
 
-def exact(domain: Domain, codes: Codes) -> Cells:
+def cells_of_values(domain: Domain, codes: Codes) -> Cells:
     """A column of single values as cells, one per row: what the original shows, or a table with noise."""
     return replace(single_cells(replace(domain, levels=None)), of_class=codes.astype(np.uint32))
 
@@ -99,7 +99,7 @@ def exact(domain: Domain, codes: Codes) -> Cells:
 def numbers(name: str, values: pa.Array | pa.ChunkedArray) -> Cells:
     """A column of numbers, dates or times that stand in no known domain, as cells."""
     column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    return exact(*encode_column(column, Attribute(name, "numeric")))
+    return cells_of_values(*encode_column(column, Attribute(name, "numeric")))
 
 
 def shown(release: Release) -> tuple[Cells, ...]:
@@ -222,12 +222,19 @@ def cross_predict(
 
     Rows stand in the order of their rank, so that neither draws nor folds depend on that of a table.
     `y` holds labels (int64) or numbers (float64). With `fold` None a miner is fitted on all rows and
-    predicts the same rows. Where all labels that it is shown are equal, that is its prediction.
+    predicts the same rows. Where all labels that it is shown are equal, that is its prediction. Where
+    the rows lie in less than two folds there is nothing to learn from, and nothing is predicted.
 
     Raises UsageError where scikit-learn is missing or an estimator fails.
     """
     threads = available_threads(n_threads)
-    n_folds = 1 if fold is None else int(fold.max(initial=0)) + 1
+    n_folds = 1
+    if fold is not None:
+        present, fold = np.unique(fold, return_inverse=True)
+        n_folds = len(present)
+        if n_folds < 2:
+            nothing, limits = np.zeros(len(y), np.bool_), ("all rows lie in one fold",)
+            return tuple(Prediction(each.name, np.zeros_like(y), nothing, 0, 0.0, limits) for each in miners)
     spent = dict.fromkeys(range(len(miners)), 0.0)
     lock = threading.Lock()
 
@@ -242,10 +249,10 @@ def cross_predict(
         if miner.max_rows is not None and n_offered > miner.max_rows:
             rng = np.random.default_rng([seed, f])
             trained = np.sort(rng.choice(trained, miner.max_rows, replace=False))
-        values = _predicted(miner, seed, X, y, trained, tested)
+        values, converged = _predicted(miner, seed, X, y, trained, tested)
         with lock:
             spent[m] += time.thread_time() - start
-        return _Fold(tested, values, len(trained), n_offered, getattr(_running, "warned", False))
+        return _Fold(tested, values, len(trained), n_offered, converged)
 
     done: dict[tuple[int, int], _Fold | None] = {}
     with _quiet() as calm, ThreadPoolExecutor(threads, initializer=calm) as pool:
@@ -272,7 +279,7 @@ class _Fold:
     values: npt.NDArray[Any]
     n_train: int
     n_offered: int
-    unconverged: bool
+    converged: bool
 
 
 def _predicted(
@@ -282,11 +289,11 @@ def _predicted(
     y: npt.NDArray[Any],
     trained: npt.NDArray[np.int64],
     tested: npt.NDArray[np.int64],
-) -> npt.NDArray[Any]:
-    _running.warned = False
+) -> tuple[npt.NDArray[Any], bool]:
+    """The predictions, and whether the estimator converged."""
     labels = y[trained]
     if (labels == labels[0]).all():
-        return np.full(len(tested), labels[0])
+        return np.full(len(tested), labels[0]), True
     try:
         estimator = miner.build(seed)
         estimator.fit(X[trained], labels)
@@ -297,7 +304,22 @@ def _predicted(
         raise UsageError(f"miner {miner.name!r} failed: {type(error).__name__}") from error
     if values.shape != tested.shape:
         raise UsageError(f"miner {miner.name!r}: predict must give one value per row")
-    return values
+    return values, _converged(estimator)
+
+
+def _converged(estimator: Any) -> bool:
+    """False where an estimator, or one inside it, ended at its `max_iter` short of its tolerance.
+
+    Read off the estimator: what Python does with a warning is one setting for all threads. The iterations
+    of boosting are its trees.
+    """
+    inside = [getattr(estimator, name, None) for name in ("inner", "regressor_")]
+    inside += [step for _, step in getattr(estimator, "steps", ())]
+    most, made = getattr(estimator, "max_iter", None), getattr(estimator, "n_iter_", None)
+    limited = getattr(estimator, "tol", None) is not None and not hasattr(estimator, "n_trees_per_iteration_")
+    if limited and most is not None and made is not None and 0 < most <= np.max(made):
+        return False
+    return all(_converged(each) for each in inside if each is not None)
 
 
 def _gathered(miner: Miner, y: npt.NDArray[Any], parts: Sequence[_Fold | None], seconds: float) -> Prediction:
@@ -314,22 +336,15 @@ def _gathered(miner: Miner, y: npt.NDArray[Any], parts: Sequence[_Fold | None], 
         limits.append(f"fitted on {n_train} of {n_offered} rows")
     if len(made) < len(parts):
         limits.append(f"{len(made)} of {len(parts)} folds in the {miner.seconds:g} s allowed")
-    if unconverged := sum(part.unconverged for part in made):
+    if unconverged := sum(not part.converged for part in made):
         limits.append(f"not converged in {unconverged} of {len(made)} folds")
     return Prediction(miner.name, values, known, n_train, seconds, tuple(limits))
 
 
-_running = threading.local()
-
-
 @contextmanager
 def _quiet() -> Iterator[Callable[[], Any]]:
-    """One thread inside estimators, and no warning of theirs; gives what a worker thread does first.
-
-    Each thread remembers in `_running.warned` that its estimator did not converge.
-    """
+    """One thread inside estimators, and no warning of theirs; gives what a worker thread does first."""
     try:
-        convergence = import_module("sklearn.exceptions").ConvergenceWarning
         threadpool_limits = import_module("threadpoolctl").threadpool_limits
         import_module("sklearn.ensemble")  # only libraries that are loaded can be limited
     except ImportError:
@@ -337,13 +352,8 @@ def _quiet() -> Iterator[Callable[[], Any]]:
             'miners need scikit-learn, which the extra "eval" installs: pip install "anon[eval]"'
         ) from None
 
-    def note(*told: Any, **more: Any) -> None:
-        _running.warned = True
-
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", convergence)
-        warnings.showwarning = note
         # limits of OpenMP belong to a thread; those of workers end with them
         yield lambda: threadpool_limits(1)
 

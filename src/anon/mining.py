@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from anon.classes import Cells, group
-from anon.encode import Codes, Domain, Encoded, available_threads, encode_column
-from anon.errors import DataError, UsageError
+from anon.classes import Cells, at_rows, group
+from anon.encode import Codes, Domain, Encoded, available_threads, coded_columns
+from anon.errors import UsageError
 from anon.methods.task import Progress
-from anon.miners import CATEGORY_MINERS, Miner, Prediction, cross_predict, exact, features, folds, shown
+from anon.miners import (
+    CATEGORY_MINERS,
+    Miner,
+    Prediction,
+    cells_of_values,
+    cross_predict,
+    features,
+    folds,
+    shown,
+)
 from anon.privacy import as_plain
 from anon.release import Release
-from anon.schema import Attribute, Role, check_names, kind_of
+from anon.schema import Role, check_names
 
 Base = Literal["quasi", "sensitive"]
 Rows = npt.NDArray[Any]
@@ -49,7 +58,7 @@ class MinerUtility:
     """Accuracy of one miner: see `MiningUtility`. `limits` tells what kept it from all rows or folds.
 
     `by_base` holds its accuracy on each trivial release, `u_base` the greatest of these. An accuracy is
-    None where the miner's time was spent before its first fold.
+    None where the miner's time was spent before its first fold, or all published rows lie in one fold.
     """
 
     family: str
@@ -72,8 +81,9 @@ class MiningUtility:
 
     `u_max`, `u_san` and `u_base` are the accuracies, in 0..1, of the best miner on each, named in `best`
     under the same names; `u_base` is the better of the two trivial releases, `base` tells which:
-    "quasi"-identifiers suppressed, or "sensitive" attributes. They are None where no miner had time for
-    a fold. `a_acc` is the attacker's gain, `Privacy.a_acc`, None without a sensitive attribute.
+    "quasi"-identifiers suppressed, or "sensitive" attributes. They are None where no miner had time for a
+    fold, or could learn one from another. `a_acc` is the attacker's gain, `Privacy.a_acc`, None without a
+    sensitive attribute.
     `predictors` are the columns mined, `left_out` those whose type no miner takes.
     """
 
@@ -181,7 +191,9 @@ def mining_utilities(
         _check(release, target, miners)
     _check_alike(releases)
     encoded = releases[0].encoded
-    columns, left_out = _columns(encoded, threads)
+    columns, left_out = coded_columns(encoded, threads)
+    for domain in encoded.quasi:
+        del columns[domain.name]
     if target not in columns:
         kind = encoded.table.schema.field(target).type
         raise UsageError(f"column {target!r} of type {kind} has no values that a classifier can learn")
@@ -272,13 +284,22 @@ def _check_alike(releases: Sequence[Release]) -> None:
         names = first.table.column_names
         same = other.table is first.table or (
             names == other.table.column_names
-            and all(other.column(name).equals(first.column(name)) for name in names)
+            and all(_same(other.column(name), first.column(name)) for name in names)
         )
         if other.schema != first.schema or not same:
             raise UsageError(
                 "releases that are mined together must be of the same table with the same schema; "
                 "mine others apart"
             )
+
+
+def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Are two columns the same? Not-a-number is the same as itself."""
+    if one.equals(other) or one.type != other.type or not pa.types.is_floating(one.type):
+        return bool(one.equals(other))
+    return bool(one.is_null().equals(other.is_null())) and np.array_equal(
+        one.to_numpy(), other.to_numpy(), equal_nan=True
+    )
 
 
 def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
@@ -304,27 +325,6 @@ def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
         raise UsageError(f"the release leaves {target!r} out, so that nothing is learned about it")
 
 
-def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:
-    """Sensitive and neutral columns with their codes, and the neutral ones that no miner takes."""
-    columns = {
-        domain.name: (domain, codes)
-        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    }
-    neutral = [name for name in encoded.table.column_names if encoded.schema.role(name) is Role.NEUTRAL]
-
-    def coded(name: str) -> tuple[Domain, Codes] | None:
-        column = encoded.column(name)
-        try:
-            return encode_column(column, Attribute(name, kind_of(name, column.type)))
-        except DataError:
-            return None
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        pairs = dict(zip(neutral, pool.map(coded, neutral), strict=True))
-    columns |= {name: pair for name, pair in pairs.items() if pair is not None}
-    return columns, tuple(name for name, pair in pairs.items() if pair is None)
-
-
 def _shared(
     encoded: Encoded, columns: Mapping[str, tuple[Domain, Codes]], target: str, ranked: Rows
 ) -> dict[str, tuple[Rows, list[Cells]]]:
@@ -333,8 +333,8 @@ def _shared(
     `columns` are the predictors beside the quasi-identifiers.
     """
     sensitive = {domain.name for domain in encoded.sensitive}
-    quasi = [exact(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
-    held = {name: exact(*pair) for name, pair in columns.items()}
+    quasi = [cells_of_values(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
+    held = {name: cells_of_values(*pair) for name, pair in columns.items()}
     neutral = [cells for name, cells in held.items() if name not in sensitive]
     tables = {
         "original": (ranked, _at([*quasi, *held.values()], ranked)),
@@ -349,7 +349,7 @@ def _released(
     release: Release, columns: Mapping[str, tuple[Domain, Codes]], ranked: Rows
 ) -> tuple[Rows, list[Cells]]:
     """The same of a release."""
-    left = [exact(*pair) for name, pair in columns.items() if name not in release.dropped]
+    left = [cells_of_values(*pair) for name, pair in columns.items() if name not in release.dropped]
     rank = np.empty(len(ranked), np.int64)
     rank[ranked] = np.arange(len(ranked))
     order = np.argsort(rank[release.classes.rows])
@@ -358,8 +358,7 @@ def _released(
 
 
 def _at(columns: Sequence[Cells], rows: Rows) -> list[Cells]:
-    """What the columns show in these rows."""
-    return [replace(cells, of_class=cells.of_class[rows]) for cells in columns]
+    return [at_rows(cells, rows) for cells in columns]
 
 
 def _tell(progress: Progress, called: str, miner: str, done: int, total: int) -> None:

@@ -161,6 +161,13 @@ def read_source(
     return _checked(Source(table, table.schema, format, tuple(paths)))
 
 
+def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of reading, those of CSV only for a file that is not known to be another."""
+    if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
+        return dict(options)
+    return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
+
+
 def _checked(source: Source) -> Source:
     if source.table.num_columns == 0:
         raise DataError("the table has no columns")

@@ -41,11 +41,13 @@ from anon.requirements import (
     Requirement,
     TCloseness,
 )
+from anon.scenario import ScenarioResult, sections
 from anon.schema import Schema
 from anon.utility import as_release
 from anon.workload import answer_from, random_queries
 
 if TYPE_CHECKING:
+    from anon.frontier import Frontier, Point
     from anon.privacy import Privacy
     from anon.release import Release
     from anon.scale.scan import Scan
@@ -462,7 +464,7 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
     return Report("Report of a comparison", told, tuple(sections))
 
 
-def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = None) -> Report:
+def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Origin | None = None) -> Report:
     """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
     drawn = figures.frontier(frontier)
     told: dict[str, Any] = {
@@ -472,7 +474,8 @@ def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = No
         "chosen": None if chosen is None else chosen.to_dict(),
         "figures": {drawn.title: figures.rows(drawn)},
         "origin": (origin or Origin()).to_dict(),
-        "verdict": "Every point that counts was checked by the independent re-check of its release.",
+        "verdict": "Every point that counts was checked by the independent re-check of its release, in this "
+        "run or, where it comes from the cache, in the run that put it there.",
     }
     knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
     best = "" if chosen is None else f" Within the bound that was given {chosen.name} is best."
@@ -500,6 +503,18 @@ def of_frontier(frontier: Any, *, chosen: Any = None, origin: Origin | None = No
         _origin_section(told),
     ]
     return Report("Report of a frontier", told, tuple(sections))
+
+
+def of_scenario(result: ScenarioResult, *, origin: Origin | None = None) -> Report:
+    """What sanitizations keep for users and give away to adversaries."""
+    told: dict[str, Any] = {
+        **result.to_dict(),
+        "origin": (origin or Origin()).to_dict(),
+        "verdict": "Every release that was made here was checked by its independent re-check; tables that "
+        "were given are taken as they are.",
+    }
+    warned = (Section("Warnings", result.warnings),) if result.warnings else ()
+    return Report("Report of a scenario", told, (*sections(result), *warned, _origin_section(told)))
 
 
 _PRICE = ("privacy_gained", "utility_lost", "price")

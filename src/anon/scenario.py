@@ -12,7 +12,6 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,9 +25,9 @@ import pyarrow.parquet as pq
 
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.check import metadata_of
-from anon.classes import Cells, group
+from anon.classes import Cells, at_rows, group
 from anon.compare import cells_of_rows
-from anon.encode import Codes, Domain, Encoded, available_threads, encode, encode_column, of_published_rows
+from anon.encode import Codes, Domain, available_threads, coded_columns, encode, narrowed
 from anon.errors import DataError, UsageError
 from anon.files import replacing
 from anon.interest import (
@@ -39,7 +38,6 @@ from anon.interest import (
     Ints,
     Weight,
     applied,
-    at_rows,
     distances,
     ends_of,
     nearer,
@@ -55,8 +53,8 @@ from anon.miners import (
     CATEGORY_MINERS,
     NUMBER_MINERS,
     Miner,
+    cells_of_values,
     cross_predict,
-    exact,
     features,
     folds,
     numbers,
@@ -66,7 +64,7 @@ from anon.privacy import measure
 from anon.read import Source, read_source, read_table
 from anon.release import Release
 from anon.requirements import Requirement, check_list
-from anon.schema import Attribute, Role, Schema, check_names, is_measurable, kind_of, value_type
+from anon.schema import Attribute, Role, Schema, check_names, is_measurable, value_type
 
 if TYPE_CHECKING:
     from anon.report import Section
@@ -283,9 +281,9 @@ class Attack:
 
     `a_know` and `a_acc` are the gains of Brickell & Shmatikov on the table, the worst over sensitive
     attributes, `a_know_filled` and `a_acc_filled` those on the table with the nearer predictions of the
-    worst miner filled in (Sramka et al. 3); None where the table shows noise, or no sensitive attribute
-    beside the target. `chosen` are the rows of the original that the adversary is after (uint32,
-    ascending), None for all.
+    worst miner filled in (Sramka et al. 3); None where the table shows noise, something else than single
+    sensitive values, or no sensitive attribute beside the target. `chosen` are the rows of the original
+    that the adversary is after (uint32, ascending), None for all.
     """
 
     sanitization: str
@@ -410,7 +408,7 @@ class ScenarioResult:
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the tables to Parquet files in a folder, all or none; it is made where it is not there."""
-        tables = {name: table for name, table in self.tables().items() if table.num_rows}
+        tables = self.tables()
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
             with replacing([Path(folder) / f"{name}.parquet" for name in tables]) as temporary:
@@ -542,7 +540,8 @@ class _View:
     """A table as miners see it: row i is that of rank `at[i]` (ascending) of the original.
 
     `columns` has one cell per row for each published attribute. `comparable` is False where some of
-    them show noise. `mined` keeps predictions, which several utilities may share.
+    them show noise. `mined` keeps predictions, which several utilities may share, `gains` those of the table
+    as it is.
     """
 
     name: str
@@ -550,6 +549,7 @@ class _View:
     columns: Mapping[str, Cells]
     comparable: bool = True
     mined: dict[Any, list[_Predicted]] = field(default_factory=dict)
+    gains: list[tuple[float | None, float | None]] = field(default_factory=list)
 
 
 class _Run:
@@ -562,7 +562,7 @@ class _Run:
         self.warnings: list[str] = []
         self.source = read_source(scenario.table)
         self.encoded = encode(self.source.table, scenario.schema, n_threads=n_threads)
-        self.columns, self.left_out = _columns(self.encoded, n_threads)
+        self.columns, self.left_out = coded_columns(self.encoded, n_threads)
         # every column as a quasi-identifier, for rules and records
         self.whole = replace(
             self.encoded,
@@ -579,7 +579,10 @@ class _Run:
         self.original = _View(
             "the original",
             np.arange(len(self.ranked)),
-            {name: exact(domain, codes[self.ranked]) for name, (domain, codes) in self.columns.items()},
+            {
+                name: cells_of_values(domain, codes[self.ranked])
+                for name, (domain, codes) in self.columns.items()
+            },
         )
         self._weights: dict[int, Floats] = {}
 
@@ -629,7 +632,7 @@ class _Run:
             if column in noisy:
                 published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))
             elif column not in published and column not in release.dropped:
-                published[column] = exact(domain, codes[rows])
+                published[column] = cells_of_values(domain, codes[rows])
         return _View(name, self.rank[rows], self._ordered(published), not noisy)
 
     def _given(self, name: str, source: Source) -> _View:
@@ -694,8 +697,8 @@ class _Run:
         at = np.flatnonzero(known)
         fold = None
         if cross:
-            present, fold = np.unique(self.folds[view.at[at]], return_inverse=True)
-            if len(present) < 2:
+            fold = self.folds[view.at[at]]
+            if len(np.unique(fold)) < 2:
                 at = at[:0]
         if not len(at):
             return [_Predicted(miner, at, y[at]) for miner in miners]
@@ -785,7 +788,9 @@ class _Run:
             results.append(Antiutility(one.miner.name, one.miner.family, u_bad, len(filled.at), one.limits))
             if len(filled.at) and (worst is None or u_bad > worst[0]):
                 worst = u_bad, filled
-        before = self._gains(view)
+        if not view.gains:
+            view.gains.append(self._gains(view))
+        [before] = view.gains
         after = before if worst is None else self._gains(view, target, worst[1])
         if self.encoded.schema.role(target) is not Role.QUASI:
             after = (None, None)
@@ -816,7 +821,7 @@ class _Run:
             return []
         domain, truth = self._truth(view, target)
         known = (cells.low <= cells.high)[cells.of_class]
-        shown_as_numbers = domain.kind == "numeric" and _are_numbers(cells)
+        shown_as_numbers = domain.kind == "numeric" and _shows_values(cells)
         if shown_as_numbers:
             _refuse_other_times(domain, cells.domain, view.name)
             miners = _chosen_miners(threat.number_miners, NUMBER_MINERS)
@@ -843,16 +848,24 @@ class _Run:
     def _gains(
         self, view: _View, target: str = "", filled: _Filled | None = None
     ) -> tuple[float | None, float | None]:
-        """A_know and A_acc of a table, with predictions of `target` filled in."""
+        """A_know and A_acc of a table, with predictions of `target` filled in.
+
+        None where the table shows noise, or something else than single values of a sensitive attribute.
+        """
         if not view.comparable or not self.encoded.sensitive:
             return None, None
-        left_out = np.ones(len(self.ranked), np.bool_)
-        rows = self.ranked[view.at]
-        left_out[rows] = False
-        judged = of_published_rows(
-            replace(self.encoded, suppressed=np.flatnonzero(left_out).astype(np.uint32))
-        )
-        quasi: list[Codes] = [np.zeros(len(rows), np.uint32)]
+        domains = list(self.encoded.sensitive)
+        sensitive: list[Codes | None] = []
+        for i, domain in enumerate(domains):
+            cells = view.columns.get(domain.name)
+            if cells is not None and not _shows_values(cells):
+                return None, None
+            if cells is None:
+                sensitive.append(None)
+            else:
+                domains[i], codes = _values_shown(cells)
+                sensitive.append(codes)
+        quasi: list[Codes] = [np.zeros(len(view.at), np.uint32)]
         for domain in self.encoded.quasi:
             cells = view.columns.get(domain.name)
             if cells is None:
@@ -868,13 +881,9 @@ class _Run:
                     codes = codes.copy()
                     codes[filled.at] = filled.values
             quasi.append(codes)
-        sensitive = [
-            codes[rows] if domain.name in view.columns else None
-            for domain, codes in zip(judged.sensitive, judged.sensitive_codes, strict=True)
-        ]
         measured = measure(
             group(quasi, n_threads=self.n_threads),
-            judged.sensitive,
+            domains,
             sensitive,
             at_risk=(),
             joint=False,
@@ -902,31 +911,6 @@ class _Filled:
     values: npt.NDArray[Any]
 
 
-def _columns(encoded: Encoded, n_threads: int) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:
-    """Every column with its codes, in schema order and then that of the table; and those with none."""
-    known = {
-        domain.name: (domain, codes)
-        for domain, codes in zip(
-            (*encoded.quasi, *encoded.sensitive),
-            (*encoded.quasi_codes, *encoded.sensitive_codes),
-            strict=True,
-        )
-    }
-    neutral = [name for name in encoded.table.column_names if name not in known]
-
-    def coded(name: str) -> tuple[Domain, Codes] | None:
-        column = encoded.column(name)
-        try:
-            return encode_column(column, Attribute(name, kind_of(name, column.type)))
-        except DataError:
-            return None
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        pairs = dict(zip(neutral, pool.map(coded, neutral), strict=True))
-    known |= {name: pair for name, pair in pairs.items() if pair is not None}
-    return known, tuple(name for name, pair in pairs.items() if pair is None)
-
-
 def _chosen_miners(
     given: Sequence[str | Miner] | None, reference: Sequence[Miner], default: Sequence[str] | None = None
 ) -> tuple[Miner, ...]:
@@ -940,10 +924,18 @@ def _chosen_miners(
     return tuple(miner if isinstance(miner, Miner) else by_name[miner] for miner in given)
 
 
-def _are_numbers(cells: Cells) -> bool:
-    """Whether a numeric column shows nothing but single values: then they are numbers to predict."""
+def _shows_values(cells: Cells) -> bool:
+    """Whether every row shows a single value, or that it is missing."""
     used = np.bincount(cells.of_class, minlength=len(cells.low)) > 0
     return bool((single_values(cells) | (cells.low > cells.high))[used].all())
+
+
+def _values_shown(cells: Cells) -> tuple[Domain, Codes]:
+    """What the rows of such a column show: a domain of just these values, and the code of every row."""
+    domain = cells.domain
+    codes = np.where(cells.low > cells.high, domain.n_values, cells.low)[cells.of_class]
+    used = np.bincount(codes, minlength=domain.n_codes) > 0
+    return narrowed(domain, used), (np.cumsum(used) - 1)[codes].astype(np.uint32)
 
 
 def _apart(distance: Any, shown: Floats, true: Floats) -> Floats:

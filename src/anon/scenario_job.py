@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-import anon
 from anon.errors import UsageError
 from anon.interest import ERRORS, ErrorFunction
-from anon.job import Job, Text, load_job
-from anon.read import read_source
-from anon.scenario import OPTIONS, PRESETS
+from anon.job import OF_GRID, Job, Text, load_job
+from anon.read import read_source, reading
+from anon.scenario import OPTIONS, PRESETS, BadUtility, GoodUtility, Sanitization, Scenario
 
 ROLES = ("quasi", "sensitive", "identifying", "kind", "hierarchy", "ordinal", "weight")
-READING = ("input", "output", "null", "delimiter", "encoding")
-SHARED = (*ROLES, *READING[:1], *READING[2:], "seed", "threads")
+READING = ("input", "null", "delimiter", "encoding", "engine", "memory", "spill")
+SHARED = (*ROLES, *READING, "seed", "threads")
+OF_SANITIZATION = ("name", "table", *(key for key in OF_GRID if key != "publish"), *OPTIONS)
 
 
 class Made(Job):
@@ -25,20 +26,20 @@ class Made(Job):
     name: str | None = None
     table: Text | None = None
 
-    def sanitization(self) -> Any:
-        """The Sanitization it stands for."""
+    def sanitization(self, options: Mapping[str, Any]) -> Sanitization:
+        """The Sanitization it stands for; its table is read with these options."""
         given = self.model_fields_set
-        for key in (*ROLES, *READING, "threads", "order", "publish"):
-            if key in given:
-                raise UsageError(f"{key} is no key of a sanitization")
+        for key in sorted(given.difference(OF_SANITIZATION)):
+            raise UsageError(f"{key} is no key of a sanitization")
         if self.table is not None:
             if given - {"name", "table"}:
                 raise UsageError("a sanitization has a table or a method, not both")
-            return anon.Sanitization(self.name or self.table, table=self.table)
+            table = read_source(self.table, **reading(self.table, options))
+            return Sanitization(self.name or self.table, table=table)
         method, require = self.configured_method(), self.requirements()
         name = self.name or ", ".join([self.method, *map(str, require)])
-        options = {key: value for key, value in self.options().items() if key in OPTIONS}
-        return anon.Sanitization(name, method, require, options=options)
+        further = {key: value for key, value in self.options().items() if key in OPTIONS}
+        return Sanitization(name, method, require, options=further)
 
 
 class Interest(BaseModel):
@@ -64,9 +65,9 @@ class Good(Interest):
     penalty: float | None = None
     values: dict[str, dict[str, float]] | None = None
 
-    def utility(self) -> Any:
+    def utility(self) -> GoodUtility:
         """The GoodUtility it stands for."""
-        return anon.GoodUtility(self.target, self.miners, self._error(), self.rule())
+        return GoodUtility(self.target, self.miners, self._error(), self.rule())
 
     def _error(self) -> ErrorFunction:
         kind = ERRORS[self.error]
@@ -94,7 +95,7 @@ class Bad(Interest):
     chosen: float | None = None
     cross_fit: bool | None = None
 
-    def threat(self) -> Any:
+    def threat(self) -> BadUtility:
         """The BadUtility it stands for."""
         given = {
             name: getattr(self, name)
@@ -102,7 +103,7 @@ class Bad(Interest):
             if getattr(self, name) is not None
         }
         preset = {"name": self.preset, **PRESETS[self.preset]} if self.preset else {}
-        return anon.BadUtility(self.target, weight=self.rule(), **{**preset, **given})
+        return BadUtility(self.target, weight=self.rule(), **{**preset, **given})
 
 
 class ScenarioJob(Job):
@@ -113,8 +114,8 @@ class ScenarioJob(Job):
     bad: list[Bad] = Field(default_factory=list)
     folds: int | None = None
 
-    def scenario(self) -> Any:
-        """The Scenario it stands for; its input is read."""
+    def scenario(self) -> Scenario:
+        """The Scenario it stands for; what it names is read."""
         for key in self.model_fields_set - {*SHARED, "sanitization", "good", "bad", "folds"}:
             raise UsageError(f"{key} is a key of a [[sanitization]] or of other jobs, not of a scenario")
         schema = self.roles()
@@ -122,10 +123,10 @@ class ScenarioJob(Job):
             raise UsageError("no column has a role: name the quasi-identifiers as quasi = [...]")
         if self.input is None:
             raise UsageError("no input: name the file as input = ...")
-        return anon.Scenario(
+        return Scenario(
             read_source(self.input, **self.read_options()),
             schema,
-            [each.sanitization() for each in self.sanitization],
+            [each.sanitization(self.read_options()) for each in self.sanitization],
             [each.utility() for each in self.good],
             [each.threat() for each in self.bad],
             n_folds=10 if self.folds is None else self.folds,

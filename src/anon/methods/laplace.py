@@ -177,6 +177,8 @@ def perturb(
     names = _attributes(whole, bound, method)
     original = {name: _numbers(whole.column(name), name) for name in names}
     plan = [_noise(name, original[name], method) for name in names]
+    steps = [_steps(original[noise.name], noise, method) for noise in plan]
+    added = [measurement(library, noise) for noise in plan]
     total = sum((noise.epsilon for noise in plan), Fraction(0))
     if method.budget is not None:
         method.budget.spend(total)
@@ -186,7 +188,8 @@ def perturb(
             progress("noise", done, len(plan))
         at = table.column_names.index(noise.name)
         whole = pa.types.is_integer(value_type(table.schema.field(at).type))
-        column = _noised(library, original[noise.name], noise, method, whole, n_threads)
+        drawn = _drawn(added[done], steps[done], n_threads)
+        column = _published(drawn, original[noise.name].is_null(), noise, method, whole)
         table = table.set_column(at, noise.name, pa.chunked_array([column]))
         stored = stored.set(at, pa.field(noise.name, column.type))
     n_outside = {noise.name: _n_outside(original[noise.name], noise) for noise in plan}
@@ -356,10 +359,8 @@ def measurement(library: Any, noise: Noise) -> Any:
     return made
 
 
-def _noised(
-    library: Any, values: pa.Array, noise: Noise, method: Laplace, whole: bool, n_threads: int
-) -> pa.Array:
-    missing = values.is_null().to_numpy(zero_copy_only=False)
+def _steps(values: pa.Array, noise: Noise, method: Laplace) -> Floats:
+    """The steps of the grid from the lower bound to each value (whole numbers); 0 where it is missing."""
     present = values.fill_null(noise.lower).to_numpy(zero_copy_only=False)
     if method.clip:
         present = np.clip(present, noise.lower, noise.upper)
@@ -369,18 +370,28 @@ def _noised(
             f"column {noise.name!r} has values too far outside its bounds to add noise to: "
             "leave clip as it is, or widen the bounds"
         )
-    add = measurement(library, noise)
+    return np.asarray(steps)
+
+
+def _drawn(add: Any, steps: Floats, n_threads: int) -> Ints:
+    """The steps with noise."""
     blocks = [steps[start : start + BLOCK].astype(np.int64) for start in range(0, len(steps), BLOCK)]
     with ThreadPoolExecutor(n_threads) as pool:
         drawn: list[Ints] = list(pool.map(lambda block: np.array(add(block.tolist()), np.int64), blocks))
-    published = noise.lower + noise.grid * np.concatenate(drawn).astype(np.float64)
+    return np.concatenate(drawn)
+
+
+def _published(steps: Ints, missing: pa.Array, noise: Noise, method: Laplace, whole: bool) -> pa.Array:
+    """The numbers that are published for these steps."""
+    published = noise.lower + noise.grid * steps.astype(np.float64)
     if noise.rounding is not None:
         published = np.round(published, noise.rounding)
     if method.clamp:
         published = np.clip(published, noise.lower, noise.upper)
+    mask = missing.to_numpy(zero_copy_only=False)
     if whole and noise.rounding is not None and noise.rounding <= 0 and (np.abs(published) < 2.0**62).all():
-        return pa.array(np.rint(published).astype(np.int64), mask=missing)
-    return pa.array(published, mask=missing)
+        return pa.array(np.rint(published).astype(np.int64), mask=mask)
+    return pa.array(published, mask=mask)
 
 
 # What is told
