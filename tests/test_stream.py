@@ -32,7 +32,7 @@ import anon.encode
 import anon.read
 from anon import datasets
 from anon.cli import main
-from anon.files import replacing
+from anon.files import remove_leftovers, replacing
 from anon.scale import scan, stream
 from anon.scale.scan import Scan
 
@@ -612,6 +612,59 @@ def test_files_that_are_being_written_are_no_leftovers(tmp_path: Path) -> None:
         assert target.read_text() == "second"
     assert target.read_text() == "first"
     assert sorted(os.listdir(tmp_path)) == [other.name, target.name]
+
+
+KILLED_BETWEEN = """
+import os, signal, sys
+from pathlib import Path
+from anon.files import replacing
+replace, left = os.replace, [{n}]
+def once(old, new):
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    replace(old, new)
+os.replace = once
+with replacing([Path(each) for each in sys.argv[1:]]) as paths:
+    for path in paths:
+        path.write_text("new")
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_what_a_killed_process_put_aside_is_removed(tmp_path: Path, n: int) -> None:
+    """Killed before its first or second `os.replace`: the first target is away, and only its copy is there."""
+    first, second = targets = [tmp_path / "out.parquet", tmp_path / "out.sensitive.parquet"]
+    for target in targets:
+        target.write_text("old")
+    command = [sys.executable, "-c", KILLED_BETWEEN.format(n=n), *map(str, targets)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert not first.exists()
+    assert len(list(tmp_path.glob(".*.old"))) == 2
+    remove_leftovers(first)
+    [kept] = tmp_path.glob(".out.parquet.*.old")
+    assert kept.read_text() == "old"  # there is no other
+    remove_leftovers(second)
+    assert list(tmp_path.glob(".*.old")) == [kept]
+    with replacing(targets) as paths:
+        for path in paths:
+            path.write_text("newer")
+    assert sorted(os.listdir(tmp_path)) == [first.name, second.name]
+
+
+def test_what_is_put_aside_stays_while_files_are_replaced(tmp_path: Path) -> None:
+    import fcntl
+
+    target, old = tmp_path / "out.parquet", tmp_path / ".out.parquet.0123456789abcdef.tmp.old"
+    target.write_text("new")
+    old.write_text("old")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    remove_leftovers(target)
+    assert old.exists()
+    os.close(folder)
+    remove_leftovers(target)
+    assert os.listdir(tmp_path) == [target.name]
 
 
 # --- the command
