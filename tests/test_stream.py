@@ -477,6 +477,45 @@ def test_a_file_that_changes_between_the_passes_is_refused(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["in.parquet"]
 
 
+def test_a_csv_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a,b\n1,x\n2,y\n")
+    scanned = anon.read_source(path, engine="stream").table
+    assert isinstance(scanned, Scan)
+    path.write_text("a,b\none,x\ntwo,y\n")
+    with pytest.raises(anon.DataError, match="has changed"):
+        list(scanned.read(["a"]))
+
+
+CUT_SHORT = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+import anon
+from anon.scale import scan
+path = Path(sys.argv[1])
+batch = pa.record_batch({"a": range(1 << 16)})
+with pa.ipc.new_file(path, batch.schema) as writer:
+    for _ in range(8):
+        writer.write(batch)
+found = anon.read_source(path, engine="stream").table.read(["a"])
+next(found)
+with open(path, "r+b") as file:
+    file.truncate(1 << 16)
+try:
+    list(found)
+except anon.DataError as error:
+    print(error)
+"""
+
+
+def test_an_arrow_file_that_is_cut_short_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CUT_SHORT, str(tmp_path / "in.arrow")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "is damaged or truncated" in done.stdout
+
+
 def test_rows_that_come_back_in_other_places_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -633,7 +672,7 @@ with replacing([Path(each) for each in sys.argv[1:]]) as paths:
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_what_a_killed_process_put_aside_is_removed(tmp_path: Path, n: int) -> None:
-    """Killed before its first or second `os.replace`: the first target is away, and only its copy is there."""
+    """Killed before its first or second `os.replace`: of the first target there is only the copy."""
     first, second = targets = [tmp_path / "out.parquet", tmp_path / "out.sensitive.parquet"]
     for target in targets:
         target.write_text("old")
