@@ -477,14 +477,26 @@ def test_a_file_that_changes_between_the_passes_is_refused(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["in.parquet"]
 
 
-def test_a_csv_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
+def test_a_csv_file_that_changes_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("a,b\n1,x\n2,y\n")
+    path.write_text("a,b\n1,2020-01-01T00:00:00\n2,2020-01-02T00:00:00\n")
     scanned = anon.read_source(path, engine="stream").table
     assert isinstance(scanned, Scan)
     path.write_text("a,b\none,x\ntwo,y\n")
     with pytest.raises(anon.DataError, match="has changed"):
         list(scanned.read(["a"]))
+    path.write_text("a,b\n1,2020-01-01T00:00:00\n2,2020-01-02T00:00:00\n")
+    kept_apart = scan._kept_apart
+
+    def changed(csv: Any, path: Path, types: Any) -> Any:
+        path.write_text("a,b\n1,x\n2,y\n")
+        return kept_apart(csv, path, types)
+
+    monkeypatch.setattr(scan, "_kept_apart", changed)
+    with pytest.raises(anon.DataError, match="has changed"):
+        anon.read_source(path, engine="stream")
 
 
 CUT_SHORT = """

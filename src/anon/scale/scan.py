@@ -455,7 +455,10 @@ def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
             if read_types[name] == LOOSER[-1]:
                 raise csv.fault(path, parse.delimiter) from None
             read_types[name] = LOOSER[LOOSER.index(read_types[name]) + 1]
-    return _CsvFile(csv, path, *_kept_apart(csv, path, read_types), n_rows)
+    try:
+        return _CsvFile(csv, path, *_kept_apart(csv, path, read_types), n_rows)
+    except _UnreadColumn:  # all were read so before
+        raise _changed() from None
 
 
 def _kept_apart(
