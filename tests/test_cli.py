@@ -835,3 +835,33 @@ def test_a_shell_is_told_how_to_complete_a_word(tmp_path: Path) -> None:
             [sys.executable, program], capture_output=True, text=True, check=True, env=os.environ | words
         )
         assert (told.stdout.split(), told.stderr) == ([offered], "")
+
+
+def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import warnings
+
+    from anon.scale import submit
+
+    ran: list[Any] = []
+
+    def run(job: Any, progress: Any) -> None:
+        warnings.warn("only one class", anon.PrivacyWarning, stacklevel=2)
+        ran.append((job.input, job.output))
+
+    monkeypatch.setattr(submit, "run", run)
+    roles = ["--quasi", "age", "--k", "2", "--engine", "spark"]
+    ends = [("hdfs://nn:8020/people", "s3a://bucket/release"), ("people.parquet", str(tmp_path))]
+    for source, output in ends:
+        assert main(["anonymize", source, "-o", output, *roles, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told == {
+            "input": source,
+            "output": output,
+            "privacy": None,
+            "warnings": ["only one class"],
+        }
+    assert ran == ends
+    assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0
+    assert capsys.readouterr().err == "warning: only one class\n"

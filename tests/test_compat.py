@@ -208,6 +208,67 @@ def test_where_pycanon_is_wrong() -> None:
     )
 
 
+def test_rows_of_stars_are_a_class_like_any_other() -> None:
+    """As for pycanon: `anon.check` sets them apart, and so takes k = 3 and l = 2 from class x alone."""
+    data = pd.DataFrame({"q": list("xxx**"), "s": list("aabcc")})
+    roles = ("DATA", ["q"], ["s"])
+    answers = both(
+        data,
+        ("anonymity.k_anonymity", "DATA", ["q"]),
+        ("anonymity.alpha_k_anonymity", *roles),
+        ("anonymity.l_diversity", *roles),
+        ("anonymity.entropy_l_diversity", *roles),
+        ("anonymity.basic_beta_likeness", *roles),
+        ("anonymity.t_closeness", *roles),
+        ("metrics.average_ecsize", "DATA", "DATA", ["q"]),
+        ("metrics.discernability_metric", "DATA", "DATA", ["q"]),
+        ("metrics.sizes_ec", "DATA", ["q"]),
+        ("metrics.average_rir", "DATA", ["q"]),
+        ("metrics.max_rir", "DATA", ["q"]),
+    )
+    for position, (ours, theirs) in enumerate(answers):
+        assert close(ours, theirs), position
+    c, l = anonymity.recursive_c_l_diversity(data, ["q"], ["s"])
+    assert (math.isnan(c), l) == (True, 1)
+
+
+def test_an_infinite_c_is_told() -> None:
+    """L = 2 in the one class of q, but in those of (q, s1) s2 has one value."""
+    data = pd.DataFrame({"q": list("xxxx"), "s1": list("aabb"), "s2": list("ccdd")})
+    roles = data, ["q"], ["s1", "s2"]
+    assert anonymity.recursive_c_l_diversity(*roles, gen=False) == (math.inf, 2)
+    assert report.get_report_values(*roles, gen=False)[2:5] == (1, 1, (math.inf, 2))
+
+
+@pytest.mark.parametrize("gen", [True, False])
+def test_a_report_holds_what_each_function_says_measured_once(
+    monkeypatch: pytest.MonkeyPatch, gen: bool
+) -> None:
+    data = pd.DataFrame({"q": list("xxxxyyyy"), "s": list("aaababbc"), "n": [1, 2, 1, 2, 1, 1, 2, 2]})
+    roles = data, ["q"], ["s", "n"]
+    each = (
+        anonymity.k_anonymity(*roles[:2]),
+        anonymity.alpha_k_anonymity(*roles, gen),
+        anonymity.l_diversity(*roles, gen),
+        anonymity.entropy_l_diversity(*roles, gen),
+        anonymity.recursive_c_l_diversity(*roles, gen=gen),
+        anonymity.basic_beta_likeness(*roles, gen),
+        anonymity.enhanced_beta_likeness(*roles, gen),
+        anonymity.delta_disclosure(*roles, gen),
+        anonymity.t_closeness(*roles, gen),
+    )
+    asked: list[Any] = []
+    measured = anonymity.measured
+
+    def counted(data: Any, *names: Any, **how: Any) -> Any:
+        asked.append(names)
+        return measured(data, *names, **how)
+
+    monkeypatch.setattr(anonymity, "measured", counted)
+    assert report.get_report_values(*roles, gen) == each
+    assert len(asked) == (2 if gen else 4)  # k; (q), or (q, n) and (q, s), and (q) for the l of (c, l)
+
+
 def test_suppressed_rows_count_the_whole_table() -> None:
     raw = pd.DataFrame({"q": list("xxyyz"), "s": list("ababa")})
     kept = raw.iloc[:4]

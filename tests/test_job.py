@@ -159,6 +159,13 @@ def test_relative_paths_start_at_the_job_files_folder(tmp_path: Path) -> None:
     assert job.output == "/elsewhere/release.parquet"
 
 
+def test_uris_are_no_relative_paths(tmp_path: Path) -> None:
+    job = load_job(
+        written(tmp_path, 'input = "hdfs://nn:8020/data/people"\noutput = "s3a://bucket/release"\n'), {}
+    )
+    assert (job.input, job.output) == ("hdfs://nn:8020/data/people", "s3a://bucket/release")
+
+
 def test_flags_override_the_file(tmp_path: Path) -> None:
     job = load_job(written(tmp_path, EVERYTHING), {"k": 5, "quasi": ["age"], "input": "here.csv"})
     assert (job.k, job.quasi, job.input, job.l) == (5, ["age"], "here.csv", 3)

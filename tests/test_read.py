@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import anon
 from anon.encode import encode
 from anon.errors import AnonError, DataError, UsageError
 from anon.read import read_source, read_table
@@ -650,6 +651,18 @@ def test_what_is_read_can_be_encoded(csv: Callable[..., pa.Table]) -> None:
     table = csv("zip,age,country\n02139,30,NA\n2139,,NA\n02139,31,FR\n")
     encoded = encode(table, Schema(["zip", "age", "country"]))
     assert [codes.tolist() for codes in encoded.quasi_codes] == [[0, 1, 0], [0, 2, 1], [1, 1, 0]]
+
+
+def test_what_is_read_whole_takes_no_other_engine(tmp_path: Path) -> None:
+    path = save(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    for engine in (None, "local"):
+        assert anon.read_table(path, engine=engine).num_rows == 2
+        assert anon.inspect(path, engine=engine).n_rows == 2
+    for engine in ("stream", "fast"):
+        with pytest.raises(UsageError, match="is read whole here: leave out the engine"):
+            anon.read_table(path, engine=engine)
+        with pytest.raises(UsageError, match="is read whole here: leave out the engine"):
+            anon.inspect(path, engine=engine)
 
 
 def test_all_errors_are_ours() -> None:

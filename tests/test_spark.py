@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -232,6 +233,31 @@ def test_buckets_are_those_of_one_machine(spark: Any) -> None:
     assert whole.columns == local.table.column_names
     assert second.columns == local.sensitive_table.column_names
     assert buckets(whole.toArrow(), second.toArrow()) == buckets(local.table, local.sensitive_table)
+    for frame in (whole, second):
+        assert frame.storageLevel.useMemory
+        frame.unpersist()
+
+
+def test_a_check_of_rows_that_change_is_refused(spark: Any) -> None:
+    """Values that are others each time they are read, and rows that are more."""
+
+    def others(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            n = batch.num_rows
+            yield pa.RecordBatch.from_pydict({"q": ["x"] * n, "s": [secrets.token_hex(8) for _ in range(n)]})
+
+    df = spark.range(20).mapInArrow(others, "q string, s string")
+    with pytest.raises(anon.RecheckError, match="or other values; if the DataFrame gives other rows"):
+        check_spark(df, anon.Schema(["q"], ["s"]))
+
+    def more(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            n = 1 + int.from_bytes(os.urandom(6), "big") % (1 << 20)
+            yield pa.RecordBatch.from_pydict({"q": ["x"] * n, "s": ["a"] * n})
+
+    df = spark.range(1, numPartitions=1).mapInArrow(more, "q string, s string")
+    with pytest.raises(anon.RecheckError, match=r"\d+ rows were to be measured and \d+ are"):
+        check_spark(df, anon.Schema(["q"], ["s"]))
 
 
 def test_what_cannot_be_done_is_refused_before_the_work(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,6 +412,56 @@ def test_a_job_file_runs_on_one_machine_and_on_spark(
     with pytest.raises(anon.DataError, match="exists: remove it"):
         run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
     assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_a_job_of_buckets_writes_both_tables_or_none_and_leaves_what_others_persisted(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anon.job import Job
+    from anon.scale import submit
+
+    pq.write_table(table(80, 12), tmp_path / "in.parquet")
+    job = Job(
+        input=str(tmp_path / "in.parquet"),
+        output=str(tmp_path / "out.parquet"),
+        quasi=["i", "f"],
+        sensitive=["s"],
+        identifying=["name"],
+        k=6,
+        publish="bucketization",
+    )
+    mine = spark.range(5).persist()
+    mine.count()
+    move = submit._move
+    persisted = spark.sparkContext._jsc.sc().getPersistentRDDs
+    before = persisted().size()
+
+    def one(spark: Any, old: str, new: str) -> None:
+        if new.endswith(".sensitive.parquet"):
+            raise anon.DataError(f"cannot write {new!r}; nothing was written")
+        move(spark, old, new)
+
+    monkeypatch.setattr(submit, "_move", one)
+    with pytest.raises(anon.DataError, match="nothing was written"):
+        submit.run(job)
+    assert [each.name for each in tmp_path.iterdir() if each.suffix == ".parquet"] == ["in.parquet"]
+    monkeypatch.setattr(submit, "_move", move)
+    submit.run(job)
+    assert (tmp_path / "out.sensitive.parquet").is_dir()
+    assert mine.storageLevel.useMemory
+    assert persisted().size() == before
+    mine.unpersist()
+
+
+def test_a_job_on_spark_needs_its_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from anon.scale import submit
+
+    monkeypatch.setattr(sys, "argv", ["submit.py"])
+    with pytest.raises(SystemExit, match="2"):
+        submit.main()
+    assert capsys.readouterr().err == "error: name one job file: spark-submit submit.py job.toml\n"
 
 
 @pytest.mark.parametrize(

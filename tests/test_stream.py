@@ -32,7 +32,7 @@ import anon.encode
 import anon.read
 from anon import datasets
 from anon.cli import main
-from anon.files import replacing
+from anon.files import remove_leftovers, replacing
 from anon.scale import scan, stream
 from anon.scale.scan import Scan
 
@@ -477,6 +477,57 @@ def test_a_file_that_changes_between_the_passes_is_refused(tmp_path: Path) -> No
     assert os.listdir(tmp_path) == ["in.parquet"]
 
 
+def test_a_csv_file_that_changes_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a,b\n1,2020-01-01T00:00:00\n2,2020-01-02T00:00:00\n")
+    scanned = anon.read_source(path, engine="stream").table
+    assert isinstance(scanned, Scan)
+    path.write_text("a,b\none,x\ntwo,y\n")
+    with pytest.raises(anon.DataError, match="has changed"):
+        list(scanned.read(["a"]))
+    path.write_text("a,b\n1,2020-01-01T00:00:00\n2,2020-01-02T00:00:00\n")
+    kept_apart = scan._kept_apart
+
+    def changed(csv: Any, path: Path, types: Any) -> Any:
+        path.write_text("a,b\n1,x\n2,y\n")
+        return kept_apart(csv, path, types)
+
+    monkeypatch.setattr(scan, "_kept_apart", changed)
+    with pytest.raises(anon.DataError, match="has changed"):
+        anon.read_source(path, engine="stream")
+
+
+CUT_SHORT = """
+import sys
+from pathlib import Path
+import pyarrow as pa
+import anon
+from anon.scale import scan
+path = Path(sys.argv[1])
+batch = pa.record_batch({"a": range(1 << 16)})
+with pa.ipc.new_file(path, batch.schema) as writer:
+    for _ in range(8):
+        writer.write(batch)
+found = anon.read_source(path, engine="stream").table.read(["a"])
+next(found)
+with open(path, "r+b") as file:
+    file.truncate(1 << 16)
+try:
+    list(found)
+except anon.DataError as error:
+    print(error)
+"""
+
+
+def test_an_arrow_file_that_is_cut_short_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CUT_SHORT, str(tmp_path / "in.arrow")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "is damaged or truncated" in done.stdout
+
+
 def test_rows_that_come_back_in_other_places_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -612,6 +663,59 @@ def test_files_that_are_being_written_are_no_leftovers(tmp_path: Path) -> None:
         assert target.read_text() == "second"
     assert target.read_text() == "first"
     assert sorted(os.listdir(tmp_path)) == [other.name, target.name]
+
+
+KILLED_BETWEEN = """
+import os, signal, sys
+from pathlib import Path
+from anon.files import replacing
+replace, left = os.replace, [{n}]
+def once(old, new):
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left[0] -= 1
+    replace(old, new)
+os.replace = once
+with replacing([Path(each) for each in sys.argv[1:]]) as paths:
+    for path in paths:
+        path.write_text("new")
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_what_a_killed_process_put_aside_is_removed(tmp_path: Path, n: int) -> None:
+    """Killed before its first or second `os.replace`: of the first target there is only the copy."""
+    first, second = targets = [tmp_path / "out.parquet", tmp_path / "out.sensitive.parquet"]
+    for target in targets:
+        target.write_text("old")
+    command = [sys.executable, "-c", KILLED_BETWEEN.format(n=n), *map(str, targets)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert not first.exists()
+    assert len(list(tmp_path.glob(".*.old"))) == 2
+    remove_leftovers(first)
+    [kept] = tmp_path.glob(".out.parquet.*.old")
+    assert kept.read_text() == "old"  # there is no other
+    remove_leftovers(second)
+    assert list(tmp_path.glob(".*.old")) == [kept]
+    with replacing(targets) as paths:
+        for path in paths:
+            path.write_text("newer")
+    assert sorted(os.listdir(tmp_path)) == [first.name, second.name]
+
+
+def test_what_is_put_aside_stays_while_files_are_replaced(tmp_path: Path) -> None:
+    import fcntl
+
+    target, old = tmp_path / "out.parquet", tmp_path / ".out.parquet.0123456789abcdef.tmp.old"
+    target.write_text("new")
+    old.write_text("old")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    remove_leftovers(target)
+    assert old.exists()
+    os.close(folder)
+    remove_leftovers(target)
+    assert os.listdir(tmp_path) == [target.name]
 
 
 # --- the command

@@ -466,9 +466,11 @@ def anonymize(
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.scale.submit import run
 
-        with _progress(quiet or as_json) as progress:
+        with _progress(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", anon.PrivacyWarning)
             measured = run(job, progress)
-        _report_spark({"input": source, "output": output}, measured, as_json, quiet)
+        notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+        _report_spark({"input": source, "output": output}, measured, notes, as_json, quiet)
         return
     with _progress(quiet or as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
@@ -1144,6 +1146,8 @@ def _ends(job: Job, *others: str | None) -> tuple[str, str]:
         raise UsageError("no input: name the file to anonymize")
     if job.output is None:
         raise UsageError("no output: name the release's file with -o")
+    if job.engine == "spark":  # URIs and folders, which it looks at itself
+        return job.input, job.output
     if os.path.isdir(job.output):
         raise UsageError(f"the output {job.output} is a folder: name a file")
     folder = Path(job.output).parent
@@ -1352,11 +1356,16 @@ def _report_release(
         _print(_facts("Release", {**files, **release.summary()}), *_privacy("Privacy", privacy.to_dict()))
 
 
-def _report_spark(files: dict[str, str | None], privacy: Any | None, as_json: bool, quiet: bool) -> None:
+def _report_spark(
+    files: dict[str, str | None], privacy: Any | None, notes: list[str], as_json: bool, quiet: bool
+) -> None:
     measures = None if privacy is None else privacy.to_dict()  # of a bucketization there are none
     if as_json:
-        _print_json({**files, "privacy": measures})
-    elif not quiet:
+        _print_json({**files, "privacy": measures, "warnings": notes})
+        return
+    for warning in notes:
+        print(f"warning: {warning}", file=sys.stderr)
+    if not quiet:
         _print(_facts("release", files), *([] if measures is None else _privacy("privacy", measures)))
 
 

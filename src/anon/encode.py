@@ -307,6 +307,7 @@ class _Gathering:
         self.most_values = MOST_VALUES
 
     def add(self, column: pa.ChunkedArray) -> None:
+        """Take the next rows of the column."""
         part = _factors(column, self.name)
         if not (self.values and part.values.equals(self.values[-1])):
             self.values.append(part.values)

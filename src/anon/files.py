@@ -18,7 +18,8 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
     """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
 
     They can be read by their owner only until they are complete; any exception removes them. Those
-    of a killed process are removed by the next one that writes to the same target.
+    of a killed process, and what it had put aside, are removed by the next one that writes to the same
+    target.
     """
     for target in targets:
         if target.exists() and not target.is_file():  # a folder, a device, a pipe
@@ -41,6 +42,8 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
                     _replace_all(targets, temporary)
             with suppress(OSError):
                 _sync(targets[0].parent)
+            for target in targets:
+                _remove_old(target)
         except BaseException:
             for path in temporary:
                 with suppress(OSError):
@@ -56,6 +59,23 @@ def remove_leftovers(target: Path) -> None:
             with suppress(OSError), open(path, "ab") as file:
                 _lock(file.fileno(), wait=False)
                 path.unlink()
+    _remove_old(target)
+
+
+def _remove_old(target: Path) -> None:
+    """Remove earlier versions of a target that a killed process had put aside.
+
+    They are kept where the target is not there, and while others are replaced in the folder.
+    """
+    name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp\.old")
+    with suppress(OSError), ExitStack() as stack:
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        stack.callback(os.close, descriptor)
+        found = [each for each in target.parent.iterdir() if name.fullmatch(each.name)]
+        if found:
+            _lock(descriptor, wait=False)
+        for path in found if target.exists() else []:
+            path.unlink()
 
 
 def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:

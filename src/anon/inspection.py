@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from anon.encode import available_threads
 from anon.errors import DataError
-from anon.read import read_source, read_table
+from anon.read import read_local, read_table
 from anon.schema import Role, is_text, kind_of
 
 IDENTIFYING_SHARE = 0.9  # a column with a greater share of distinct values identifies people
@@ -80,7 +80,7 @@ def inspect(source: Any, **reading: Any) -> Inspection:
     first, then by its type and by how many distinct values it has; it is where to start, not a
     decision.
     """
-    read = read_source(source, engine="local", **reading)
+    read = read_local(source, **reading)
     table = read_table(read)
     with ThreadPoolExecutor(available_threads()) as pool:
         columns = pool.map(_inspect_column, read.schema, table.columns)

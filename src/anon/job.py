@@ -123,7 +123,7 @@ class Job(BaseModel):
     threads: int | None = None
 
     def read_options(self) -> dict[str, Any]:
-        """Keyword arguments of `anon.read_table`."""
+        """Keyword arguments of `anon.read_source`."""
         return _given(
             null=self.null,
             delimiter=self.delimiter,
@@ -289,7 +289,8 @@ class Job(BaseModel):
 def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:
     """The job of this model in a TOML file (None: empty), with the given flags in place of its keys.
 
-    Nothing in the file is evaluated. Relative paths in it start at the file's own folder.
+    Nothing in the file is evaluated. Relative paths in it start at the file's own folder; `hdfs://..` and
+    other URIs are left as they are.
     """
     written = _read_toml(path) if path is not None else {}
     try:
@@ -309,7 +310,8 @@ def _read_toml(path: str) -> dict[str, Any]:
     folder = Path(path).parent
 
     def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
-        return str(folder / text) if isinstance(text, str) and text and is_path(text) else text
+        is_relative = isinstance(text, str) and text and "://" not in text and is_path(text)
+        return str(folder / text) if is_relative else text
 
     for key in ("input", "output", "cache", "spill"):
         if key in job:

@@ -82,9 +82,16 @@ class Source:
 
 
 def read_table(source: Any, **options: Any) -> pa.Table:
-    """The table of `read_source`, which takes the same options, whole in memory."""
-    table = read_source(source, engine="local", **options).table
+    """The table of `read_source`, which takes the same options but for `engine`: it is whole in memory."""
+    table = read_local(source, **options).table
     return table if isinstance(table, pa.Table) else table.whole()
+
+
+def read_local(source: Any, *, engine: Engine | None = None, **options: Any) -> Source:
+    """As `read_source` with `engine="local"`, the only one taken."""
+    if engine not in (None, "local"):
+        raise UsageError("the table is read whole here: leave out the engine, or name the local one")
+    return read_source(source, engine="local", **options)
 
 
 def read_source(
@@ -227,11 +234,13 @@ def check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], boo
 
 
 def wanted_names(columns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The wanted ones of a table's names, in its order; DataError where one is unknown."""
     check_names(columns, names)
     return [name for name in names if name in columns]
 
 
 def file_name(path: Path) -> str:
+    """A file as messages name it."""
     return f"file {str(path)!r}"
 
 
@@ -315,6 +324,7 @@ def raise_if_out_of_memory(error: Exception) -> None:
 
 
 def unreadable(path: Path, format: Format) -> DataError:
+    """The error of a file that is not what its format says."""
     name = {"parquet": "Parquet", "feather": "Arrow IPC (Feather)", "csv": "CSV"}[format]
     return DataError(f"{file_name(path)} is damaged or truncated, or is not {name}; write it again")
 

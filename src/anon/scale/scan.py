@@ -110,7 +110,7 @@ class Scan:
             yield table
         self._refuse_change()
         if n_rows != self.num_rows:
-            raise self._changed()
+            raise _changed()
 
     def head(self) -> pa.Table:
         """The first batch."""
@@ -140,13 +140,14 @@ class Scan:
         except OSError:
             same = False
         if not same:
-            raise self._changed()
-
-    def _changed(self) -> DataError:
-        return DataError("the input has changed while it was read; nothing was written, start again")
+            raise _changed()
 
     def __repr__(self) -> str:
         return f"Scan({len(self.paths)} files, n_rows={self.num_rows}, n_columns={self.num_columns})"
+
+
+def _changed() -> DataError:
+    return DataError("the input has changed while it was read; nothing was written, start again")
 
 
 def scan(
@@ -337,7 +338,7 @@ def _record_batches(
 ) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
     """The schema of an Arrow file or stream, and its batches with the named columns."""
     try:
-        with pa.memory_map(os.fspath(path)) as file:
+        with pa.OSFile(os.fspath(path)) as file:  # a map of a file that is cut short would end the process
             if file.read(4) == b"FEA1":
                 raise DataError(
                     f"{file_name(path)} is Feather version 1; write it again as version 2 or Parquet"
@@ -400,9 +401,14 @@ class _CsvFile:
     n_rows: int
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """The named columns, in the types as which they are held."""
         schema = pa.schema([(name, self.types[name]) for name in names])
-        for batch in _csv_batches(self.csv, self.path, {name: self.read_types[name] for name in names}):
-            yield pa.Table.from_batches([batch]).cast(schema)
+        read_types = {name: self.read_types[name] for name in names}
+        try:
+            for batch in _csv_batches(self.csv, self.path, read_types):
+                yield pa.Table.from_batches([batch]).cast(schema)
+        except (_UnreadColumn, pa.ArrowInvalid):  # they were read so before
+            raise _changed() from None
 
 
 def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
@@ -449,7 +455,10 @@ def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
             if read_types[name] == LOOSER[-1]:
                 raise csv.fault(path, parse.delimiter) from None
             read_types[name] = LOOSER[LOOSER.index(read_types[name]) + 1]
-    return _CsvFile(csv, path, *_kept_apart(csv, path, read_types), n_rows)
+    try:
+        return _CsvFile(csv, path, *_kept_apart(csv, path, read_types), n_rows)
+    except _UnreadColumn:  # all were read so before
+        raise _changed() from None
 
 
 def _kept_apart(

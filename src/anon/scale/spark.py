@@ -31,7 +31,16 @@ from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
 from anon.release import CLASS_ID, Publish, recode
 from anon.requirements import Custom, Requirement, check_list, infeasible
-from anon.scale.spark_classes import class_counts, combinations, measured, merged, named, put_together
+from anon.scale.spark_classes import (
+    OTHER_ROWS,
+    class_counts,
+    combinations,
+    holds_others,
+    measured,
+    merged,
+    named,
+    put_together,
+)
 from anon.scale.spark_tree import (
     CHUNK_BYTES,
     CHUNK_ROWS,
@@ -70,7 +79,7 @@ def anonymize_spark(
     seed: int = 0,
     node_rows: int = NODE_ROWS,
     progress: Progress | None = None,
-) -> Any:
+) -> DataFrame | tuple[DataFrame, DataFrame]:
     """Anonymize a Spark DataFrame: the release satisfies every requirement, or there is none.
 
     Parameters are those of `anon.anonymize`; `node_rows` is how many rows one task finishes, and as
@@ -78,8 +87,7 @@ def anonymize_spark(
     quasi-identifiers and sensitive values); TGC and Curve work inside the nodes of a strict Mondrian tree.
 
     Returns the published DataFrame, or for a bucketization the pair (table, sensitive table). It is
-    computed, checked and persisted: write it, then call `unpersist()` (of a bucketization,
-    `spark.catalog.clearCache()`).
+    computed, checked and persisted: write it, then call `unpersist()` (of a pair, on both).
 
     Raises
     ------
@@ -138,7 +146,18 @@ def anonymize_spark(
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     if publish == "generalization":
         return whole
-    return whole.drop(*(domain.name for domain in read.sensitive)), _sensitive_table(whole, read)
+    pair = whole.drop(*(domain.name for domain in read.sensitive)), _sensitive_table(whole, read)
+    try:
+        with _own_errors(), _batches_of_bytes(df):
+            for one in pair:
+                one.persist().count()
+    except BaseException:
+        for one in pair:
+            one.unpersist()
+        raise
+    finally:
+        whole.unpersist()
+    return pair
 
 
 def check_spark(
@@ -568,7 +587,7 @@ def _parts(held: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) 
 class _Solver:
     """Finishes one node.
 
-    Rows come in any order, so they are put in one of their content (codes, then the hash of the rest):
+    Rows come in any order, so they are put in one of their content, by the hash; methods rank by codes:
     whatever is drawn or tied is then the same when a lost task runs again. The order in which a class
     is published is drawn from `secret`, made once per release from the operating system's entropy.
     """
@@ -649,29 +668,31 @@ def _recheck(whole: DataFrame, read: _Read, plan: Plan, publish: str, shown: Any
             return
         sizes, found = merged(table, m, s)
         entries = {domain.name: (domain, *entry) for domain, entry in zip(sensitive, found, strict=True)}
-        unknown = sum(int((code >= domain.n_codes).any()) for domain, _, code, _ in entries.values())
+        others = holds_others(sensitive, totals, found)
         counts = {domain.name: rows for domain, rows in zip(sensitive, totals, strict=True)}
         failing = (
-            anon.recheck.failing_groups(require, sizes, entries, counts)
-            if not unknown
-            else [1] * len(require)
+            anon.recheck.failing_groups(require, sizes, entries, counts) if not others else [1] * len(require)
         )
         yield pa.RecordBatch.from_pydict(
-            {"classes": [len(sizes)], "rows": [int(sizes.sum())], "unknown": [unknown], "failing": [failing]},
+            {
+                "classes": [len(sizes)],
+                "rows": [int(sizes.sum())],
+                "others": [int(others)],
+                "failing": [failing],
+            },
             schema=pa.schema(
-                [(name, pa.int64()) for name in ("classes", "rows", "unknown")]
+                [(name, pa.int64()) for name in ("classes", "rows", "others")]
                 + [("failing", pa.list_(pa.int64()))]
             ),
         )
 
     counted = class_counts(whole, names, sensitive)
     counted = counted.repartition(read.n_kept // ROWS_PER_CHECK + 1, *(f"q{i}" for i in range(m)))
-    told = counted.mapInArrow(test, "classes long, rows long, unknown long, failing array<long>").toArrow()
-    n_classes, n_rows, unknown = (sum(told[name].to_pylist()) for name in ("classes", "rows", "unknown"))
-    if n_rows != read.n_kept or unknown:
+    told = counted.mapInArrow(test, "classes long, rows long, others long, failing array<long>").toArrow()
+    n_classes, n_rows, others = (sum(told[name].to_pylist()) for name in ("classes", "rows", "others"))
+    if n_rows != read.n_kept or others:
         raise anon.errors.RecheckError(
-            f"{read.n_kept} rows were to be published and {n_rows} are, or other values; if the DataFrame "
-            "gives other rows each time it is read, persist or checkpoint it first"
+            f"{read.n_kept} rows were to be published and {n_rows} are, or other values; {OTHER_ROWS}"
         )
     for number, requirement in enumerate(require):
         failing = sum(counts[number] for counts in told["failing"].to_pylist())

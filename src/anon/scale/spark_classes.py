@@ -22,7 +22,7 @@ import anon.recheck
 from anon import privacy
 from anon.classes import Counts
 from anon.encode import Codes, Domain, encode_like
-from anon.errors import UsageError
+from anon.errors import RecheckError, UsageError
 from anon.requirements import Requirement
 from anon.scale.spark_tree import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, summed
 from anon.schema import is_text
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+OTHER_ROWS = "if the DataFrame gives other rows each time it is read, persist or checkpoint it first"
+
+
 def named(name: str) -> Column:
+    """The column of this name, whatever the name holds."""
     from pyspark.sql.functions import col
 
     return col("`" + name.replace("`", "``") + "`")
@@ -107,6 +111,16 @@ def merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list[
         held, at = np.divmod(key, len(values))
         entries.append((held, values[at], rows))
     return sizes, entries
+
+
+def holds_others(
+    sensitive: Sequence[Domain], totals: Sequence[Ints], entries: Sequence[tuple[Ints, Ints, Ints]]
+) -> bool:
+    """Do `merged` classes hold values that a domain lacks, or one more often than the whole table?"""
+    return any(
+        (code >= domain.n_codes).any() or (np.bincount(code, rows, domain.n_codes) > total).any()
+        for domain, total, (_, code, rows) in zip(sensitive, totals, entries, strict=False)
+    )
 
 
 def _combined(codes: Sequence[Codes], domains: Sequence[Domain]) -> Ints:
@@ -220,6 +234,7 @@ def measured(
 ) -> list[dict[str, Any]]:
     """What every task makes of its classes: sums and extremes, which `put_together` puts together."""
     sensitive = [(domain, counts) for domain, _, counts in found]
+    domains = [domain for domain, _ in sensitive]
     m, s = len(names), len(sensitive)
 
     def measure(batches: Batches) -> Batches:
@@ -233,6 +248,11 @@ def measured(
         part: dict[str, Any] = {"starred": int(table["rows"].to_numpy()[is_star].sum())}
         table = table.filter(pa.array(~is_star))
         sizes, entries = merged(table, m, s + (joint is not None))
+        part["others"] = holds_others(domains, [counts for _, counts in sensitive], entries)
+        part["rows"] = int(sizes.sum())
+        if part["others"]:
+            yield pa.RecordBatch.from_pydict({"part": [json.dumps(part)]})
+            return
         part["sizes"] = [each.tolist() for each in np.unique(sizes, return_counts=True)]
         named = {d.name: (d, *entry) for (d, _), entry in zip(sensitive, entries, strict=False)}
         totals = {domain.name: counts for domain, counts in sensitive}
@@ -246,11 +266,17 @@ def measured(
         part["attributes"] = [_extremes(sizes, *one) for one in parts] if len(sizes) else []
         yield pa.RecordBatch.from_pydict({"part": [json.dumps(part)]})
 
-    counted = class_counts(df, names, [domain for domain, _ in sensitive], joint=joint is not None)
+    counted = class_counts(df, names, domains, joint=joint is not None)
     counted = counted.repartition(*(f"q{i}" for i in range(m)))
-    return [
-        json.loads(part) for part in counted.mapInArrow(measure, "part string").toArrow()["part"].to_pylist()
-    ]
+    told = counted.mapInArrow(measure, "part string").toArrow()["part"].to_pylist()
+    parts = [json.loads(part) for part in told]
+    n_rows = sum(part["rows"] for part in parts)
+    expected = [int(counts.sum()) for _, counts in sensitive]
+    if any(part["others"] for part in parts) or any(n != n_rows for n in expected):
+        raise RecheckError(
+            f"{expected[0]} rows were to be measured and {n_rows} are, or other values; {OTHER_ROWS}"
+        )
+    return parts
 
 
 def combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] | None:

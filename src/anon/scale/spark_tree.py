@@ -128,6 +128,7 @@ class Plan:
 
 
 def light(domain: Domain) -> Domain:
+    """A domain without its values and levels."""
     return replace(domain, values=pa.nulls(domain.n_values), levels=None)
 
 
@@ -149,14 +150,17 @@ def gathered(batches: Batches, n_rows: int, n_bytes: int) -> Iterator[pa.Table]:
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows of a table, at least one, in one batch."""
     return table.combine_chunks().to_batches()[0]
 
 
 def packed(batch: pa.RecordBatch) -> bytes:
+    """A batch as bytes of Arrow IPC, without its schema."""
     return bytes(batch.serialize())
 
 
 def unpacked(column: pa.ChunkedArray | pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches of this schema that were `packed`, one per row of a column."""
     for value in column:
         yield pa.ipc.read_record_batch(value.as_buffer(), schema)
 
@@ -171,6 +175,7 @@ class Chunk:
 
 
 def chunks_of(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[Chunk]:
+    """The chunks in the columns `chunk` and `codes`, whose schema is `Plan.codes_schema`."""
     for number, held in zip(batch["chunk"].to_pylist(), unpacked(batch["codes"], schema), strict=True):
         yield Chunk(number, [column.to_numpy(zero_copy_only=True) for column in held.columns], held.num_rows)
 

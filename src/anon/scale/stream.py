@@ -215,6 +215,7 @@ class _Words:
         return self.last[1]
 
     def finish(self) -> None:
+        """Keep the values that occur, ascending unless they have an order of their own."""
         used = np.flatnonzero(self.used)
         values = self.values.take(pa.array(used))
         if not self.type.ordered:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +53,12 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
     made = anonymize_spark(
         df, schema, require=job.requirements(), method=job.configured_method(), progress=progress, **options
     )
-    releases = [made] if job.publish != "bucketization" else list(made)
+    releases = made if isinstance(made, tuple) else (made,)
     try:
         for release, output in zip(releases, outputs, strict=True):
             release.write.mode("overwrite").parquet(output + ".unfinished")
-        for output in outputs:
-            _move(spark, output + ".unfinished", output)
-        if job.publish == "bucketization":
+        _move_all(spark, outputs)
+        if isinstance(made, tuple):
             return None
         quasi = {attribute.name for attribute in schema.quasi}
         kept = {name for name in df.columns if name not in quasi}
@@ -66,7 +66,8 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
             made, Schema([name for name in made.columns if name not in kept], schema.sensitive)
         )
     finally:
-        made.unpersist() if job.publish != "bucketization" else spark.catalog.clearCache()
+        for release in releases:
+            release.unpersist()
         for output in outputs:
             _remove(spark, output + ".unfinished")
 
@@ -80,6 +81,19 @@ def _files(spark: Any, path: str) -> tuple[Any, Any]:
 def _exists(spark: Any, path: str) -> bool:
     files, place = _files(spark, path)
     return bool(files.exists(place))
+
+
+def _move_all(spark: Any, outputs: Sequence[str]) -> None:
+    """Give the finished folders their names, all or none."""
+    moved: list[str] = []
+    try:
+        for output in outputs:
+            _move(spark, output + ".unfinished", output)
+            moved.append(output)
+    except BaseException:
+        for output in moved:
+            _remove(spark, output)
+        raise
 
 
 def _move(spark: Any, old: str, new: str) -> None:
@@ -96,6 +110,8 @@ def _remove(spark: Any, path: str) -> None:
 def main() -> None:
     """Run the job file named on the command line and print what was measured, as JSON."""
     try:
+        if len(sys.argv) != 2:
+            raise UsageError("name one job file: spark-submit submit.py job.toml")
         privacy = run(load_job(sys.argv[1], {}))
     except AnonError as error:
         sys.stderr.write(f"error: {error}\n")

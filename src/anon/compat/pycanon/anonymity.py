@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from anon.check import check
 from anon.classes import group, sensitive_counts
 from anon.encode import encode
 from anon.errors import UsageError
-from anon.privacy import Disclosure, Privacy
+from anon.privacy import Privacy, measure
 from anon.read import read_table
 from anon.schema import Schema
 
@@ -34,13 +34,12 @@ def alpha_k_anonymity(
     data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool = True
 ) -> tuple[float, int]:
     """Greatest share of one sensitive value in a class, and k."""
-    alpha = max(_number(found.alpha) for found in _each(data, quasi_ident, sens_att, gen))
-    return alpha, k_anonymity(data, quasi_ident)
+    return tightest(data, quasi_ident, sens_att, gen).alpha, k_anonymity(data, quasi_ident)
 
 
 def l_diversity(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool = True) -> int:
     """Fewest distinct sensitive values in a class."""
-    return int(min(_number(found.l_distinct) for found in _each(data, quasi_ident, sens_att, gen)))
+    return tightest(data, quasi_ident, sens_att, gen).l
 
 
 def entropy_l_diversity(
@@ -50,24 +49,30 @@ def entropy_l_diversity(
 
     pycanon truncates exp(H) as rounded, so that a class of three equal shares scores 2.
     """
-    least = min(_number(found.l_entropy) for found in _each(data, quasi_ident, sens_att, gen))
-    return math.floor(least * (1 + TOLERANCE))
+    return tightest(data, quasi_ident, sens_att, gen).entropy_l
 
 
 def recursive_c_l_diversity(
     data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], imp: bool = False, gen: bool = True
 ) -> tuple[float, int]:
-    """Least whole c for which recursive (c,l)-diversity holds at l = `l_diversity`; c is NaN at l = 1.
+    """Least whole c for which recursive (c,l)-diversity holds at l = `l_diversity` (of `gen=True`).
 
-    pycanon sorts a class's counts upwards and takes the rarest value for r_1, the most frequent. `imp`
-    prints a line where c cannot be told.
+    c is NaN at l = 1, and infinite where, with `gen=False`, a class has fewer than l values. pycanon
+    sorts a class's counts upwards and takes the rarest value for r_1, the most frequent. `imp` prints a
+    line where c cannot be told.
     """
-    quasi, sensitive = _names(data, quasi_ident, sens_att)
-    l = l_diversity(data, quasi, sensitive)
+    table, quasi, sensitive = read_table(data), list(quasi_ident), list(sens_att)
+    l = l_diversity(table, quasi, sensitive)
+    if l == 1 and imp:
+        print("c for (c,l)-diversity cannot be calculated as l=1")
+    return least_c(table, quasi, sensitive, gen, l), l
+
+
+def least_c(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool, l: int) -> float:
+    """The c of `recursive_c_l_diversity` at this l."""
     if l == 1:
-        if imp:
-            print("c for (c,l)-diversity cannot be calculated as l=1")
-        return math.nan, 1
+        return math.nan
+    quasi, sensitive = _names(data, quasi_ident, sens_att)
     worst = 0.0
     for others, name in _roles(quasi, sensitive, gen):
         encoded = encode(read_table(data), Schema(others, [name]))
@@ -77,15 +82,17 @@ def recursive_c_l_diversity(
         falling = counts.counts[np.lexsort((-counts.counts, class_of))]
         rank = np.arange(len(falling)) - counts.offsets[class_of]
         rest = np.bincount(class_of, np.where(rank >= l - 1, falling, 0), classes.n_classes)
+        if not rest.all():
+            return math.inf
         worst = max(worst, float((falling[counts.offsets[:-1]] / rest).max()))
-    return math.floor(worst) + 1, l
+    return math.floor(worst) + 1
 
 
 def basic_beta_likeness(
     data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool = True
 ) -> float:
     """Greatest relative gain of a sensitive value's share in a class over its share in the table."""
-    return max(_number(found.beta) for found in _each(data, quasi_ident, sens_att, gen))
+    return tightest(data, quasi_ident, sens_att, gen).beta
 
 
 def enhanced_beta_likeness(
@@ -96,15 +103,12 @@ def enhanced_beta_likeness(
     pycanon caps the greatest gain by the greatest -ln p, whichever value it belongs to, and so gives
     a number where no beta holds.
     """
-    return max(_number(found.beta_enhanced) for found in _each(data, quasi_ident, sens_att, gen))
+    return tightest(data, quasi_ident, sens_att, gen).beta_enhanced
 
 
 def t_closeness(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool = True) -> float:
     """Greatest distance of a class from the table: ordered EMD for numbers, equal distance for labels."""
-    return max(
-        _number(found.t_equal if found.t_ordered is None else found.t_ordered)
-        for found in _each(data, quasi_ident, sens_att, gen)
-    )
+    return tightest(data, quasi_ident, sens_att, gen).t
 
 
 def delta_disclosure(
@@ -114,22 +118,53 @@ def delta_disclosure(
 
     pycanon leaves out the values that a class lacks, though each of them rules disclosure privacy out.
     """
-    return max(_number(found.delta) for found in _each(data, quasi_ident, sens_att, gen))
+    return tightest(data, quasi_ident, sens_att, gen).delta
 
 
 def measured(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str] = (), **how: Any) -> Privacy:
-    """Every privacy measure of the table; its columns are checked first, in pycanon's words."""
+    """Every privacy measure of the table; its columns are checked first, in pycanon's words.
+
+    Rows of `*` only are a class like any other, as for pycanon; `anon.check` sets them apart.
+    """
     quasi, sensitive = _names(data, quasi_ident, sens_att)
-    return check(read_table(data), Schema(quasi, sensitive), **how)
+    encoded = encode(read_table(data), Schema(quasi, sensitive))
+    classes = group(encoded.quasi_codes)
+    return measure(classes, encoded.sensitive, encoded.sensitive_codes, joint=False, **how)
 
 
-def _each(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool) -> Iterator[Disclosure]:
+@dataclass(frozen=True)
+class Tightest:
+    """The tightest parameters that a table meets, each the worst over its sensitive attributes."""
+
+    alpha: float
+    l: int
+    entropy_l: int
+    beta: float
+    beta_enhanced: float
+    delta: float
+    t: float
+
+
+def tightest(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool) -> Tightest:
+    """All parameters but k and c, measured once for each set of quasi-identifiers."""
     quasi, sensitive = _names(data, quasi_ident, sens_att)
-    if gen:
-        yield from measured(data, quasi, sensitive).by_sensitive.values()
-        return
-    for others, name in _roles(quasi, sensitive, gen):
-        yield measured(data, others, [name])
+    split = [(others, [name]) for others, name in _roles(quasi, sensitive, gen)]
+    roles = [(quasi, sensitive)] if gen else split
+    found = [each for role in roles for each in measured(data, *role).by_sensitive.values()]
+
+    def known(name: str) -> list[Any]:
+        return [value for each in found if (value := getattr(each, name)) is not None]
+
+    distances = [each.t_equal if each.t_ordered is None else each.t_ordered for each in found]
+    return Tightest(
+        alpha=max(known("alpha")),
+        l=min(known("l_distinct")),
+        entropy_l=math.floor(min(known("l_entropy")) * (1 + TOLERANCE)),
+        beta=max(known("beta")),
+        beta_enhanced=max(known("beta_enhanced")),
+        delta=max(known("delta")),
+        t=max(distance for distance in distances if distance is not None),
+    )
 
 
 def _roles(quasi: list[str], sensitive: list[str], gen: bool) -> Iterator[tuple[list[str], str]]:
@@ -148,8 +183,3 @@ def _names(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str]) -> tu
             raise UsageError(f"Values not defined: {unknown}. Cannot be {role}")
         found.append(listed)
     return found[0], found[1]
-
-
-def _number(value: float | None) -> float:
-    assert value is not None  # None is for a table without sensitive attributes
-    return value

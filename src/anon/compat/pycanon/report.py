@@ -9,23 +9,26 @@ from typing import Any
 
 from anon.compat.pycanon import anonymity
 from anon.privacy import as_plain
+from anon.read import read_table
 
 
 def get_report_values(
     data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen: bool = True
 ) -> tuple[Any, ...]:
     """k, (alpha, k), l, entropy l, (c, l), basic beta, enhanced beta, delta, t."""
-    roles = data, list(quasi_ident), list(sens_att)
+    roles = read_table(data), list(quasi_ident), list(sens_att)
+    k, found = anonymity.k_anonymity(*roles[:2]), anonymity.tightest(*roles, gen)
+    l = found.l if gen else anonymity.l_diversity(*roles)
     return (
-        anonymity.k_anonymity(*roles[:2]),
-        anonymity.alpha_k_anonymity(*roles, gen),
-        anonymity.l_diversity(*roles, gen),
-        anonymity.entropy_l_diversity(*roles, gen),
-        anonymity.recursive_c_l_diversity(*roles, gen=gen),
-        anonymity.basic_beta_likeness(*roles, gen),
-        anonymity.enhanced_beta_likeness(*roles, gen),
-        anonymity.delta_disclosure(*roles, gen),
-        anonymity.t_closeness(*roles, gen),
+        k,
+        (found.alpha, k),
+        found.l,
+        found.entropy_l,
+        (anonymity.least_c(*roles, gen, l), l),
+        found.beta,
+        found.beta_enhanced,
+        found.delta,
+        found.t,
     )
 
 
