@@ -596,7 +596,8 @@ def test_errors_speak_of_flags(
 def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", people, "release.parquet"]) == 0
     calls = engine.calls
-    assert (calls["schema"], calls["r"], calls["min_support"]) == (None, 1.0, 0.05)
+    assert calls["schema"] is None
+    assert not {"r", "min_support"} & set(calls)  # left to the engine
     assert calls["sensitive_table"] is None
     shown = capsys.readouterr().out
     assert re.search(r"Utility of\s+release.parquet", shown)

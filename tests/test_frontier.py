@@ -876,3 +876,15 @@ def test_a_bound_that_nothing_keeps_hides_no_point(people: str, capsys: pytest.C
     assert "error: no point keeps max_u_loss = -1" in shown.err
     assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 1
     assert "no point keeps" in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize("held", ['{"measures": {}}', "[]", "1", '{"a": 1}'])
+def test_a_file_of_the_cache_that_is_something_else_counts_as_absent(
+    people: str, tmp_path: Path, held: str
+) -> None:
+    schema = anon.Schema(["age", "sex"], ["occupation"])
+    first = anon.frontier(people, schema, "k=5", cache=tmp_path / "cache")
+    for path in (tmp_path / "cache").iterdir():
+        whole = json.loads(path.read_text())
+        path.write_text(held if held != '{"measures": {}}' else json.dumps(whole | json.loads(held)))
+    assert anon.frontier(people, schema, "k=5", cache=tmp_path / "cache").points == first.points

@@ -380,3 +380,11 @@ def test_features_follow_the_rows(order: list[int]) -> None:
         for each in (encoded, moved)
     )
     assert (here[order] == there).all()
+
+
+@pytest.mark.parametrize(
+    ("n_folds", "seed"), [(2.5, 0), (True, 0), (1, 0), (11, 0), (2, -1), (2, 1.5), (2, None)]
+)
+def test_folds_and_seeds_are_whole_numbers(n_folds: Any, seed: Any) -> None:
+    with pytest.raises(anon.UsageError, match="must be a whole number"):
+        folds(10, n_folds, seed)

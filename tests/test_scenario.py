@@ -938,7 +938,7 @@ def test_the_command_prints_tables(job: Path, capsys: pytest.CaptureFixture[str]
         ('quasi = ["age", "sex", "education"]', "quasi = []", "neither quasi nor sensitive"),
         ("[[sanitization]]", "[sanitization]", "is not a TOML file"),
         ('input = "census.parquet"', "", "no input"),
-        ("folds = 4", "folds = 1", "n_folds must lie between"),
+        ("folds = 4", "folds = 1", "n_folds must be a whole number between"),
         ("folds = 4", "k = 4", "k is a key of a [[sanitization]]"),
         ("\nk = 10", "\nquasi = ['age']\nk = 10", "quasi is no key of a sanitization"),
         *(
@@ -972,3 +972,10 @@ def test_an_input_is_never_written_over(job: Path, capsys: pytest.CaptureFixture
     job.write_text(JOB.replace("census.parquet", "privacy.parquet"))
     assert main(["scenario", str(job), "-o", str(job.parent)]) == 2
     assert "also an input" in capsys.readouterr().err
+
+
+def test_values_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(UsageError, match="penalty must be a finite number"):
+        NoFalseNegatives("yes", float("nan"))
+    with pytest.raises(UsageError, match="finite numbers"):
+        CostMatrix({"yes": {"no": float("inf")}})

@@ -894,7 +894,7 @@ def scenario(
 ) -> None:
     """Compare sanitizations by what miners tell users and adversaries.
 
-    The job names the table and its roles, and lists [[sanitization]], [[good]] and [[bad]].
+    The job names the table and its roles, and lists its sanitization, good and bad tables.
     """
     from anon.scenario import NAMES
     from anon.scenario_job import load_scenario

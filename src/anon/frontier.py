@@ -919,9 +919,15 @@ def _read_outcome(path: Path) -> _Outcome | None:
     """What the cache holds of a point; a file that is not whole counts as absent."""
     try:
         held = json.loads(path.read_text(), parse_constant=_CONSTANTS.__getitem__)
-        return _Outcome(**held)
-    except (OSError, ValueError, TypeError):
+        outcome = _Outcome(**held)
+    except (OSError, ValueError, TypeError, KeyError):
         return None
+    numbers = isinstance(outcome.measures, dict) and all(
+        isinstance(value, int | float) for value in outcome.measures.values()
+    )
+    kinds = isinstance(outcome.classes, int) and isinstance(outcome.seconds, int | float)
+    whole = numbers and kinds and isinstance(outcome.satisfied, bool)
+    return outcome if whole and (outcome.measures or not outcome.satisfied) else None
 
 
 def _digest(*things: Any) -> bytes:

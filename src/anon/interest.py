@@ -7,6 +7,7 @@ Numba (extra `eval`) and called without Python; nothing written as text is evalu
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -65,6 +66,10 @@ class NoFalseNegatives:
     positive: str | None = None
     penalty: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.penalty):
+            raise UsageError("penalty must be a finite number")
+
 
 @dataclass(frozen=True)
 class CostMatrix:
@@ -73,11 +78,10 @@ class CostMatrix:
     values: Mapping[str, Mapping[str, float]]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, Mapping) or not all(
-            isinstance(row, Mapping) and all(isinstance(value, int | float) for value in row.values())
-            for row in self.values.values()
-        ):
-            raise UsageError("a cost matrix maps true labels to predicted labels to numbers")
+        rows = self.values.values() if isinstance(self.values, Mapping) else [None]
+        worths = [each for row in rows for each in (row.values() if isinstance(row, Mapping) else [None])]
+        if not all(isinstance(each, int | float) and math.isfinite(each) for each in worths):
+            raise UsageError("a cost matrix maps true labels to predicted labels to finite numbers")
 
 
 ErrorFunction = Accuracy | AbsoluteError | NoFalseNegatives | CostMatrix | Callable[[Any, Any], float]

@@ -201,8 +201,10 @@ def _most(frequency: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 def folds(n_rows: int, n_folds: int, seed: int) -> npt.NDArray[np.int64]:
     """The fold of each row, rows numbered by rank; folds differ by one row at most."""
-    if not 2 <= n_folds <= n_rows:
-        raise UsageError(f"n_folds must lie between 2 and the number of rows, {n_rows}")
+    if isinstance(n_folds, bool) or not isinstance(n_folds, int) or not 2 <= n_folds <= n_rows:
+        raise UsageError(f"n_folds must be a whole number between 2 and the number of rows, {n_rows}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise UsageError("seed must be a whole number of at least 0")
     fold = np.empty(n_rows, np.int64)
     fold[np.random.default_rng(seed).permutation(n_rows)] = np.arange(n_rows) % n_folds
     return fold

@@ -27,6 +27,7 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
     folders get their names when they are complete; one that exists is refused.
     """
     try:
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'anon[spark]'") from None
@@ -49,7 +50,10 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
     for output in outputs:
         if _exists(spark, output):
             raise DataError(f"{output!r} exists: remove it, or write elsewhere")
-    df = spark.read.parquet(job.input)
+    try:
+        df = spark.read.parquet(job.input)
+    except PySparkException:
+        raise DataError(f"{job.input!r} is not there, or is not Parquet that Spark can read") from None
     made = anonymize_spark(
         df, schema, require=job.requirements(), method=job.configured_method(), progress=progress, **options
     )
