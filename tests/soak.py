@@ -606,7 +606,10 @@ def passes(job: Job, demand: Any, rows: Sequence[int], published: Sequence[int])
 
 def _rules(job: Job, demand: Any, names: Sequence[str], published: Sequence[int]) -> list[tuple[Any, ...]]:
     """A requirement as the twin takes it."""
-    exact = lambda x: Fraction(str(x))  # noqa: E731
+
+    def exact(x: Any) -> Fraction:
+        return Fraction(str(x))
+
     if isinstance(demand, anon.KAnonymity):
         return [("size", demand.k)]
     if isinstance(demand, anon.SDiversityBound):
