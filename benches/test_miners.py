@@ -13,7 +13,7 @@ import pytest
 
 import anon
 from anon.encode import encode
-from anon.miners import CATEGORY_MINERS, NUMBER_MINERS, cross_predict, exact, features, folds
+from anon.miners import CATEGORY_MINERS, NUMBER_MINERS, cells_of_values, cross_predict, features, folds
 
 N_THREADS = 2
 
@@ -26,7 +26,7 @@ def test_miners_of_adult(target: str, benchmark: Any, capsys: pytest.CaptureFixt
     table = anon.datasets.adult(Path(os.environ["ANON_DATA"]) / "adult")
     names = [name for name in table.column_names if name != target]
     encoded = encode(table, anon.Schema(names, [target]))
-    X = features([exact(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)])
+    X = features([cells_of_values(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)])
     domain, codes = encoded.sensitive[0], encoded.sensitive_codes[0]
     miners = CATEGORY_MINERS if domain.positions is None else NUMBER_MINERS
     y = codes.astype(np.int64) if domain.positions is None else domain.positions[codes]

@@ -85,7 +85,7 @@ def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
         temporary.append(path)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         mode = os.fstat(descriptor).st_mode & 0o777
-        os.chmod(path, 0o600)
+        os.chmod(descriptor if os.chmod in os.supports_fd else path, 0o600)
         try:
             _lock(descriptor)
             locks.callback(os.close, descriptor)
