@@ -464,13 +464,12 @@ class Csv:
         names = tables[0].column_names
         if any(table.column_names != names for table in tables):
             return tables
-        types = {name: {each.schema.field(name).type for each in tables} - {pa.null()} for name in names}
-        differ = {name for name, found in types.items() if len(found) > 1}
-        numbers = {
-            name for name in differ if types[name] == {pa.int64(), pa.float64()} and _fit_floats(name, tables)
-        }
-        if differ - numbers:
-            tables = [self.read(path, differ - numbers) for path in paths]
+        texts, numbers = to_agree(
+            [dict(zip(names, each.schema.types, strict=True)) for each in tables],
+            lambda name: (each.column(name) for each in tables),
+        )
+        if texts:
+            tables = [self.read(path, texts) for path in paths]
         for name in numbers:
             at = names.index(name)
             tables = [each.set_column(at, name, each.column(at).cast(pa.float64())) for each in tables]
@@ -633,11 +632,27 @@ def is_unsafe(written: Iterable[pa.Array], arrow_type: pa.DataType) -> bool:
     return any(pc.any(pc.match_substring_regex(chunk.dictionary, pattern)).as_py() for chunk in written)
 
 
-def _fit_floats(name: str, tables: Sequence[pa.Table]) -> bool:
+def to_agree(
+    types: Sequence[Mapping[str, pa.DataType]], columns: Callable[[str], Iterable[pa.ChunkedArray]]
+) -> tuple[set[str], set[str]]:
+    """The columns that files of one table type differently: those to be text, and those to be floats.
+
+    `types` are those of each file, `columns` gives the parts of a column. Integers beside floats are
+    floats where all can be told apart as such.
+    """
+    found = {name: {each[name] for each in types} - {pa.null()} for name in types[0]}
+    differ = {name for name, kinds in found.items() if len(kinds) > 1}
+    floats = {
+        name for name in differ if found[name] == {pa.int64(), pa.float64()} and _fit_floats(columns(name))
+    }
+    return differ - floats, floats
+
+
+def _fit_floats(parts: Iterable[pa.ChunkedArray]) -> bool:
     """Can the integers of a column be told apart as floats?"""
     try:
-        for table in tables:
-            table.column(name).cast(pa.float64())
+        for part in parts:
+            part.cast(pa.float64())
     except pa.ArrowInvalid:
         return False
     return True

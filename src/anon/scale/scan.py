@@ -41,6 +41,7 @@ from anon.read import (
     plain_schema,
     raise_if_out_of_memory,
     stored_as_dictionary,
+    to_agree,
     unreadable,
     wanted_names,
 )
@@ -415,13 +416,12 @@ def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
     files = [_settled(csv, path) for path in paths]
     names = list(files[0].types)
     if all(list(file.types) == names for file in files):
-        types = {name: {file.types[name] for file in files} - {pa.null()} for name in names}
-        differ = {name for name, found in types.items() if len(found) > 1}
-        numbers = {
-            name for name in differ if types[name] == {pa.int64(), pa.float64()} and _fit_floats(name, files)
-        }
-        if differ - numbers:
-            files = [_settled(csv, path, differ - numbers) for path in paths]
+        texts, numbers = to_agree(
+            [file.types for file in files],
+            lambda name: (table.column(name) for file in files for table in file.batches([name])),
+        )
+        if texts:
+            files = [_settled(csv, path, texts) for path in paths]
         files = [replace(file, types=file.types | dict.fromkeys(numbers, pa.float64())) for file in files]
     held = common_schema(paths, [pa.schema(list(file.types.items())) for file in files])
 
@@ -505,14 +505,3 @@ def _csv_batches(csv: Csv, path: Path, types: dict[str, pa.DataType]) -> Iterato
         raise_if_out_of_memory(error)
         found = _UNREAD_COLUMN.match(str(error))
         raise csv.fault(path, parse.delimiter) if found is None else _UnreadColumn(int(found[1])) from None
-
-
-def _fit_floats(name: str, files: Sequence[_CsvFile]) -> bool:
-    """Can the integers of a column be told apart as floats?"""
-    try:
-        for file in files:
-            for table in file.batches([name]):
-                table.column(name).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
