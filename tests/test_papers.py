@@ -19,7 +19,7 @@ import pytest
 
 from anon import papers
 from anon.cli import main
-from anon.errors import UsageError
+from anon.errors import DataError, UsageError
 from anon.papers import (
     Finding,
     PublishedFigure,
@@ -483,7 +483,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     taken = tmp_path / "file"
     taken.write_text("mine")
     whole = Reproduction("li2009", "Title", "Source", (), False, 1.0, (), (), ())
-    with pytest.raises(papers.DataError, match="cannot write to"):
+    with pytest.raises(DataError, match="cannot write to"):
         whole.write(taken)
     assert taken.read_text() == "mine"
 

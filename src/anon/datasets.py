@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.errors import DataError, UsageError
-from anon.files import replacing
+from anon.files import not_written, replacing
 
 if TYPE_CHECKING:
     from anon.schema import Schema
@@ -616,9 +616,7 @@ def _write_batches(
                 if progress is not None:
                     progress("write", done, n_rows)
     except OSError as error:
-        raise DataError(
-            f"cannot write {path}: {error.strerror or 'output failed'}; nothing was written"
-        ) from error
+        raise not_written(str(path), error) from error
 
 
 def _writer(path: Path) -> Any:

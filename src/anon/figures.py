@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.errors import DataError, UsageError
+from anon.errors import UsageError
 
 if TYPE_CHECKING:
     import altair
@@ -132,14 +132,13 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def write(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file, whole or not at all."""
-    from anon.files import replacing
+    from anon.files import not_written, replacing
 
     try:
         with replacing([Path(os.path.realpath(path))]) as [temporary]:
             temporary.write_bytes(content)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "output failed"
-        raise DataError(f"cannot write {os.fspath(path)!r}: {reason}; nothing was written") from error
+        raise not_written(repr(os.fspath(path)), error) from error
 
 
 # The figures

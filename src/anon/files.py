@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from anon.errors import UsageError
+from anon.errors import DataError, UsageError
 
 
 @contextmanager
@@ -49,6 +49,12 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
             raise
+
+
+def not_written(where: str, error: OSError) -> DataError:
+    """The error for files that could not be written; `where` is the place, as the message names it."""
+    reason = os.strerror(error.errno) if error.errno else "input or output failed"
+    return DataError(f"cannot write {where}: {reason}; nothing was written")
 
 
 def remove_leftovers(target: Path) -> None:

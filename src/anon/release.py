@@ -32,7 +32,7 @@ from anon.classes import Cells, Classes, group, merge, population_counts, sensit
 from anon.classes import cells as cells_of
 from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.files import replacing
+from anon.files import not_written, replacing
 from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
@@ -156,8 +156,7 @@ class Release:
             with replacing(paths) as temporary:
                 _write_release(self, writer, temporary)
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else "input or output failed"
-            raise DataError(f"cannot write {str(path)!r}: {reason}; nothing was written") from error
+            raise not_written(repr(str(path)), error) from error
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(
                 f"cannot write {str(path)!r}: {_unwritable(self, writer)}; nothing was written"

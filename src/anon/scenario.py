@@ -29,7 +29,7 @@ from anon.classes import Cells, at_rows, group
 from anon.compare import cells_of_rows
 from anon.encode import Codes, Domain, available_threads, coded_columns, encode, narrowed
 from anon.errors import DataError, UsageError
-from anon.files import replacing
+from anon.files import not_written, replacing
 from anon.interest import (
     ERRORS,
     Accuracy,
@@ -415,8 +415,7 @@ class ScenarioResult:
                 for path, table in zip(temporary, tables.values(), strict=True):
                     pq.write_table(table, path)
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else "output failed"
-            raise DataError(f"cannot write to {str(folder)!r}: {reason}; nothing was written") from error
+            raise not_written(f"to {str(folder)!r}", error) from error
 
     def __repr__(self) -> str:
         return f"ScenarioResult(good={len(self.good)}, bad={len(self.bad)})"

@@ -27,9 +27,9 @@ import pyarrow as pa
 from anon import figures as charts
 from anon.anonymize import PrivacyWarning, anonymize
 from anon.datasets import adult
-from anon.errors import DataError, UsageError
+from anon.errors import UsageError
 from anon.figures import Figure
-from anon.files import replacing
+from anon.files import not_written, replacing
 from anon.privacy import as_plain
 from anon.release import Release
 from anon.report import Section, Table, page
@@ -286,8 +286,7 @@ class Reproduction:
                 for path, text in zip(temporary, texts, strict=True):
                     path.write_text(text, encoding="utf-8")
         except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else "output failed"
-            raise DataError(f"cannot write to {os.fspath(folder)!r}: {reason}") from error
+            raise not_written(f"to {os.fspath(folder)!r}", error) from error
         return paths[0], paths[1]
 
     def __repr__(self) -> str:
