@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark with two worker processes: seconds per row against one machine, and the bytes that it shuffles."""
+"""Spark with two executors of one core: seconds per row against one machine, and the bytes it shuffles."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local-cluster[2,1,4096]")
     for key, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "4g",
+        "spark.driver.memory": "2g",
+        "spark.executor.memory": "4g",
         "spark.local.dir": str(folder),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": folder.as_uri(),
@@ -51,7 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def shuffled(folder: Path) -> dict[int, int]:
     """Bytes that each stage has written to the shuffle so far."""
     stages: dict[int, int] = {}
-    [log] = [path for path in folder.iterdir() if path.is_file() and path.name.startswith("local-")]
+    [log] = [path for path in folder.iterdir() if path.is_file() and path.name.startswith("app-")]
     for line in log.read_text().splitlines():
         event = json.loads(line)
         if event["Event"] == "SparkListenerTaskEnd":
