@@ -182,6 +182,15 @@ def test_an_order_can_be_a_line_or_a_file(tmp_path: Path) -> None:
         Job(quasi=["a"], ordinal={"a": str(tmp_path / "none.txt")}).roles()
 
 
+def test_no_order_from_what_may_never_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = load_job(written(tmp_path, 'quasi = ["a"]\n[ordinal]\na = "/dev/zero"'), {})
+    read: list[Path] = []
+    monkeypatch.setattr(Path, "read_text", lambda path, **options: read.append(path) or "")
+    with pytest.raises(UsageError, match="order of column 'a'"):
+        job.roles()
+    assert not read
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -377,14 +378,14 @@ def _order(name: str, text: str | list[Any]) -> tuple[Any, ...]:
         return tuple(text)
     if "<" in text:
         return tuple(value.strip() for value in text.split("<"))
-    try:
-        lines = Path(text).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(
-            f"the order of column {name!r} must be values with < between them, lowest first, "
-            "or a UTF-8 file with one value per line"
-        ) from None
-    return tuple(line for line in lines if line)
+    path = Path(text)
+    if path.is_file():  # a device might never end
+        with suppress(OSError, UnicodeDecodeError):
+            return tuple(line for line in path.read_text(encoding="utf-8-sig").splitlines() if line)
+    raise UsageError(
+        f"the order of column {name!r} must be values with < between them, lowest first, "
+        "or a UTF-8 file with one value per line"
+    )
 
 
 def _given(**settings: Any) -> dict[str, Any]:
