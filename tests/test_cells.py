@@ -172,6 +172,27 @@ def test_numbers_and_dates_read_back(values: pa.Array) -> None:
     assert parse("*", of)[:2] == (0, len(values) - 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2020-01-01T02:00:00+02:00", 1577836800),
+        ("2019-12-31 18:30:00-0530", 1577836800),
+        ("2020-01-01T00:00:00Z", 1577836800),
+        ("1969-12-31T23:59:59.5+00:00", -1),
+    ],
+)
+def test_moments_of_another_zone(text: str, seconds: int) -> None:
+    assert number(text, pa.timestamp("s", "UTC")) == seconds
+    assert number(text, pa.timestamp("us")) // 10**6 == seconds
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.time32("s")])
+def test_a_day_and_a_clock_have_no_zone(kind: pa.DataType) -> None:
+    text = "2020-01-01T00:00:00+02:00"
+    with pytest.raises(ValueError, match="not a date or time"):
+        number(text.partition("T")[2] if pa.types.is_time(kind) else text, kind)
+
+
 def test_how_numbers_look() -> None:
     assert texts(pa.array([0.1, 1e22, -3.0])) == ["0.1", "1e+22", "-3.0"]
     assert texts(pa.array([0.1], pa.float32())) == ["0.1"]

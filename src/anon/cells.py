@@ -51,7 +51,9 @@ ROOT = "*"
 
 _SPECIAL = re.compile(r'[{}\[\],"*]')
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
-_MOMENT = re.compile(r"-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ]|$)")
+_MOMENT = re.compile(
+    r"(?P<local>-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?)(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
 _ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|[^{}\[\],"*]+')
 
 
@@ -152,10 +154,16 @@ def _moment(text: str, kind: pa.DataType) -> int:
     if types.is_time(kind):
         midnight = text.startswith("24:")  # the end of the last interval of a day
         text = f"1970-01-02T00:{text[3:]}" if midnight else f"1970-01-01T{text}"
-    if not _MOMENT.match(text):
+    found = _MOMENT.fullmatch(text)
+    zone = found and found["zone"]
+    if found is None or (zone not in (None, "Z") and not types.is_timestamp(kind)):
         raise ValueError("not a date or time")
     unit: Any = "D" if types.is_date(kind) else kind.unit
-    return int(np.datetime64(text.removesuffix("Z"), unit).astype(np.int64))
+    local = int(np.datetime64(found["local"], unit).astype(np.int64))
+    if zone in (None, "Z"):
+        return local
+    minutes = 60 * int(zone[1:3]) + int(zone[-2:])
+    return local + (60 if zone[0] == "-" else -60) * minutes * TICKS_PER_SECOND[unit]
 
 
 def _ticks(values: pa.Array) -> list[int]:
