@@ -291,6 +291,14 @@ def test_a_trivial_release_is_measured_not_written(
     assert not os.path.exists(out)
 
 
+def while_cleaning_up(stopped: BaseException) -> Exception:
+    """An error met on the way out of a command that was stopped."""
+    error = ValueError(SECRET)
+    error.__context__ = RuntimeError(SECRET)
+    error.__context__.__context__ = stopped
+    return error
+
+
 @pytest.mark.parametrize(
     ("failure", "code", "message"),
     [
@@ -305,6 +313,9 @@ def test_a_trivial_release_is_measured_not_written(
         (cli.Stopped(signal.SIGINT), 130, "stopped by SIGINT"),
         (cli.Stopped(signal.SIGTERM), 143, "stopped by SIGTERM"),
         (cli.Stopped(signal.SIGHUP), 129, "stopped by SIGHUP"),
+        (KeyboardInterrupt(), 130, "stopped by SIGINT"),
+        (while_cleaning_up(cli.Stopped(signal.SIGTERM)), 143, "stopped by SIGTERM"),
+        (while_cleaning_up(KeyboardInterrupt()), 130, "stopped by SIGINT"),
         (MemoryError(), 2, "not enough memory for this table"),
         (pa.ArrowMemoryError(SECRET), 2, "not enough memory for this table"),
         (RuntimeError("can't start new thread"), 2, "not enough memory for this table"),

@@ -471,14 +471,22 @@ def test_a_job_on_spark_needs_its_file(
         ({"order": "input"}, "rows have no order on Spark"),
         ({"on_infeasible": "trivial"}, "a trivial release is for one machine"),
         ({"output": None}, "needs an input, an output and the roles"),
+        ({"method": "kmembers"}, "does not run on Spark"),
+        ({"method": "curve", "ties": "input"}, "rows have no order on Spark"),
     ],
 )
-def test_jobs_that_do_not_run_on_spark(flags: dict[str, Any], words: str) -> None:
+def test_jobs_that_do_not_run_on_spark(
+    flags: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are refused before Spark is started."""
+    from pyspark.sql import SparkSession
+
     from anon.job import Job
     from anon.scale.submit import run
 
     job = Job.model_validate(
         {"input": "a.parquet", "output": "b.parquet", "quasi": ["i"], "sensitive": ["s"], "k": 2, **flags}
     )
+    monkeypatch.delattr(SparkSession, "builder")
     with pytest.raises(anon.UsageError, match=words):
         run(job)

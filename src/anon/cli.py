@@ -1066,7 +1066,10 @@ def _run(words: Sequence[str]) -> int:
     """The command's exit code; what went wrong is printed."""
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
     try:
-        return int(app(words, prog_name="anon", standalone_mode=False, obj=shlex.join(["anon", *words])) or 0)
+        code = app(words, prog_name="anon", standalone_mode=False, obj=shlex.join(["anon", *words])) or 0
+        if code == 128 + signal.SIGINT:  # what typer makes of KeyboardInterrupt
+            raise Stopped(signal.SIGINT)
+        return int(code)
     except (BrokenPipeError, SystemExit):
         raise
     except usage_error as error:
@@ -1074,16 +1077,24 @@ def _run(words: Sequence[str]) -> int:
             error.show()
             return int(error.exit_code)
         failure = {"error": error.format_message(), "exit_code": error.exit_code}
-    except (Exception, Stopped) as error:
+    except (Exception, Stopped, KeyboardInterrupt) as error:
         if os.environ.get("ANON_TRACEBACK") == "1":
             traceback.print_exc()
-        failure = _failure(error, "--show-values" in words)
+        failure = _failure(_stopped(error) or error, "--show-values" in words)
     if "--json" in words:
         _print_json(failure)
     else:
         shown = f" (the value: {failure['value']!r})" if "value" in failure else ""
         print(f"error: {failure['error']}{shown}", file=sys.stderr)
     return int(failure["exit_code"])
+
+
+def _stopped(error: BaseException) -> Stopped | None:
+    """What stopped the command, also where cleaning up after it failed with another error."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Stopped | KeyboardInterrupt):
+        cause = cause.__context__
+    return Stopped(signal.SIGINT) if isinstance(cause, KeyboardInterrupt) else cause
 
 
 def _open_streams() -> None:

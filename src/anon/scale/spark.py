@@ -100,19 +100,14 @@ def anonymize_spark(
     """
     method = Mondrian() if method is None else method
     _refuse_others(df)
-    check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
-    if not isinstance(method, Mondrian | TGC | Curve):
-        raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
-    if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
-        raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
-    if getattr(method, "ties", "rank") != "rank":
-        raise UsageError('rows have no order on Spark: use ties="rank"')
-    if any(isinstance(one, Custom) for one in require):
-        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
-    if numeric not in get_args(Rendering):
-        raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
-    if isinstance(node_rows, bool) or not isinstance(node_rows, int) or node_rows < 1:
-        raise UsageError("node_rows must be a whole number of at least 1")
+    check_asked(
+        *(schema, method, require),
+        publish=publish,
+        numeric=numeric,
+        seed=seed,
+        node_rows=node_rows,
+        progress=progress,
+    )
     tell = progress or (lambda stage, done, total: None)
     tell("domains", 0, 1)
     read = _read(df, schema, method, missing)
@@ -158,6 +153,33 @@ def anonymize_spark(
     finally:
         whole.unpersist()
     return pair
+
+
+def check_asked(
+    schema: Schema,
+    method: Method,
+    require: Sequence[Requirement],
+    *,
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
+    seed: int = 0,
+    node_rows: int = NODE_ROWS,
+    progress: Progress | None = None,
+) -> None:
+    """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
+    check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    if not isinstance(method, Mondrian | TGC | Curve):
+        raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
+    if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
+        raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
+    if getattr(method, "ties", "rank") != "rank":
+        raise UsageError('rows have no order on Spark: use ties="rank"')
+    if any(isinstance(one, Custom) for one in require):
+        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+    if numeric not in get_args(Rendering):
+        raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
+    if isinstance(node_rows, bool) or not isinstance(node_rows, int) or node_rows < 1:
+        raise UsageError("node_rows must be a whole number of at least 1")
 
 
 def check_spark(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anon.errors import AnonError, DataError, UsageError
 from anon.job import Job, load_job
 from anon.privacy import Privacy
-from anon.scale.spark import anonymize_spark, check_spark
+from anon.scale.spark import anonymize_spark, check_asked, check_spark
 from anon.schema import Schema
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
     if PurePosixPath(job.input).suffix.lower() not in ("", ".parquet", ".pq"):
         raise UsageError("Spark reads Parquet, a file, a folder or a glob: convert the input first")
     options.pop("n_threads", None)
+    require, method = job.requirements(), job.configured_method()
+    check_asked(
+        *(schema, method, require), **{name: given for name, given in options.items() if name != "missing"}
+    )
     spark = SparkSession.builder.appName("anon").getOrCreate()
     path = PurePosixPath(job.output)
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
@@ -54,9 +58,7 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
         df = spark.read.parquet(job.input)
     except PySparkException:
         raise DataError(f"{job.input!r} is not there, or is not Parquet that Spark can read") from None
-    made = anonymize_spark(
-        df, schema, require=job.requirements(), method=job.configured_method(), progress=progress, **options
-    )
+    made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
     releases = made if isinstance(made, tuple) else (made,)
     try:
         for release, output in zip(releases, outputs, strict=True):
