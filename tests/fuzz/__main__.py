@@ -24,7 +24,10 @@ def fuzz(name: str, options: Sequence[str]) -> None:
         target = importlib.import_module(f"fuzz.{name}").target
     found = tempfile.mkdtemp(prefix=f"fuzz-{name}-")
     print(f"new inputs and findings are in {found}", file=sys.stderr)
-    ours = [f"-timeout={SECONDS}", "-rss_limit_mb=4096", f"-artifact_prefix={found}/", "-print_final_stats=1"]
+    ours = [
+        *(f"-timeout={SECONDS}", "-rss_limit_mb=4096", "-max_len=512"),  # atheris keeps what is longer
+        *(f"-artifact_prefix={found}/", "-print_final_stats=1"),
+    ]
     atheris.Setup([name, *ours, *options, found, str(CORPUS / name)], target)
     atheris.Fuzz()
 
