@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
 Missing = Literal["category", "suppress", "error"]
+T = TypeVar("T")
 
 MILLISECONDS_PER_DAY = 86_400_000
 MOST_THREADS = 1024
@@ -136,6 +137,15 @@ def available_threads(asked: int | None = None) -> int:
     if not 1 <= n_threads <= MOST_THREADS:
         raise UsageError(f"n_threads must be None or a whole number from 1 to {MOST_THREADS}")
     return n_threads
+
+
+def in_threads(n_threads: int, work: Callable[..., T], *items: Sequence[Any]) -> list[T]:
+    """`list(map(work, *items))` by as many threads; by the caller's own where one is enough."""
+    n_threads = min(n_threads, *map(len, items))
+    if n_threads < 2:
+        return list(map(work, *items))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(work, *items))
 
 
 def encode(
@@ -284,15 +294,16 @@ def _each_column(
     table: pa.Table | Scan, described: Sequence[Any], make: Callable[[Factors, Any], Any], n_threads: int
 ) -> list[Any]:
     """`make(factors, description)` of every described column (by its `name`), by as many threads."""
-    with ThreadPoolExecutor(n_threads) as pool:
-        if isinstance(table, pa.Table):
-            return list(
-                pool.map(lambda each: make(_factors(table.column(each.name), each.name), each), described)
-            )
-        gathering = [_Gathering(each.name) for each in described]
-        for part in table.select([each.name for each in described]).batches() if described else ():
-            list(pool.map(lambda each, part=part: each.add(part.column(each.name)), gathering))
-        return list(pool.map(lambda each, one: make(one.factors(table.empty), each), described, gathering))
+    if isinstance(table, pa.Table):
+
+        def made(each: Any) -> Any:
+            return make(_factors(table.column(each.name), each.name), each)
+
+        return in_threads(n_threads, made, described)
+    gathering = [_Gathering(each.name) for each in described]
+    for part in table.select([each.name for each in described]).batches() if described else ():
+        in_threads(n_threads, lambda each, part=part: each.add(part.column(each.name)), gathering)
+    return in_threads(n_threads, lambda each, one: make(one.factors(table.empty), each), described, gathering)
 
 
 class _Gathering:
@@ -497,8 +508,7 @@ def coded_columns(
         except DataError:
             return None
 
-    with ThreadPoolExecutor(n_threads) as pool:
-        pairs = dict(zip(neutral, pool.map(coded, neutral), strict=True))
+    pairs = dict(zip(neutral, in_threads(n_threads, coded, neutral), strict=True))
     known |= {name: pair for name, pair in pairs.items() if pair is not None}
     return known, tuple(name for name, pair in pairs.items() if pair is None)
 

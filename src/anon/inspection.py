@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.encode import available_threads
+from anon.encode import available_threads, in_threads
 from anon.errors import DataError
 from anon.read import read_local, read_table
 from anon.schema import Role, is_text, kind_of
@@ -82,8 +81,7 @@ def inspect(source: Any, **reading: Any) -> Inspection:
     """
     read = read_local(source, **reading)
     table = read_table(read)
-    with ThreadPoolExecutor(available_threads()) as pool:
-        columns = pool.map(_inspect_column, read.schema, table.columns)
+    columns = in_threads(available_threads(), _inspect_column, list(read.schema), table.columns)
     return Inspection(table.num_rows, tuple(columns))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ import anoncore.populations as populations_kernel
 import anoncore.queries as queries_kernel
 from anon.cells import texts
 from anon.classes import Cells, Counts, sensitive_counts
-from anon.encode import Domain, Encoded, available_threads
+from anon.encode import Domain, Encoded, available_threads, in_threads
 from anon.errors import UsageError
 from anon.hierarchy import Levels
 
@@ -389,8 +388,7 @@ def population_loss(
             ]
         )
 
-    with ThreadPoolExecutor(n_threads) as pool:
-        parts = list(pool.map(losses, range(0, len(populations), BLOCK)))
+    parts = in_threads(n_threads, losses, range(0, len(populations), BLOCK))
     each = np.concatenate([np.empty((len(n_values), 0)), *parts], axis=1)
     means = [float(one.mean()) if len(one) else 0.0 for one in each]
     return PopulationLoss(

@@ -17,7 +17,6 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -29,6 +28,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
+from anon.encode import available_threads, in_threads
 from anon.errors import DataError, UsageError
 from anon.schema import check_names, check_unique, is_measurable, is_text
 
@@ -54,6 +54,7 @@ COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
 CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
+FEW_ROWS = 1 << 16  # checked sooner than a thread has begun
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
 
 # An integer that would not survive as a number: a leading zero, or more digits than a float holds.
@@ -223,14 +224,13 @@ def check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], boo
             return False
         return True
 
-    with ThreadPoolExecutor(pa.cpu_count()) as pool:
-        for name, sound in zip(table.column_names, pool.map(is_sound, table.columns), strict=True):
-            if not sound:
-                raise DataError(
-                    f"column {name!r} of {where} is damaged: its Arrow data contradict themselves; "
-                    "make it again",
-                    column=name,
-                )
+    n_threads = available_threads() if table.num_rows > FEW_ROWS else 1
+    sound = in_threads(n_threads, is_sound, table.columns)
+    for name in [name for name, whole in zip(table.column_names, sound, strict=True) if not whole]:
+        raise DataError(
+            f"column {name!r} of {where} is damaged: its Arrow data contradict themselves; make it again",
+            column=name,
+        )
 
 
 def wanted_names(columns: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 
 from anon.cells import Cell, Column, reader
 from anon.classes import Classes
-from anon.encode import Codes, Domain, Encoded, available_threads
+from anon.encode import Codes, Domain, Encoded, available_threads, in_threads
 from anon.errors import RecheckError
 
 Ints = npt.NDArray[Any]  # int64, or Python integers where those could overflow
@@ -279,9 +278,7 @@ def _facts(
             fact.low[first:last] = np.where(only_null, 1, low)
             fact.high[first:last] = np.where(only_null, 0, high)
 
-    with ThreadPoolExecutor(available_threads(n_threads)) as pool:
-        for _ in pool.map(gather, _chunks(classes.offsets)):
-            pass
+    in_threads(available_threads(n_threads), gather, list(_chunks(classes.offsets)))
     return facts
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Cells, Classes, Counts, group, sensitive_counts
-from anon.encode import Codes, Domain, Encoded
+from anon.encode import Codes, Domain, Encoded, in_threads
 from anon.errors import UsageError
 from anon.hierarchy import lca
 from anon.privacy import as_plain
@@ -390,8 +389,7 @@ def _frequencies(published: Published) -> list[Ints]:
     def count(domain: Domain, codes: Codes) -> Ints:
         return sensitive_counts(whole, codes, domain.n_codes).table
 
-    with ThreadPoolExecutor(published.n_threads) as pool:
-        return list(pool.map(count, original.quasi, original.quasi_codes))
+    return in_threads(published.n_threads, count, original.quasi, original.quasi_codes)
 
 
 def _single_values(domain: Domain) -> Cells:

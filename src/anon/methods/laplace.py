@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
@@ -28,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anon.encode import in_threads
 from anon.errors import DataError, UsageError
 from anon.methods.task import Progress
 from anon.read import Source, read_table
@@ -376,8 +376,7 @@ def _steps(values: pa.Array, noise: Noise, method: Laplace) -> Floats:
 def _drawn(add: Any, steps: Floats, n_threads: int) -> Ints:
     """The steps with noise."""
     blocks = [steps[start : start + BLOCK].astype(np.int64) for start in range(0, len(steps), BLOCK)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        drawn: list[Ints] = list(pool.map(lambda block: np.array(add(block.tolist()), np.int64), blocks))
+    drawn: list[Ints] = in_threads(n_threads, lambda block: np.array(add(block.tolist()), np.int64), blocks)
     return np.concatenate(drawn)
 
 
