@@ -3,8 +3,8 @@
 
     python tests/faults.py --kills 50 --rows 10000000 --seed 0
 
-A census is anonymized again and again and killed (SIGKILL) at random moments, half of them anywhere in
-the run and half while it writes. Kill i is drawn from seed + i. After each the output must be what was
+A census is anonymized again and again, in memory, into buckets and streamed, and killed (SIGKILL) at
+random moments, half of them anywhere in the run and half while it writes. Kill i is drawn from seed + i. After each the output must be what was
 there before, nothing, or a whole release that holds its k.
 """
 
@@ -93,7 +93,7 @@ def let_be(source: Path, folder: Path, more: list[str]) -> Whole:
         time.sleep(0.002)
     took = time.monotonic() - start
     assert running.returncode == 0
-    aside = folder / f"whole{len(more)}.source"
+    aside = folder / f"{'-'.join(['whole', *more])}.source"
     aside.mkdir()
     files = [path for path in (output, sensitive_path(output)) if path.exists()]
     return Whole(tuple(path.rename(aside / path.name) for path in files), writes, took)
@@ -125,9 +125,10 @@ def kills(number: int, n_rows: int, seed: int, folder: Path) -> Counter[str]:
     source = folder / "census.source"
     datasets.write_census(n_rows, 0, str(folder / "census.parquet"))
     os.rename(folder / "census.parquet", source)
-    kinds: list[list[str]] = [[], ["--publish", "bucketization"]]
+    kinds: list[list[str]] = [[], ["--publish", "bucketization"], ["--engine", "stream"]]
     wholes = [let_be(source, folder, more) for more in kinds]
-    return Counter(kill(source, folder, n_rows, seed + i, wholes[i % 2], kinds[i % 2]) for i in range(number))
+    drawn = [(seed + i, i % len(kinds)) for i in range(number)]
+    return Counter(kill(source, folder, n_rows, one, wholes[kind], kinds[kind]) for one, kind in drawn)
 
 
 def main() -> int:

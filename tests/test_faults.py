@@ -50,7 +50,7 @@ def is_told(done: subprocess.CompletedProcess[str], message: str) -> bool:
 
 
 def test_a_killed_run_leaves_its_output_whole_or_absent(tmp_path: Path) -> None:
-    assert sum(faults.kills(5, 200_000, 0, tmp_path).values()) == 5
+    assert sum(faults.kills(6, 200_000, 0, tmp_path).values()) == 6
 
 
 class Killed(BaseException):
