@@ -522,11 +522,15 @@ _PRICE = ("privacy_gained", "utility_lost", "price")
 
 def frontier_tables(told: Mapping[str, Any]) -> tuple[Table, Table, Table]:
     """The tables of `Frontier.to_dict()`: the efficient points, all that were measured, and the others."""
-    header = ("release", told["privacy"], told["utility"], "classes", "seconds")
+    recorded = (name for point in told["points"] for name in point["measures"])
+    measures = tuple(dict.fromkeys((told["privacy"], told["utility"], *recorded)))
 
     def table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
-        columns = ("name", "privacy", "utility", "classes", "seconds")
-        return Table(title, header, tuple(tuple(point[name] for name in columns) for point in points))
+        rows = (
+            (point["name"], *map(point["measures"].get, measures), point["classes"], point["seconds"])
+            for point in points
+        )
+        return Table(title, ("release", *measures, "classes", "seconds"), tuple(rows))
 
     by_name = {point["name"]: point for point in told["points"]}
     missed = [(point["name"], point["why"]) for point in told["points"] if not point["satisfied"]]
