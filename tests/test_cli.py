@@ -7,13 +7,16 @@ end to end in the tests of the engine.
 
 from __future__ import annotations
 
+import ast
 import errno
+import inspect
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +31,7 @@ import anon
 from anon import cli, datasets
 from anon.cli import main
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
+from anon.job import Job
 
 SECRET = "Mary Smith"
 
@@ -244,6 +248,24 @@ def test_a_job_file_and_flags(engine: Engine, tmp_path: Path, people: str) -> No
     assert engine.calls["require"] == [("KAnonymity", 5, {})]
     assert engine.calls["seed"] == 1
     assert (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.parametrize("command", [cli.anonymize, cli.check, cli.compare, cli.frontier, cli.inspect])
+def test_every_flag_is_a_key_of_a_job_or_read_by_its_command(command: Any) -> None:
+    """A parameter that is neither would do nothing: a job takes its keys from the parameters by name."""
+    [function] = ast.parse(textwrap.dedent(inspect.getsource(command))).body
+    assert isinstance(function, ast.FunctionDef)
+    read = {each.id for line in function.body for each in ast.walk(line) if isinstance(each, ast.Name)}
+    named = {argument.arg for argument in function.args.args}
+    assert named - read - set(Job.model_fields) <= {"config", "show_values"}
+    assert {"delimiter", "encoding", "null"} <= named
+
+
+def test_a_flag_that_is_there_twice_is_refused(people: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [people, "--quasi", "age", "--grid", "k=2"]
+    for flag, value in (("--kind", "numeric"), ("--weight", "2"), ("--hierarchy", "intervals:5")):
+        assert main(["frontier", *words, flag, f"age={value}", flag, f"age={value}"]) == 2
+        assert f"{flag} is given twice for column 'age'" in capsys.readouterr().err
 
 
 def test_the_report_for_people(engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
