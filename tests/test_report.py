@@ -254,9 +254,9 @@ def test_numbers_for_people() -> None:
 
 
 def test_cells_of_tables() -> None:
-    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", float("nan"))))))
-    assert shown.words["td"] == ["∞", "–"]
-    assert [each.get("class") for each in shown.all("td")] == ["number"] * 3
+    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("w", "-inf"), ("z", None)))))
+    assert shown.words["td"] == ["∞", "-∞", "–"]
+    assert [each.get("class") for each in shown.all("td")] == ["number"] * 4
     mixed = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", "text"), (True, False)))))
     assert mixed.words["td"] == ["inf", "text", "no"]
     assert Page(table_html(Table("t", ("a", "b"), ()))).words["th"] == ["a", "b"]

@@ -16,6 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from anon.errors import AnonError, DataError, InfeasibleError, UsageError
+from anon.plain import as_plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -1002,7 +1004,9 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
                 if show_values:
                     details["value"] = error.value
             if isinstance(error, InfeasibleError):
-                details = {"requirement": error.requirement, "tightest": error.tightest}
+                asked = error.requirement
+                details = {"requirement": str(asked) if is_dataclass(asked) else asked}
+                details["tightest"] = error.tightest
         case Stopped():
             code, message = 128 + error.args[0], f"stopped by {signal.Signals(error.args[0]).name}"
         case MemoryError() | RuntimeError(args=("can't start new thread",)):
@@ -1280,23 +1284,14 @@ def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> Non
 
 
 def _print_json(content: Mapping[str, Any]) -> None:
-    text = json.dumps(_plain(content), ensure_ascii=False, allow_nan=False)
+    """What JSON has no type for, such as a date, is text."""
+    plain = as_plain(content)
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(_plain(content), allow_nan=False)
+        text = json.dumps(plain, allow_nan=False, default=str)
     print(text)
-
-
-def _plain(value: Any) -> Any:
-    """The value in JSON's terms: infinity as "inf", not-a-number as null, unknown objects as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 
 def _print(*tables: Table) -> None:
@@ -1338,7 +1333,7 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
-    if shown.get("unmet") == ():
+    if shown.get("unmet") == []:
         shown["unmet"] = "none"
     if "t_js" in measures.get("worst_cells", {}):
         shown["greatest p_loss"] = {

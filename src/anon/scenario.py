@@ -60,6 +60,7 @@ from anon.miners import (
     numbers,
     shown,
 )
+from anon.plain import as_plain
 from anon.privacy import measure
 from anon.read import Source, read_source, read_table
 from anon.release import Release
@@ -404,7 +405,7 @@ class ScenarioResult:
     def to_dict(self) -> dict[str, Any]:
         """The tables as lists of rows, ready for JSON; `row` counts from 0."""
         plain: dict[str, Any] = {name: table.to_pylist() for name, table in self.tables().items()}
-        return plain | {"left_out": list(self.left_out), "warnings": list(self.warnings)}
+        return dict(as_plain(plain | {"left_out": self.left_out, "warnings": self.warnings}))
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the tables to Parquet files in a folder, all or none; it is made where it is not there."""

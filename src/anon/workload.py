@@ -22,6 +22,7 @@ import anoncore.queries as kernel
 from anon.cells import keys, number, quote, texts
 from anon.encode import Domain, Encoded, available_threads
 from anon.errors import UsageError
+from anon.plain import as_plain
 from anon.populations import Boxes, Predicates, boxes, overlaps
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Answers:
 
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names, ready for JSON."""
-        return {
+        told = {
             "n_queries": len(self.true),
             "n_counted": self.n_counted,
             "average": self.average,
@@ -150,6 +151,7 @@ class Answers:
             "average_width": self.average_width,
             "by_attribute": self.by_attribute(),
         }
+        return dict(as_plain(told))
 
     def __repr__(self) -> str:
         return f"Answers({len(self.true)} queries, average={self.average}, median={self.median})"
