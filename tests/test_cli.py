@@ -578,6 +578,49 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     assert engine.calls["require"] == [("KAnonymity", 10, {})]
 
 
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_a_job_file_tells_how_its_input_is_read_not_its_release(
+    tmp_path: Path, publish: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The input has its own delimiter and encoding, and -1 for missing; a mean of a release may be -1."""
+    rows = [("-2", "Zürich", "flu"), ("0", "Zürich", "cold"), ("-1", "Genève", "flu"), ("-1", "Bern", "cold")]
+    text = "\n".join(map("|".join, [("debt", "city", "ill"), *rows, ""]))
+    (tmp_path / "people.csv").write_text(text, encoding="utf-16")
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'input = "people.csv"\noutput = "release.csv"\nquasi = ["debt", "city"]\nsensitive = ["ill"]\n'
+        f'delimiter = "|"\nencoding = "utf-16"\nnull = ["-1"]\nk = 2\nl = 2\nnumeric = "mean"\n'
+        f'publish = "{publish}"\n'
+    )
+    config, people, release = ["--config", str(job)], tmp_path / "people.csv", tmp_path / "release.csv"
+    assert main(["anonymize", *config, "-q"]) == 0
+    assert ("-1" in release.read_text(encoding="utf-8")) == (publish == "generalization")
+    assert main(["check", str(release), *config, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_rows"], told["unmet"]) == (4, [])
+    assert main(["compare", str(people), str(release), *config, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_suppressed"] == 0
+    # the input itself is read as the job says, also where it is what is checked
+    assert main(["check", str(people), *config, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["k"] == 1
+    # a flag is about the file that is named
+    (tmp_path / "other.csv").write_text(text, encoding="latin-1")
+    words = ["check", str(tmp_path / "other.csv"), *config, "--json"]
+    assert main(words) == 2
+    assert "is not utf-8" in json.loads(capsys.readouterr().out)["error"]
+    assert main([*words, "--encoding", "latin-1"]) == 1
+    assert json.loads(capsys.readouterr().out)["n_rows"] == 4
+
+
+def test_what_a_job_says_of_csv_is_not_told_to_a_release_in_parquet(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age;ill\n1;flu\n1;?\n", encoding="utf-8")
+    job = tmp_path / "job.toml"
+    job.write_text('input = "people.csv"\nquasi = ["age"]\ndelimiter = ";"\nnull = ["?"]\nk = 2\n')
+    release = str(tmp_path / "release.parquet")
+    assert main(["anonymize", "--config", str(job), "-o", release, "-q"]) == 0
+    assert main(["check", release, "--config", str(job), "-q"]) == 0
+
+
 def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age,ill\n1,flu\n1,cold\n2,flu\n2,cold\n", encoding="utf-8")

@@ -503,7 +503,6 @@ def check(
     """
     import anon
     from anon import datasets
-    from anon.read import reading
     from anon.release import sensitive_path
 
     job = _job(context)
@@ -515,13 +514,13 @@ def check(
     if per_class is not None:
         _keep(per_class, read)
     _report_end(report, [*read, per_class])
-    table, require = anon.read_source(source, **job.read_options()), job.requirements()
+    table, require = anon.read_source(source, **_reading(context, job, source)), job.requirements()
     privacy = anon.check(
         table,
         schema,
         sensitive_table=None
         if sensitive_table is None
-        else anon.read_source(sensitive_table, **reading(sensitive_table, job.read_options())),
+        else anon.read_source(sensitive_table, **_reading(context, job, sensitive_table)),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or report is not None,
@@ -593,9 +592,10 @@ def compare(
     job = _job(context)
     read = [original, released, sensitive_table, config, *job.files()]
     _report_end(report, read)
-    first, second, third = (
-        None if path is None else anon.read_source(path, **reading(path, job.read_options()))
-        for path in (original, released, sensitive_table)
+    first = anon.read_source(original, **reading(original, job.read_options()))
+    second, third = (
+        None if path is None else anon.read_source(path, **_reading(context, job, path))
+        for path in (released, sensitive_table)
     )
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
@@ -1039,6 +1039,22 @@ def _job(context: typer.Context) -> Job:
         if name in Job.model_fields and value not in (None, (), [])  # an empty list was not given
     }
     return load_job(context.params.get("config"), given)
+
+
+def _reading(context: typer.Context, job: Job, path: str) -> dict[str, Any]:
+    """How a file that may be a release is read.
+
+    What a job file says of CSV is said of its input: a release has commas, is UTF-8, and no text in it
+    stands for a missing value. Flags are about the file itself.
+    """
+    from anon.read import reading
+
+    options = job.read_options()
+    if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
+        said = {name for name, value in context.params.items() if value not in (None, (), [])}
+        of_input = {"null", "delimiter", "encoding"} - said
+        options = {name: value for name, value in options.items() if name not in of_input}
+    return reading(path, options)
 
 
 def _ends(job: Job, *others: str | None) -> tuple[str, str]:
