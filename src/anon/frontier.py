@@ -38,7 +38,7 @@ from anon.anonymize import check_arguments, partitioned, table_counts
 from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
-from anon.errors import AnonError, InfeasibleError, UsageError
+from anon.errors import AnonError, InfeasibleError, UsageError, did_you_mean
 from anon.files import replacing
 from anon.methods import (
     PERTURBING,
@@ -375,7 +375,9 @@ def check_measures(names: Iterable[str]) -> None:
     """Raise UsageError where there is no measure of such a name."""
     for name in names:
         if name not in MEASURES:
-            raise UsageError(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
+            raise UsageError(
+                f"there is no measure {name!r}; {did_you_mean(name, MEASURES)}there are {', '.join(MEASURES)}"
+            )
 
 
 def dominates(one: Cost, other: Cost) -> bool:
@@ -416,7 +418,8 @@ def grid(text: str, base: Job | None = None) -> list[Configuration]:
         if not (name and equals and listed):
             raise UsageError(f"a grid is written name=value,value ...; {word!r} is not")
         if name not in OF_GRID:
-            raise UsageError(f"a grid has no {name!r}; its names are {', '.join(OF_GRID)}")
+            hint = did_you_mean(name, OF_GRID)
+            raise UsageError(f"a grid has no {name!r}; {hint}its names are {', '.join(OF_GRID)}")
         if name in values:
             raise UsageError(f"a grid names {name!r} once, with commas between the values")
         values[name] = [[each] if name == "split" else each for each in _listed(name, listed)]

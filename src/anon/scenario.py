@@ -28,7 +28,7 @@ from anon.check import metadata_of
 from anon.classes import Cells, at_rows, group
 from anon.compare import cells_of_rows
 from anon.encode import Codes, Domain, available_threads, coded_columns, encode, narrowed
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, UsageError, did_you_mean
 from anon.files import not_written, replacing
 from anon.interest import (
     ERRORS,
@@ -201,7 +201,8 @@ def _check_miners(miners: Any) -> None:
     known = {miner.name for miner in (*CATEGORY_MINERS, *NUMBER_MINERS)}
     for miner in miners:
         if not isinstance(miner, Miner) and miner not in known:
-            raise UsageError(f"no miner is called {miner!r}; there are {', '.join(sorted(known))}")
+            hint = did_you_mean(str(miner), sorted(known))
+            raise UsageError(f"no miner is called {miner!r}; {hint}there are {', '.join(sorted(known))}")
     if len(set(names)) < len(names):
         raise UsageError("every miner needs a name of its own")
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import anoncore.queries as kernel
 from anon.cells import keys, number, quote, texts
 from anon.encode import Domain, Encoded, available_threads
-from anon.errors import UsageError
+from anon.errors import UsageError, did_you_mean
 from anon.plain import as_plain
 from anon.populations import Boxes, Predicates, boxes, overlaps
 
@@ -280,7 +280,8 @@ def parse_queries(encoded: Encoded, queries: Iterable[str]) -> Workload:
 def _position(domains: Sequence[Domain], name: str) -> int:
     names = [domain.name for domain in domains]
     if name not in names:
-        raise UsageError(f"no attribute {name!r} to ask for; there are {', '.join(map(repr, names))}")
+        hint = did_you_mean(name, names)
+        raise UsageError(f"no attribute {name!r} to ask for; {hint}there are {', '.join(map(repr, names))}")
     return names.index(name)
 
 
