@@ -7,13 +7,16 @@ end to end in the tests of the engine.
 
 from __future__ import annotations
 
+import ast
 import errno
+import inspect
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +31,7 @@ import anon
 from anon import cli, datasets
 from anon.cli import main
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
+from anon.job import Job
 
 SECRET = "Mary Smith"
 
@@ -244,6 +248,24 @@ def test_a_job_file_and_flags(engine: Engine, tmp_path: Path, people: str) -> No
     assert engine.calls["require"] == [("KAnonymity", 5, {})]
     assert engine.calls["seed"] == 1
     assert (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.parametrize("command", [cli.anonymize, cli.check, cli.compare, cli.frontier, cli.inspect])
+def test_every_flag_is_a_key_of_a_job_or_read_by_its_command(command: Any) -> None:
+    """A parameter that is neither would do nothing: a job takes its keys from the parameters by name."""
+    [function] = ast.parse(textwrap.dedent(inspect.getsource(command))).body
+    assert isinstance(function, ast.FunctionDef)
+    read = {each.id for line in function.body for each in ast.walk(line) if isinstance(each, ast.Name)}
+    named = {argument.arg for argument in function.args.args}
+    assert named - read - set(Job.model_fields) <= {"config", "show_values"}
+    assert {"delimiter", "encoding", "null"} <= named
+
+
+def test_a_flag_that_is_there_twice_is_refused(people: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [people, "--quasi", "age", "--grid", "k=2"]
+    for flag, value in (("--kind", "numeric"), ("--weight", "2"), ("--hierarchy", "intervals:5")):
+        assert main(["frontier", *words, flag, f"age={value}", flag, f"age={value}"]) == 2
+        assert f"{flag} is given twice for column 'age'" in capsys.readouterr().err
 
 
 def test_the_report_for_people(engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -554,6 +576,49 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     assert main(["check", people, "--config", str(job)]) == 0
     assert engine.calls["schema"]["quasi"] == ["age"]
     assert engine.calls["require"] == [("KAnonymity", 10, {})]
+
+
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_a_job_file_tells_how_its_input_is_read_not_its_release(
+    tmp_path: Path, publish: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The input has its own delimiter and encoding, and -1 for missing; a mean of a release may be -1."""
+    rows = [("-2", "Zürich", "flu"), ("0", "Zürich", "cold"), ("-1", "Genève", "flu"), ("-1", "Bern", "cold")]
+    text = "\n".join(map("|".join, [("debt", "city", "ill"), *rows, ""]))
+    (tmp_path / "people.csv").write_text(text, encoding="utf-16")
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'input = "people.csv"\noutput = "release.csv"\nquasi = ["debt", "city"]\nsensitive = ["ill"]\n'
+        f'delimiter = "|"\nencoding = "utf-16"\nnull = ["-1"]\nk = 2\nl = 2\nnumeric = "mean"\n'
+        f'publish = "{publish}"\n'
+    )
+    config, people, release = ["--config", str(job)], tmp_path / "people.csv", tmp_path / "release.csv"
+    assert main(["anonymize", *config, "-q"]) == 0
+    assert ("-1" in release.read_text(encoding="utf-8")) == (publish == "generalization")
+    assert main(["check", str(release), *config, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_rows"], told["unmet"]) == (4, [])
+    assert main(["compare", str(people), str(release), *config, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_suppressed"] == 0
+    # the input itself is read as the job says, also where it is what is checked
+    assert main(["check", str(people), *config, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["k"] == 1
+    # a flag is about the file that is named
+    (tmp_path / "other.csv").write_text(text, encoding="latin-1")
+    words = ["check", str(tmp_path / "other.csv"), *config, "--json"]
+    assert main(words) == 2
+    assert "is not utf-8" in json.loads(capsys.readouterr().out)["error"]
+    assert main([*words, "--encoding", "latin-1"]) == 1
+    assert json.loads(capsys.readouterr().out)["n_rows"] == 4
+
+
+def test_what_a_job_says_of_csv_is_not_told_to_a_release_in_parquet(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age;ill\n1;flu\n1;?\n", encoding="utf-8")
+    job = tmp_path / "job.toml"
+    job.write_text('input = "people.csv"\nquasi = ["age"]\ndelimiter = ";"\nnull = ["?"]\nk = 2\n')
+    release = str(tmp_path / "release.parquet")
+    assert main(["anonymize", "--config", str(job), "-o", release, "-q"]) == 0
+    assert main(["check", release, "--config", str(job), "-q"]) == 0
 
 
 def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import sys
 from collections.abc import Callable
@@ -126,6 +127,16 @@ def test_every_figure_becomes_an_image_and_says_how_to_read_it(make: Callable[[]
     assert ElementTree.fromstring(figures.svg(figure)).tag.endswith("svg")
     assert figure.caption.endswith(".")
     assert figures.spec(figure)["description"] == f"{figure.title}. {figure.caption}"
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_every_label_of_the_x_axis_stands_below_its_tick(make: Callable[[], Figure]) -> None:
+    """The outermost ones moved inwards would overlap their neighbors."""
+    _, found, below = figures.svg(make()).partition('aria-label="X-axis')
+    assert found
+    labels = re.findall(r"role-axis-label.*?</g>", below)[0]
+    assert "<text" in labels
+    assert labels.count("<text") == labels.count('text-anchor="middle"')
 
 
 def test_names_are_drawn_as_text() -> None:

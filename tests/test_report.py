@@ -254,9 +254,9 @@ def test_numbers_for_people() -> None:
 
 
 def test_cells_of_tables() -> None:
-    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", float("nan"))))))
-    assert shown.words["td"] == ["∞", "–"]
-    assert [each.get("class") for each in shown.all("td")] == ["number"] * 3
+    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("w", "-inf"), ("z", None)))))
+    assert shown.words["td"] == ["∞", "-∞", "–"]
+    assert [each.get("class") for each in shown.all("td")] == ["number"] * 4
     mixed = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", "text"), (True, False)))))
     assert mixed.words["td"] == ["inf", "text", "no"]
     assert Page(table_html(Table("t", ("a", "b"), ()))).words["th"] == ["a", "b"]
@@ -631,9 +631,11 @@ def test_a_frontier_has_a_report() -> None:
     points = [
         {"name": name, "requirement": name, "privacy": p, "utility": u, "efficient": True}
         | {"classes": 3, "seconds": 0.25, "satisfied": True, "why": None}
+        | {"measures": {"p_loss": p, "u_loss": u, "gcp": u / 2, "dm": "inf", "kl": None}}
         for name, p, u in zip(names, (0.0, 0.125, 0.5), (0.75, 0.25, 0.0), strict=True)
     ]
     missed = points[0] | {"name": "no", "satisfied": False, "why": "too strict", "efficient": False}
+    missed["measures"] = {}
     told = {
         "privacy": "p_loss",
         "utility": "u_loss",
@@ -662,6 +664,12 @@ def test_a_frontier_has_a_report() -> None:
     assert "The knee is <k> & l" in text
     assert "original is best" in text
     assert "too strict" in text
+    efficient, measured, missed_ones = report.frontier_tables(told)
+    assert efficient.header == ("release", "p_loss", "u_loss", "gcp", "dm", "kl", "classes", "seconds")
+    assert efficient.rows[1] == (names[1], 0.125, 0.25, 0.125, "inf", None, 3, 0.25)
+    assert measured.rows == efficient.rows
+    assert missed_ones.header == ("release", "why")
+    assert text.count("gcp") == 2
 
 
 # Notebooks

@@ -953,9 +953,12 @@ def test_the_command_prints_tables(job: Path, capsys: pytest.CaptureFixture[str]
         ('error = "cost-matrix"', 'error = "accuracy"', "values is no parameter"),
         ('preset = "C"', 'preset = "D"', "bad.0.preset"),
         ('target = "age"', 'aim = "age"', "bad.0.aim: no such key"),
+        ('target = "age"', 'traget = "age"', "bad.0.traget: no such key; did you mean 'target'?\n"),
+        ("\nk = 10", "\nk = 10\nMethod = 'curve'", "0.Method: no such key; did you mean 'method'?"),
         ("10 where sex=Female & age>=55", "__import__('os')", "is no rule"),
         ("10 where sex=Female & age>=55", "10 where size=3", "'size'"),
         ('miners = ["naive Bayes"]', 'miners = ["C5"]', "no miner is called 'C5'"),
+        ('miners = ["naive Bayes"]', 'miners = ["naive bayes"]', "did you mean 'naive Bayes' or"),
     ],
 )
 def test_jobs_that_make_no_sense_are_refused(

@@ -16,12 +16,15 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from anon.errors import AnonError, DataError, InfeasibleError, UsageError
+from anon.plain import as_plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -268,7 +271,7 @@ Clamp = Annotated[
 @app.command()
 def anonymize(
     context: typer.Context,
-    source: Annotated[
+    input: Annotated[
         str | None,
         typer.Argument(metavar="IN", help=INPUT, callback=_path),
     ] = None,
@@ -395,62 +398,7 @@ def anonymize(
     """
     import anon
 
-    job = _job(
-        config,
-        input=source,
-        output=output,
-        quasi=_names(quasi),
-        sensitive=_names(sensitive),
-        identifying=_names(identifying),
-        hierarchy=_pairs("--hierarchy", hierarchy),
-        ordinal=_pairs("--ordinal", ordinal),
-        kind=_pairs("--kind", kind),
-        weight=_weights(weight),
-        k=k,
-        l=l,
-        l_kind=l_kind,
-        c=c,
-        t=t,
-        t_distance=t_distance,
-        delta=delta,
-        alpha=alpha,
-        beta=beta,
-        enhanced=enhanced,
-        s_bound=s_bound,
-        r=r,
-        method=method,
-        split=_names([split] if split is not None else None),
-        cuts=cuts,
-        relaxed=relaxed,
-        objective=objective,
-        loss=loss,
-        refine=refine,
-        ties=ties,
-        w_u=w_u,
-        w_p=w_p,
-        s=s,
-        variant=variant,
-        epsilon=_by_column("--epsilon", epsilon),
-        bounds=_bounds(bounds),
-        sensitivity=_by_column("--sensitivity", sensitivity),
-        rounding=_by_column("--rounding", rounding),
-        clip=clip,
-        clamp=clamp,
-        target=target,
-        seed=seed,
-        threads=threads,
-        publish=publish,
-        numeric=numeric,
-        missing=missing,
-        order=order,
-        on_infeasible=on_infeasible,
-        null=null,
-        delimiter=delimiter,
-        encoding=encoding,
-        engine=engine,
-        memory=memory,
-        spill=spill,
-    )
+    job = _job(context)
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
@@ -555,36 +503,9 @@ def check(
     """
     import anon
     from anon import datasets
-    from anon.read import reading
     from anon.release import sensitive_path
 
-    job = _job(
-        config,
-        quasi=_names(quasi),
-        sensitive=_names(sensitive),
-        identifying=_names(identifying),
-        hierarchy=_pairs("--hierarchy", hierarchy),
-        ordinal=_pairs("--ordinal", ordinal),
-        kind=_pairs("--kind", kind),
-        k=k,
-        l=l,
-        l_kind=l_kind,
-        c=c,
-        t=t,
-        t_distance=t_distance,
-        delta=delta,
-        alpha=alpha,
-        beta=beta,
-        enhanced=enhanced,
-        s_bound=s_bound,
-        r=r,
-        null=null,
-        delimiter=delimiter,
-        encoding=encoding,
-        engine=engine,
-        memory=memory,
-        spill=spill,
-    )
+    job = _job(context)
     schema = job.roles()
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
@@ -593,13 +514,13 @@ def check(
     if per_class is not None:
         _keep(per_class, read)
     _report_end(report, [*read, per_class])
-    table, require = anon.read_source(source, **job.read_options()), job.requirements()
+    table, require = anon.read_source(source, **_reading(context, job, source)), job.requirements()
     privacy = anon.check(
         table,
         schema,
         sensitive_table=None
         if sensitive_table is None
-        else anon.read_source(sensitive_table, **reading(sensitive_table, job.read_options())),
+        else anon.read_source(sensitive_table, **_reading(context, job, sensitive_table)),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or report is not None,
@@ -668,28 +589,13 @@ def compare(
     import anon
     from anon.read import reading
 
-    job = _job(
-        config,
-        quasi=_names(quasi),
-        sensitive=_names(sensitive),
-        identifying=_names(identifying),
-        hierarchy=_pairs("--hierarchy", hierarchy),
-        ordinal=_pairs("--ordinal", ordinal),
-        kind=_pairs("--kind", kind),
-        r=r,
-        min_support=min_support,
-        null=null,
-        delimiter=delimiter,
-        encoding=encoding,
-        engine=engine,
-        memory=memory,
-        spill=spill,
-    )
+    job = _job(context)
     read = [original, released, sensitive_table, config, *job.files()]
     _report_end(report, read)
-    first, second, third = (
-        None if path is None else anon.read_source(path, **reading(path, job.read_options()))
-        for path in (original, released, sensitive_table)
+    first = anon.read_source(original, **reading(original, job.read_options()))
+    second, third = (
+        None if path is None else anon.read_source(path, **_reading(context, job, path))
+        for path in (released, sensitive_table)
     )
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
@@ -709,7 +615,7 @@ def compare(
 @app.command()
 def frontier(
     context: typer.Context,
-    source: Annotated[str | None, typer.Argument(metavar="IN", help=INPUT, callback=_path)] = None,
+    input: Annotated[str | None, typer.Argument(metavar="IN", help=INPUT, callback=_path)] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", help="The points: .parquet, .feather or .csv.", callback=_path),
@@ -743,7 +649,7 @@ def frontier(
     min_support: Annotated[
         float | None, _option("--min-support", "Support of the populations of u_loss (0.05).", SWEEP)
     ] = None,
-    query: Annotated[
+    queries: Annotated[
         list[str] | None,
         _option("--query", "A COUNT query of count_error; may be repeated (1,000 drawn ones).", SWEEP),
     ] = None,
@@ -789,32 +695,7 @@ def frontier(
     from anon import datasets
     from anon.frontier import let_memory_go
 
-    job = _job(
-        config,
-        input=source,
-        output=output,
-        quasi=_names(quasi),
-        sensitive=_names(sensitive),
-        identifying=_names(identifying),
-        hierarchy=_pairs("--hierarchy", hierarchy),
-        ordinal=_pairs("--ordinal", ordinal),
-        kind=_pairs("--kind", kind),
-        weight=_weights(weight),
-        grid=grid,
-        privacy=privacy,
-        utility=utility,
-        measures=_names(measures),
-        min_support=min_support,
-        queries=query,
-        choose=choose,
-        cache=cache,
-        seed=seed,
-        threads=threads,
-        missing=missing,
-        null=null,
-        delimiter=delimiter,
-        encoding=encoding,
-    )
+    job = _job(context)
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
@@ -859,6 +740,7 @@ def frontier(
 
 @app.command()
 def inspect(
+    context: typer.Context,
     source: Source,
     null: Null = None,
     delimiter: Delimiter = None,
@@ -869,7 +751,7 @@ def inspect(
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
     from anon import inspection
 
-    job = _job(None, null=null, delimiter=delimiter, encoding=encoding)
+    job = _job(context)
     inspected = inspection.inspect(source, **job.read_options())
     if as_json:
         _print_json(inspected.to_dict())
@@ -1122,7 +1004,9 @@ def _failure(error: BaseException, show_values: bool) -> dict[str, Any]:
                 if show_values:
                     details["value"] = error.value
             if isinstance(error, InfeasibleError):
-                details = {"requirement": error.requirement, "tightest": error.tightest}
+                asked = error.requirement
+                details = {"requirement": str(asked) if is_dataclass(asked) else asked}
+                details["tightest"] = error.tightest
         case Stopped():
             code, message = 128 + error.args[0], f"stopped by {signal.Signals(error.args[0]).name}"
         case MemoryError() | RuntimeError(args=("can't start new thread",)):
@@ -1145,10 +1029,32 @@ def _stop(number: int, frame: Any) -> None:
 # --- parsing ------------------------------------------------------------------------------------
 
 
-def _job(config: str | None, **flags: Any) -> Job:
-    from anon.job import load_job
+def _job(context: typer.Context) -> Job:
+    """The command's job file, and over it the parameters of the command that are named as keys of a job."""
+    from anon.job import Job, load_job
 
-    return load_job(config, {name: value for name, value in flags.items() if value is not None})
+    given = {
+        name: PARSERS[name](value) if name in PARSERS else value
+        for name, value in context.params.items()
+        if name in Job.model_fields and value not in (None, (), [])  # an empty list was not given
+    }
+    return load_job(context.params.get("config"), given)
+
+
+def _reading(context: typer.Context, job: Job, path: str) -> dict[str, Any]:
+    """How a file that may be a release is read.
+
+    What a job file says of CSV is said of its input: a release has commas, is UTF-8, and no text in it
+    stands for a missing value. Flags are about the file itself.
+    """
+    from anon.read import reading
+
+    options = job.read_options()
+    if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
+        said = {name for name, value in context.params.items() if value not in (None, (), [])}
+        of_input = {"null", "delimiter", "encoding"} - said
+        options = {name: value for name, value in options.items() if name not in of_input}
+    return reading(path, options)
 
 
 def _ends(job: Job, *others: str | None) -> tuple[str, str]:
@@ -1224,15 +1130,11 @@ def _files(source: str) -> list[str]:
     return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
 
 
-def _names(texts: list[str] | None) -> list[str] | None:
-    if texts is None:
-        return None
+def _names(texts: Iterable[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
-def _pairs(flag: str, texts: list[str] | None) -> dict[str, str] | None:
-    if texts is None:
-        return None
+def _pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -1244,22 +1146,20 @@ def _pairs(flag: str, texts: list[str] | None) -> dict[str, str] | None:
     return pairs
 
 
-def _weights(texts: list[str] | None) -> dict[str, float] | None:
+def _weights(texts: Iterable[str]) -> dict[str, float]:
     pairs = _pairs("--weight", texts)
     try:
-        return None if pairs is None else {name: float(value) for name, value in pairs.items()}
+        return {name: float(value) for name, value in pairs.items()}
     except ValueError:
         raise UsageError("--weight takes COLUMN=NUMBER") from None
 
 
-def _by_column(flag: str, texts: list[str] | None) -> Any:
+def _by_column(flag: str, texts: Sequence[str]) -> Any:
     """A number, or numbers by column: `0.1`, or `age=0.1` and more."""
-    if texts is None:
-        return None
     try:
         if len(texts) == 1 and "=" not in texts[0]:
             return _number(texts[0])
-        return {name: _number(value) for name, value in (_pairs(flag, texts) or {}).items()}
+        return {name: _number(value) for name, value in _pairs(flag, texts).items()}
     except ValueError:
         raise UsageError(f"{flag} takes a number, or COLUMN=NUMBER once or more") from None
 
@@ -1271,12 +1171,12 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
-def _bounds(texts: list[str] | None) -> Any:
+def _bounds(texts: Sequence[str]) -> Any:
     """`data`, or two numbers by column: `age=17..99`."""
-    if texts is None or texts == ["data"]:
-        return None if texts is None else "data"
+    if list(texts) == ["data"]:
+        return "data"
     try:
-        pairs = _pairs("--bounds", texts) or {}
+        pairs = _pairs("--bounds", texts)
         ends = {name: [float(end) for end in value.split("..")] for name, value in pairs.items()}
     except ValueError:
         ends = {"": []}
@@ -1290,6 +1190,18 @@ def _whole_numbers(flag: str, text: str) -> tuple[int, ...]:
         return tuple(int(item) for item in text.split(","))
     except ValueError:
         raise UsageError(f"{flag} takes whole numbers with commas between") from None
+
+
+PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("quasi", "sensitive", "identifying", "measures"), _names),
+    **{name: partial(_pairs, f"--{name}") for name in ("hierarchy", "ordinal", "kind")},
+    **{name: partial(_by_column, f"--{name}") for name in ("epsilon", "sensitivity", "rounding")},
+    **dict.fromkeys(("null", "grid", "queries"), list),
+    "weight": _weights,
+    "bounds": _bounds,
+    "split": lambda text: _names([text]),
+}
+"""What a job makes of the words of a flag; other flags are taken as they are."""
 
 
 # --- printing -----------------------------------------------------------------------------------
@@ -1388,23 +1300,14 @@ def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> Non
 
 
 def _print_json(content: Mapping[str, Any]) -> None:
-    text = json.dumps(_plain(content), ensure_ascii=False, allow_nan=False)
+    """What JSON has no type for, such as a date, is text."""
+    plain = as_plain(content)
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(_plain(content), allow_nan=False)
+        text = json.dumps(plain, allow_nan=False, default=str)
     print(text)
-
-
-def _plain(value: Any) -> Any:
-    """The value in JSON's terms: infinity as "inf", not-a-number as null, unknown objects as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
 
 
 def _print(*tables: Table) -> None:
@@ -1446,7 +1349,7 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
-    if shown.get("unmet") == ():
+    if shown.get("unmet") == []:
         shown["unmet"] = "none"
     if "t_js" in measures.get("worst_cells", {}):
         shown["greatest p_loss"] = {

@@ -8,6 +8,8 @@ only with `--show-values`.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -63,3 +65,10 @@ class RecheckError(AnonError):
     """A finished release failed its own check and was not written. This is a fault of the tool."""
 
     exit_code = 1
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'k' or 'l'? ` where names that are known come close, and nothing where none does."""
+    folded = {each.casefold(): each for each in known}
+    close = [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, n=3)]
+    return f"did you mean {' or '.join(map(repr, close))}? " if close else ""

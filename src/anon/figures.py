@@ -51,6 +51,7 @@ def spec(figure: Figure) -> dict[str, Any]:
             "titleColor": INK,
             "gridColor": LINES,
             "titlePadding": 10,
+            "labelFlush": False,  # the outermost labels moved inwards would run into their neighbors
             "labelLimit": 200,
         },
         "legend": {

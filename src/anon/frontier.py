@@ -38,7 +38,7 @@ from anon.anonymize import check_arguments, partitioned, table_counts
 from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
-from anon.errors import AnonError, InfeasibleError, UsageError
+from anon.errors import AnonError, InfeasibleError, UsageError, did_you_mean
 from anon.files import replacing
 from anon.methods import (
     PERTURBING,
@@ -53,8 +53,9 @@ from anon.methods import (
     Suppress,
     Task,
 )
+from anon.plain import as_plain
 from anon.populations import Populations, large_populations, u_loss
-from anon.privacy import GREATEST_IS_WORST, as_plain, of_intact
+from anon.privacy import GREATEST_IS_WORST, of_intact
 from anon.privacy import measure as measure_privacy
 from anon.read import read_source
 from anon.release import Release, recode
@@ -175,9 +176,9 @@ class Point:
     efficient: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The point as plain values: an infinite measure is "inf", one that does not exist None."""
+        """The point as plain values, ready for JSON."""
         told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
-        return dict(_plain(told))
+        return dict(as_plain(told))
 
 
 @dataclass(frozen=True)
@@ -309,7 +310,7 @@ class Frontier:
         told: dict[str, Any] = {
             name: [getattr(point, name) for point in self.points] for name in ("name", "requirement")
         }
-        told["parameters"] = [json.dumps(dict(point.parameters)) for point in self.points]
+        told["parameters"] = [json.dumps(as_plain(point.parameters)) for point in self.points]
         for name in dict.fromkeys(name for point in self.points for name in point.measures):
             told[name] = [point.measures.get(name, math.nan) for point in self.points]
         for name in ("classes", "seconds", "satisfied", "why", "efficient"):
@@ -335,7 +336,7 @@ class Frontier:
             "efficient": [point.name for point in self.efficient],
             "knee": None if knee is None else knee.name,
             "prices": [
-                _plain(
+                as_plain(
                     {f.name: getattr(price, f.name) for f in fields(price)}
                     | {"less_private": price.less_private.name, "more_private": price.more_private.name}
                 )
@@ -374,7 +375,9 @@ def check_measures(names: Iterable[str]) -> None:
     """Raise UsageError where there is no measure of such a name."""
     for name in names:
         if name not in MEASURES:
-            raise UsageError(f"there is no measure {name!r}; there are {', '.join(MEASURES)}")
+            raise UsageError(
+                f"there is no measure {name!r}; {did_you_mean(name, MEASURES)}there are {', '.join(MEASURES)}"
+            )
 
 
 def dominates(one: Cost, other: Cost) -> bool:
@@ -415,7 +418,8 @@ def grid(text: str, base: Job | None = None) -> list[Configuration]:
         if not (name and equals and listed):
             raise UsageError(f"a grid is written name=value,value ...; {word!r} is not")
         if name not in OF_GRID:
-            raise UsageError(f"a grid has no {name!r}; its names are {', '.join(OF_GRID)}")
+            hint = did_you_mean(name, OF_GRID)
+            raise UsageError(f"a grid has no {name!r}; {hint}its names are {', '.join(OF_GRID)}")
         if name in values:
             raise UsageError(f"a grid names {name!r} once, with commas between the values")
         values[name] = [[each] if name == "split" else each for each in _listed(name, listed)]
@@ -873,13 +877,6 @@ def _cost(point: Point, privacy: str, utility: str) -> Cost:
 
 def _is_measured(cost: Cost) -> bool:
     return not (math.isnan(cost[0]) or math.isnan(cost[1]))
-
-
-def _plain(value: Any) -> Any:
-    """`as_plain`, with None for NaN."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else as_plain(value)
 
 
 # --- the cache

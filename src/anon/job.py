@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from anon.errors import UsageError
+from anon.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
@@ -333,11 +333,20 @@ def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any], m
         key = str(fault["loc"][0])
         where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, fault['loc']))}"
         if fault["type"] == "extra_forbidden":
-            keys = f"; the keys are {', '.join(model.model_fields)}" if len(fault["loc"]) == 1 else ""
-            faults.append(f"{where}: no such key{keys}")
+            *above, wrong = fault["loc"]
+            known = _inside(model, above).model_fields
+            hint = did_you_mean(str(wrong), known)
+            listed = "" if above else f"the keys are {', '.join(known)}"
+            faults.append(f"{where}: no such key; {hint}{listed}".rstrip("; "))
         else:
             faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
     return "; ".join(faults)
+
+
+def _inside(model: type[BaseModel], above: Sequence[int | str]) -> type[BaseModel]:
+    """The model of a table in a list of tables, such as `[[sanitization]]`; the model itself at the top."""
+    inner: type[BaseModel] = get_args(model.model_fields[str(above[0])].annotation)[0] if above else model
+    return inner
 
 
 def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:

@@ -31,7 +31,7 @@ from anon.miners import (
     folds,
     shown,
 )
-from anon.privacy import as_plain
+from anon.plain import as_plain
 from anon.release import Release
 from anon.schema import Role, check_names
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -23,6 +23,7 @@ import anoncore.divergence as divergence_kernel
 from anon.classes import Classes, Counts, group, group_numbers, sensitive_counts, take
 from anon.encode import Codes, Domain
 from anon.errors import UsageError
+from anon.plain import as_plain
 
 Column = npt.NDArray[Any]  # one number per class
 
@@ -49,17 +50,6 @@ _BY_CLASS = {
 }
 _BY_ALL = {"p_loss": True, "a_know": True, "a_acc": True, "gain": True, "ls_c": True, "ls_l": False}
 GREATEST_IS_WORST = _BY_CLASS | _BY_ALL
-
-
-def as_plain(value: Any) -> Any:
-    """Measures as dicts, strings and numbers, ready for JSON (an infinite one is "inf")."""
-    if is_dataclass(value):
-        return {f.name: as_plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): as_plain(held) for key, held in value.items()}
-    if isinstance(value, float) and math.isinf(value):
-        return "inf"
-    return value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -102,7 +92,7 @@ class Disclosure:
     worst: Mapping[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """The measures under their names, ready for JSON (an infinite one is "inf")."""
+        """The measures under their names, ready for JSON."""
         return dict(as_plain(self))
 
     def __repr__(self) -> str:
@@ -203,7 +193,7 @@ class Privacy(Disclosure):
         return self.combined
 
     def to_dict(self) -> dict[str, Any]:
-        """The measures under their names, ready for JSON (an infinite one is "inf")."""
+        """The measures under their names, ready for JSON."""
         plain = dict(as_plain(replace(self, per_class=None)))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]

@@ -29,8 +29,8 @@ from anon.classes import group
 from anon.encode import Codes, encode
 from anon.errors import UsageError
 from anon.figures import Figure
+from anon.plain import as_plain
 from anon.populations import boxes
-from anon.privacy import as_plain
 from anon.release import CLASS_ID
 from anon.requirements import (
     AlphaK,
@@ -269,13 +269,16 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+_INFINITE = {"inf": "∞", "-inf": "-∞"}  # as `as_plain` has them, and people
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_numeric(column: Sequence[Any]) -> bool:
     """Numbers, missing ones and infinite ones as JSON has them."""
-    known = [value for value in column if value is not None and value != "inf"]
+    known = [value for value in column if value is not None and value not in _INFINITE]
     return bool(known) and all(map(_is_number, known))
 
 
@@ -287,7 +290,7 @@ def _cell(value: Any, numeric: bool = False) -> str:
     if _is_number(value):
         plain = int(value) if isinstance(value, Integral) else float(value)  # NumPy's have other names
         return f'<data value="{plain!r}">{number(plain)}</data>'
-    return "∞" if numeric and value == "inf" else escape(str(value))
+    return _INFINITE[value] if numeric and value in _INFINITE else escape(str(value))
 
 
 def _with_note(value: Any) -> str:
@@ -522,11 +525,15 @@ _PRICE = ("privacy_gained", "utility_lost", "price")
 
 def frontier_tables(told: Mapping[str, Any]) -> tuple[Table, Table, Table]:
     """The tables of `Frontier.to_dict()`: the efficient points, all that were measured, and the others."""
-    header = ("release", told["privacy"], told["utility"], "classes", "seconds")
+    recorded = (name for point in told["points"] for name in point["measures"])
+    measures = tuple(dict.fromkeys((told["privacy"], told["utility"], *recorded)))
 
     def table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
-        columns = ("name", "privacy", "utility", "classes", "seconds")
-        return Table(title, header, tuple(tuple(point[name] for name in columns) for point in points))
+        rows = (
+            (point["name"], *map(point["measures"].get, measures), point["classes"], point["seconds"])
+            for point in points
+        )
+        return Table(title, ("release", *measures, "classes", "seconds"), tuple(rows))
 
     by_name = {point["name"]: point for point in told["points"]}
     missed = [(point["name"], point["why"]) for point in told["points"] if not point["satisfied"]]

@@ -28,7 +28,7 @@ from anon.check import metadata_of
 from anon.classes import Cells, at_rows, group
 from anon.compare import cells_of_rows
 from anon.encode import Codes, Domain, available_threads, coded_columns, encode, narrowed
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, UsageError, did_you_mean
 from anon.files import not_written, replacing
 from anon.interest import (
     ERRORS,
@@ -60,6 +60,7 @@ from anon.miners import (
     numbers,
     shown,
 )
+from anon.plain import as_plain
 from anon.privacy import measure
 from anon.read import Source, read_source, read_table
 from anon.release import Release
@@ -200,7 +201,8 @@ def _check_miners(miners: Any) -> None:
     known = {miner.name for miner in (*CATEGORY_MINERS, *NUMBER_MINERS)}
     for miner in miners:
         if not isinstance(miner, Miner) and miner not in known:
-            raise UsageError(f"no miner is called {miner!r}; there are {', '.join(sorted(known))}")
+            hint = did_you_mean(str(miner), sorted(known))
+            raise UsageError(f"no miner is called {miner!r}; {hint}there are {', '.join(sorted(known))}")
     if len(set(names)) < len(names):
         raise UsageError("every miner needs a name of its own")
 
@@ -404,7 +406,7 @@ class ScenarioResult:
     def to_dict(self) -> dict[str, Any]:
         """The tables as lists of rows, ready for JSON; `row` counts from 0."""
         plain: dict[str, Any] = {name: table.to_pylist() for name, table in self.tables().items()}
-        return plain | {"left_out": list(self.left_out), "warnings": list(self.warnings)}
+        return dict(as_plain(plain | {"left_out": self.left_out, "warnings": self.warnings}))
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the tables to Parquet files in a folder, all or none; it is made where it is not there."""

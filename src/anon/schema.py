@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, UsageError, did_you_mean
 from anon.hierarchy import (
     Dates,
     Hierarchy,
@@ -262,12 +261,9 @@ def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     """Raise DataError where a table has no column of a name that the user gave."""
     for name in names:
         if name not in columns:
-            folded = {column.casefold(): column for column in columns}
-            near = difflib.get_close_matches(name.casefold(), folded, n=3)
-            close = [folded[each] for each in near]
-            hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
             raise DataError(
-                f"the table has no column {name!r}; {hint}its columns are {', '.join(map(repr, columns))}",
+                f"the table has no column {name!r}; {did_you_mean(name, columns)}"
+                f"its columns are {', '.join(map(repr, columns))}",
                 column=name,
             )
 
@@ -336,6 +332,5 @@ def _listed(data: Mapping[str, Any], key: str) -> list[Any]:
 def _known_keys(data: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
     for key in data:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise UsageError(f"{what} has no key {key!r}{hint}; the keys are {', '.join(known)}")
+            hint = did_you_mean(str(key), known)
+            raise UsageError(f"{what} has no key {key!r}; {hint}the keys are {', '.join(known)}")

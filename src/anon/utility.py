@@ -21,7 +21,7 @@ from anon.classes import Cells, Classes, Counts, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, in_threads
 from anon.errors import UsageError
 from anon.hierarchy import lca
-from anon.privacy import as_plain
+from anon.plain import as_plain
 from anoncore.diversity import Closeness, s_diversity
 
 if TYPE_CHECKING:

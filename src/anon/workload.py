@@ -21,7 +21,8 @@ import pyarrow as pa
 import anoncore.queries as kernel
 from anon.cells import keys, number, quote, texts
 from anon.encode import Domain, Encoded, available_threads
-from anon.errors import UsageError
+from anon.errors import UsageError, did_you_mean
+from anon.plain import as_plain
 from anon.populations import Boxes, Predicates, boxes, overlaps
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Answers:
 
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names, ready for JSON."""
-        return {
+        told = {
             "n_queries": len(self.true),
             "n_counted": self.n_counted,
             "average": self.average,
@@ -150,6 +151,7 @@ class Answers:
             "average_width": self.average_width,
             "by_attribute": self.by_attribute(),
         }
+        return dict(as_plain(told))
 
     def __repr__(self) -> str:
         return f"Answers({len(self.true)} queries, average={self.average}, median={self.median})"
@@ -278,7 +280,8 @@ def parse_queries(encoded: Encoded, queries: Iterable[str]) -> Workload:
 def _position(domains: Sequence[Domain], name: str) -> int:
     names = [domain.name for domain in domains]
     if name not in names:
-        raise UsageError(f"no attribute {name!r} to ask for; there are {', '.join(map(repr, names))}")
+        hint = did_you_mean(name, names)
+        raise UsageError(f"no attribute {name!r} to ask for; {hint}there are {', '.join(map(repr, names))}")
     return names.index(name)
 
 

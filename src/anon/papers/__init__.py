@@ -30,7 +30,7 @@ from anon.datasets import adult
 from anon.errors import UsageError
 from anon.figures import Figure
 from anon.files import not_written, replacing
-from anon.privacy import as_plain
+from anon.plain import as_plain
 from anon.release import Release
 from anon.report import Section, Table, page
 from anon.requirements import Requirement

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from anon.compat.pycanon import anonymity
-from anon.privacy import as_plain
+from anon.plain import as_plain
 from anon.read import read_table
 
 
