@@ -4,8 +4,9 @@
     python tests/faults.py --kills 50 --rows 10000000 --seed 0
 
 A census is anonymized again and again, in memory, into buckets and streamed, and killed (SIGKILL) at
-random moments, half of them anywhere in the run and half while it writes. Kill i is drawn from seed + i. After each the output must be what was
-there before, nothing, or a whole release that holds its k.
+random moments, half of them anywhere in the run and half while it writes. Kill i is drawn from
+seed + i. After each the output must be what was there before, nothing, or a whole release that holds
+its k.
 """
 
 from __future__ import annotations
