@@ -757,6 +757,9 @@ def inspect(
         _print_json(inspected.to_dict())
     else:
         _print(_columns(source, inspected))
+        for column in inspected.columns:
+            if column.note is not None:
+                print(f"note: {column.note}", file=sys.stderr)
 
 
 @app.command()
