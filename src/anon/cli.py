@@ -1184,7 +1184,7 @@ def _bounds(texts: Sequence[str]) -> Any:
     except ValueError:
         ends = {"": []}
     if any(len(each) != 2 for each in ends.values()):
-        raise UsageError("--bounds takes COLUMN=LOWER..UPPER, once or more, or data")
+        raise UsageError("--bounds takes COLUMN=LOWER..UPPER in numbers, once or more, or data")
     return ends
 
 
