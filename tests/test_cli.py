@@ -694,6 +694,20 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     assert reading == [{"null": ["?"]}, {}, {"null": ["?"]}]
 
 
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_of_two_tables_the_one_without_rows_is_named(
+    tmp_path: Path, people: str, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = pa.table({"age": pa.array([], pa.int64()), "name": pa.array([], pa.string())})
+    pa.parquet.write_table(empty, tmp_path / "empty.parquet")
+    (tmp_path / "empty.csv").write_text("age,name\n")
+    for name in ("empty.parquet", "empty.csv"):
+        for pair in ([people, tmp_path / name], [tmp_path / name, people]):
+            words = [*map(str, pair), "--quasi", "age", "--engine", engine]
+            assert main(["compare", *words]) == 2
+            assert capsys.readouterr().err == f"error: file '{tmp_path / name}' has no rows\n"
+
+
 def test_compare_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     original, released = str(tmp_path / "people.csv"), str(tmp_path / "release.csv")
     Path(original).write_text("age,ill\n1,flu\n2,flu\n3,cold\n5,cold\n", encoding="utf-8")

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anon.cli import main
 from anon.datasets import census
 from anon.errors import DataError
 from anon.inspection import Column, identifying_neutral, inspect
@@ -107,6 +108,49 @@ def test_a_column_named_twice_is_refused() -> None:
 )
 def test_role_hints(name: str, values: list[Any], role: str) -> None:
     assert column(values, name).role == role
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["31.12.2020", "1.3.1999"],
+        ["12/31/20", "01/02/99"],
+        ["2020/12/31", None, "2020.1.2"],
+        ["31-12-2020 10:30", "x", "01-02-1999 00:00"],
+    ],
+)
+def test_dates_that_are_not_iso_are_noted(texts: list[str | None]) -> None:
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
+        seen = column(pa.chunked_array([[None], texts], pa.string()).cast(kind), "born")
+        assert seen.kind == "nominal"
+        assert seen.note is not None
+        assert "'born' holds dates that are not ISO in 2 rows, the first of them row 2;" in seen.note
+        assert "1980-12-31" in seen.note
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(["2020-12-31", "2020-01-01"], ["1.2.3.4", "10.0.0.1"], ["31.12.2020", "x"], ["1.2", "3.14"]),
+        *([None], [dt.date(2020, 1, 1)], ["3-4", "1/2"], ["", " "], [20.5], ["v1.2.2020"]),
+    ],
+)
+def test_what_is_no_such_date_has_no_note(values: list[Any]) -> None:
+    assert column(values, "born").note is None
+
+
+def test_dates_that_are_not_iso_are_told_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("born,ill\n31.12.2020,flu\n01.02.1999,flu\n")
+    assert main(["inspect", str(path)]) == 0
+    shown = capsys.readouterr()
+    assert "note: column 'born' holds dates that are not ISO in 2 rows" in shown.err
+    assert "2020" not in shown.out + shown.err
+    words = ["anonymize", str(path), "-o", str(tmp_path / "r.csv"), "--quasi", "born", "--k", "2"]
+    assert main([*words, "--hierarchy", "born=dates:month"]) == 2
+    assert "dates in text are read where all of them are ISO" in capsys.readouterr().err
 
 
 def test_no_value_is_shown() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,20 @@ def test_bounds_off_the_data_are_refused_unless_said_and_then_told() -> None:
 def test_a_sensitivity_below_the_width_of_the_bounds_guarantees_nothing() -> None:
     told = released(anon.Laplace(0.5, AGE, sensitivity=1)).metadata["noise"]["guarantee"]
     assert told.startswith("not a differential-privacy guarantee: the sensitivity given for age")
+
+
+@pytest.mark.parametrize("bounds", [AGE, AGE | {"born": (0, 1)}, "data"])
+def test_that_dates_take_no_noise_is_said_before_bounds_are_asked_for(bounds: Any) -> None:
+    dates = pa.array([date(1980, 1, 1 + i % 28) for i in range(len(people()))])
+    table = people().append_column("born", dates)
+    schema = anon.Schema(quasi=["age", "born"], sensitive=["disease"])
+    for epsilon in (1, {"age": 1}) if bounds is AGE else (1,):
+        with pytest.raises(UsageError, match=r"'born' holds date32.*: noise is added to numbers alone;"):
+            anon.anonymize(table, schema, method=anon.Laplace(epsilon, bounds))
+    with pytest.raises(UsageError, match=r"must be two numbers.*: noise is for numbers"):
+        anon.Laplace(1, {"born": (date(1980, 1, 1), date(1990, 1, 1))})
+    unchanged = anon.Schema(quasi=["age", anon.nominal("born")], sensitive=["disease"])
+    assert anon.anonymize(table, unchanged, method=anon.Laplace(1, AGE)).table["born"].type == pa.date32()
 
 
 @pytest.mark.parametrize(

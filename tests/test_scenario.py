@@ -865,6 +865,54 @@ def test_a_job_says_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert sorted(path.stem for path in (job.parent / "out").iterdir()) == sorted(expected.tables())
 
 
+def of_table(table: Any, original: pa.Table | None = None) -> anon.ScenarioResult:
+    return anon.Scenario(
+        census() if original is None else original,
+        SCHEMA,
+        [anon.Sanitization("theirs", table=table)],
+        good=anon.GoodUtility("income", ["ZeroR"]),
+        n_folds=2,
+    ).run()
+
+
+def test_a_table_in_another_order_of_rows_is_refused_where_that_can_be_seen() -> None:
+    hours = census().column("hours_per_week").to_numpy()
+    order = np.arange(len(hours))
+    order[7:] = np.roll(order[7:], 1)
+    count = int(np.sum(hours[order] != hours))
+    first = int(np.flatnonzero(hours[order] != hours)[0])
+    with pytest.raises(DataError, match="theirs has the values of column 'hours_per_week'") as refused:
+        of_table(census().take(order))
+    assert (refused.value.column, refused.value.row, refused.value.count) == ("hours_per_week", first, count)
+    assert f"{count} rows differ, the first of them row {first + 1};" in str(refused.value)
+    # a type that holds the same values, a dictionary, missing values
+    given = census().take(order)
+    moved = given.column("hours_per_week")
+    for same in (moved.cast(pa.int16()), moved.cast(pa.float64()), moved.dictionary_encode()):
+        with pytest.raises(DataError, match="another order"):
+            of_table(given.set_column(4, "hours_per_week", same))
+    holes = pa.array([None if i % 5 == 0 else i % 7 for i in range(len(hours))])
+    original = census().set_column(4, "hours_per_week", holes)
+    assert not of_table(original, original).warnings
+    with pytest.raises(DataError, match="another order"):
+        of_table(original.take(np.arange(len(hours))[::-1]), original)
+
+
+def test_a_table_that_swaps_sensitive_values_or_changes_them_is_taken() -> None:
+    backwards = np.arange(400)[::-1]
+    swapped = census().set_column(3, "income", census().column("income").take(backwards))
+    [warning] = of_table(swapped).warnings
+    assert warning.startswith("theirs has the values of column 'income' in another order: ")
+    rounded = pa.array(np.round(census().column("hours_per_week").to_numpy(), -1))
+    for changed in (
+        census().set_column(4, "hours_per_week", rounded.take(backwards)),
+        census().set_column(4, "hours_per_week", pa.array(["*"] * 400)),
+        census().set_column(0, "age", census().column("age").take(backwards)),
+        census().drop_columns(["hours_per_week"]),
+    ):
+        assert not of_table(changed).warnings
+
+
 def test_sanitized_files_are_read_like_the_input(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = ["age;sex;education;income"]
     for row in census().to_pylist():

@@ -757,6 +757,9 @@ def inspect(
         _print_json(inspected.to_dict())
     else:
         _print(_columns(source, inspected))
+        for column in inspected.columns:
+            if column.note is not None:
+                print(f"note: {column.note}", file=sys.stderr)
 
 
 @app.command()
@@ -1181,7 +1184,7 @@ def _bounds(texts: Sequence[str]) -> Any:
     except ValueError:
         ends = {"": []}
     if any(len(each) != 2 for each in ends.values()):
-        raise UsageError("--bounds takes COLUMN=LOWER..UPPER, once or more, or data")
+        raise UsageError("--bounds takes COLUMN=LOWER..UPPER in numbers, once or more, or data")
     return ends
 
 

@@ -17,6 +17,7 @@ from anon.read import read_local, read_table
 from anon.schema import Role, is_text, kind_of
 
 IDENTIFYING_SHARE = 0.9  # a column with a greater share of distinct values identifies people
+DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
 
 IDENTIFYING_WORDS = {
     *("name", "firstname", "lastname", "surname", "forename", "fullname", "username", "login", "email"),
@@ -44,7 +45,8 @@ class Column:
 
     `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
     `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
-    rows that have a value, `unique_share` the share of all rows whose value no other row has.
+    rows that have a value, `unique_share` the share of all rows whose value no other row has. `note` says
+    what to look at before the column is used.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Column:
     distinct_share: float | None
     unique_share: float | None
     role: str
+    note: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,8 +119,10 @@ def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
     name, type_name = field.name, str(column_type)
     if not _is_countable(column_type):
         return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value)
-    values = _plain(column).drop_null()
-    counts = pc.value_counts(values).field("counts")
+    plain = _plain(column)
+    values = plain.drop_null()
+    counted = pc.value_counts(values)
+    counts = counted.field("counts")
     n_unique = pc.sum(pc.equal(counts, 1)).as_py() or 0
     distinct_share = len(counts) / len(values) if len(values) else 0.0
     return Column(
@@ -129,6 +134,20 @@ def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
         distinct_share=distinct_share,
         unique_share=n_unique / len(column),
         role=_role_hint(name, column_type, distinct_share, len(values)).value,
+        note=_dates_in_text(name, plain, counted) if is_text(column_type) else None,
+    )
+
+
+def _dates_in_text(name: str, column: pa.ChunkedArray, counted: pa.StructArray) -> str | None:
+    """A word on a column in which most values are dates, but not as ISO writes them."""
+    is_date = pc.match_substring_regex(counted.field("values"), DATE_NOT_ISO)
+    count = pc.sum(counted.field("counts").filter(is_date)).as_py() or 0
+    if 2 * count <= len(column) - column.null_count:
+        return None
+    first = pc.index(pc.match_substring_regex(column, DATE_NOT_ISO), True).as_py() + 1
+    return (
+        f"column {name!r} holds dates that are not ISO in {count} rows, the first of them row {first}; they "
+        "are labels as they stand: to have them as dates, write all as in 1980-12-31"
     )
 
 

@@ -180,7 +180,7 @@ def _checked(source: Source) -> Source:
     if source.table.num_columns == 0:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
-        raise DataError("the table has no rows")
+        raise no_rows(source.paths)
     return replace(source, table=in_plain_types(source.table), schema=plain_schema(source.schema))
 
 
@@ -242,6 +242,11 @@ def wanted_names(columns: Sequence[str], names: Sequence[str]) -> list[str]:
 def file_name(path: Path) -> str:
     """A file as messages name it."""
     return f"file {str(path)!r}"
+
+
+def no_rows(paths: Sequence[Path]) -> DataError:
+    """The error of a table without rows, which may be one of several."""
+    return DataError(f"{file_name(paths[0]) if len(paths) == 1 else 'the table'} has no rows")
 
 
 # --- Files ---------------------------------------------------------------------------------------
@@ -611,7 +616,7 @@ class Csv:
                     f"{file_name(path)}, line {line}: {what}",
                     row=max(0, n_rows),
                 )
-        return unreadable(path, "csv") if n_rows else DataError("the table has no rows")
+        return unreadable(path, "csv") if n_rows else no_rows([path])
 
     def _has_open_quote(self, path: Path) -> bool:
         n_quotes = 0

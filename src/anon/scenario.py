@@ -90,8 +90,9 @@ OPTIONS = ("numeric", "missing", "on_infeasible", "seed")
 class Sanitization:
     """One way to sanitize the table, with a name: a method with its requirements, or a table.
 
-    A `table` is one that was sanitized elsewhere, its row i that of row i of the original. `options` are
-    further arguments of `anonymize`: numeric, missing, on_infeasible and seed.
+    A `table` is one that was sanitized elsewhere, its row i that of row i of the original. One that has a
+    neutral column of the original in another order is refused; of a sensitive column it is a warning.
+    `options` are further arguments of `anonymize`: numeric, missing, on_infeasible and seed.
     """
 
     name: str
@@ -524,6 +525,20 @@ class Scenario:
         return f"Scenario({len(self.sanitizations)} sanitizations)"
 
 
+def _moved(original: pa.ChunkedArray, given: pa.ChunkedArray) -> Ints:
+    """The rows in which two columns of the same values, each as often, differ; none of other columns."""
+    kind = value_type(original.type)
+    try:
+        both = pa.chunked_array([*original.cast(kind).chunks, *given.cast(kind).chunks], kind)
+        coded = both.combine_chunks().dictionary_encode(null_encoding="encode")
+    except pa.ArrowException:  # values of another type are not the same
+        return np.empty(0, np.int64)
+    first, second = np.split(coded.indices.to_numpy(), 2)
+    n_values = len(coded.dictionary)
+    same = np.array_equal(np.bincount(first, minlength=n_values), np.bincount(second, minlength=n_values))
+    return np.flatnonzero(first != second) if same else np.empty(0, np.int64)
+
+
 def _named(i: int, given: Any) -> Sanitization:
     if isinstance(given, Sanitization):
         return given
@@ -647,6 +662,7 @@ class _Run:
             raise UsageError(f'{name} is a release in another order of rows: publish it with order="input"')
         if told is not None and told["publish"] == "bucketization":
             raise UsageError(f"{name} is a bucketization, which does not tell the sensitive value of a row")
+        self._check_order(name, table)
         attributes = {
             each.name: each for each in (*self.encoded.schema.quasi, *self.encoded.schema.sensitive)
         }
@@ -665,6 +681,36 @@ class _Run:
             published[column] = at_rows(cells, self.ranked)
         noisy = told is not None and told["publish"] == "perturbation"
         return _View(name, self.original.at, self._ordered(published), not noisy)
+
+    def _check_order(self, name: str, table: pa.Table) -> None:
+        """Refuse a table that has a neutral column of the original in another order of rows.
+
+        Of a sensitive one it may be what the sanitization does, and is a warning.
+        """
+        quasi, sensitive = (
+            {each.name for each in role}
+            for role in (self.encoded.schema.quasi, self.encoded.schema.sensitive)
+        )
+        for column in self.columns:
+            if column in quasi or column not in table.column_names:
+                continue
+            rows = _moved(self.encoded.column(column), table.column(column))
+            if not len(rows):
+                continue
+            row, count = int(rows[0]), len(rows)
+            what = (
+                f"{name} has the values of column {column!r} in another order: {count} rows differ, "
+                f"the first of them row {row + 1}"
+            )
+            if column not in sensitive:
+                raise DataError(
+                    f"{what}; row i of one must be row i of the other: sort it like the original, or leave "
+                    "out a column that was shuffled on purpose",
+                    column=column,
+                    row=row,
+                    count=count,
+                )
+            self.warnings.append(f"{what}; its rows must be in the order of the original")
 
     def _ordered(self, published: Mapping[str, Cells]) -> dict[str, Cells]:
         return {name: published[name] for name in self.columns if name in published}

@@ -75,16 +75,18 @@ class Attribute:
                 "nominal": not isinstance(self.hierarchy, Intervals | Dates),
             }
             if not fits.get(self.kind or "", self.kind is None):
-                nominal = ""
+                way_out = ""
+                if isinstance(self.hierarchy, Dates):
+                    way_out = "; dates in text are read where all of them are ISO, such as 1980-12-31"
                 if isinstance(self.hierarchy, Prefix):
-                    nominal = (
+                    way_out = (
                         "; to publish its first characters declare it nominal, by "
                         f"anon.nominal({self.name!r}, prefix(...)) or --kind {self.name}=nominal"
                     )
                 raise UsageError(
                     f"column {self.name!r}: this hierarchy is not for a {self.kind} attribute; numbers and "
                     "dates take intervals(), dates() or a CSV file; labels prefix(), a dict or a CSV file"
-                    f"{nominal}"
+                    f"{way_out}"
                 )
 
     def __repr__(self) -> str:

@@ -241,7 +241,9 @@ def _pair(name: str, given: Any) -> Bounds:
     try:
         lower, upper = (float(end) for end in given)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"the bounds of column {name!r} must be two numbers, (lower, upper)") from None
+        raise UsageError(
+            f"the bounds of column {name!r} must be two numbers, (lower, upper): noise is for numbers"
+        ) from None
     if not -math.inf < lower < upper < math.inf or not upper - lower < math.inf:
         raise UsageError(f"the bounds of column {name!r} must be finite, the lower below the upper")
     return lower, upper
@@ -251,7 +253,7 @@ def _attributes(table: pa.Table, schema: Schema, method: Laplace) -> list[str]:
     """The columns that get noise, in schema order; the numeric quasi-identifiers must be among them."""
     numeric = [attribute.name for attribute in schema.quasi if attribute.kind == "numeric"]
     names = numeric if isinstance(method.bounds, str) else list(method.bounds or ())
-    for name in names:
+    for name in dict.fromkeys((*numeric, *names)):
         if name in schema.identifying:
             raise UsageError(f"column {name!r} is identifying and is dropped: it takes no noise")
         if name not in table.column_names:
@@ -262,15 +264,15 @@ def _attributes(table: pa.Table, schema: Schema, method: Laplace) -> list[str]:
         if kind in ("nominal", "ordinal") or not number:
             what = f"is {kind}" if number else f"holds {plain}"
             way_out = "convert it to numbers, or declare it nominal to publish it unchanged"
-            raise UsageError(f"column {name!r} {what}: noise is added to numbers; {way_out}")
-        if isinstance(method.epsilon, Mapping) and name not in method.epsilon:
-            raise UsageError(f"column {name!r} is to get noise and has no epsilon; give it one")
-    for name in numeric:
+            raise UsageError(f"column {name!r} {what}: noise is added to numbers alone; {way_out}")
+    for name in dict.fromkeys((*numeric, *names)):
         if name not in names:
             raise UsageError(
                 f"the numeric quasi-identifier {name!r} has no bounds: give them, "
                 "or declare it nominal to publish it unchanged"
             )
+        if isinstance(method.epsilon, Mapping) and name not in method.epsilon:
+            raise UsageError(f"column {name!r} is to get noise and has no epsilon; give it one")
     if not names:
         raise UsageError("no quasi-identifier is numeric: there is nothing to add noise to")
     return [name for name in table.column_names if name in names]

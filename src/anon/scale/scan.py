@@ -38,6 +38,7 @@ from anon.read import (
     index_columns,
     is_number,
     is_unsafe,
+    no_rows,
     plain_schema,
     raise_if_out_of_memory,
     stored_as_dictionary,
@@ -172,7 +173,7 @@ def scan(
     if not names:
         raise DataError("the table has no columns")
     if n_rows == 0:
-        raise DataError("the table has no rows")
+        raise no_rows(paths)
     whole = Scan(
         plain_schema(held).remove_metadata(),
         plain_schema(own).remove_metadata(),
