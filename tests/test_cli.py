@@ -937,9 +937,12 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
 
     ran: list[Any] = []
 
-    def run(job: Any, progress: Any) -> None:
+    measured = anon.check(pa.table({"age": ["x", "x"]}), anon.Schema(["age"]))
+
+    def run(job: Any, progress: Any) -> anon.Privacy:
         warnings.warn("only one class", anon.PrivacyWarning, stacklevel=2)
         ran.append((job.input, job.output))
+        return measured
 
     monkeypatch.setattr(submit, "run", run)
     roles = ["--quasi", "age", "--k", "2", "--engine", "spark"]
@@ -950,7 +953,7 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
         assert told == {
             "input": source,
             "output": output,
-            "privacy": None,
+            "privacy": measured.to_dict(),
             "warnings": ["only one class"],
         }
     assert ran == ends

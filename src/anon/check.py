@@ -317,12 +317,17 @@ def buckets_of(part: pa.Table, name: str, known: pa.Array, classes: Classes) -> 
     # whole numbers below 2**53, so that the sums in float64 are exact
     held = np.bincount(bucket.fill_null(0).to_numpy(), part["count"].to_numpy(), classes.n_classes)
     if bucket.null_count or not np.array_equal(held, classes.sizes):
-        raise DataError(
-            f"column {name!r}: the two tables of the bucketization do not belong together: "
-            "their buckets differ in size",
-            column=name,
-        )
+        raise unpaired(name)
     return np.asarray(bucket.to_numpy(), np.int64)
+
+
+def unpaired(name: str) -> DataError:
+    """The error for two tables whose buckets differ in the rows that they count of a sensitive attribute."""
+    return DataError(
+        f"column {name!r}: the two tables of the bucketization do not belong together: "
+        "their buckets differ in size; give the two that one run wrote",
+        column=name,
+    )
 
 
 def _buckets(
@@ -360,7 +365,7 @@ def _bucket_codes(
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if attribute.kind == "numeric" and is_text(values.type):
-        values = _numbers(values, name)
+        values = read_numbers(values, name)
     encoded = encode(pa.table({name: values}), Schema([attribute]))
     order = np.argsort(bucket, kind="stable")
     codes = np.empty(len(classes.rows), encoded.quasi_codes[0].dtype)
@@ -368,7 +373,7 @@ def _bucket_codes(
     return encoded.quasi[0], codes
 
 
-def _numbers(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def read_numbers(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """What `cells.texts` wrote of numbers, dates, times or durations, of a type that keeps them distinct."""
     words = pc.replace_substring_regex(texts, r"^(-?\d+)(s|ms|us|ns)$", r"\1")
     words = pc.replace_substring_regex(words, r"^(\d\d:.*)$", r"1970-01-01T\1")

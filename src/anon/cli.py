@@ -1283,16 +1283,15 @@ def _report_release(
 
 
 def _report_spark(
-    files: dict[str, str | None], privacy: Any | None, notes: list[str], as_json: bool, quiet: bool
+    files: dict[str, str | None], privacy: Any, notes: list[str], as_json: bool, quiet: bool
 ) -> None:
-    measures = None if privacy is None else privacy.to_dict()  # of a bucketization there are none
     if as_json:
-        _print_json({**files, "privacy": measures, "warnings": notes})
+        _print_json({**files, "privacy": privacy.to_dict(), "warnings": notes})
         return
     for warning in notes:
         print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
-        _print(_facts("release", files), *([] if measures is None else _privacy("privacy", measures)))
+        _print(_facts("release", files), *_privacy("privacy", privacy.to_dict()))
 
 
 def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> None:

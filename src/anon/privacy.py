@@ -499,31 +499,57 @@ def _columns(counts: Counts, domain: Domain | None, n_threads: int) -> dict[str,
 def _disclosure(counts: Counts, domain: Domain | None, n_threads: int) -> Disclosure:
     """The measures of a release about one sensitive attribute, from those of its classes, block by block."""
     n_classes = len(counts.offsets) - 1
-    worst: dict[str, tuple[Any, int]] = {}  # value, class
-    know, left, rest, largest, distinct = 0.0, 0.0, 0.0, 0, 0
-    for first in range(0, n_classes, _CLASSES_AT_ONCE):
-        block = _block(counts, first, min(first + _CLASSES_AT_ONCE, n_classes))
-        columns = _columns(block, domain, n_threads)
-        for name, greatest in _BY_CLASS.items():
-            if name in columns:
-                at = int(columns[name].argmax() if greatest else columns[name].argmin())
-                value = columns[name][at].item()
-                if name not in worst or (value > worst[name][0] if greatest else value < worst[name][0]):
-                    worst[name] = value, first + at
-        sizes = np.add.reduceat(block.counts, block.offsets[:-1])
-        know += float(np.sum(sizes * columns["t_equal"]))
-        left += float(np.sum(sizes * columns["entropy"]))
-        rest += float(np.where(np.isinf(columns["recursive_c2"]), 0.0, columns["recursive_c2"]).sum())
-        largest += int(columns["largest"].sum())
-        distinct += int(columns["l_distinct"].sum())
-    n_rows = int(counts.table.sum())
-    present = counts.table[counts.table > 0]
-    entropy = divergence_kernel.concentration(np.array([0, len(present)]), present, n_threads)[2][0]
+    parts = [
+        part_of(_block(counts, first, min(first + _CLASSES_AT_ONCE, n_classes)), domain, first, n_threads)
+        for first in range(0, n_classes, _CLASSES_AT_ONCE)
+    ]
+    return disclosure_of(parts, counts.table, n_classes)
+
+
+def part_of(counts: Counts, domain: Domain | None, first: int = 0, n_threads: int = 1) -> dict[str, Any]:
+    """What some classes add to the measures of a release about one sensitive attribute.
+
+    `worst` is (value, class) per measure set by one class, where the classes are numbered from `first`; the
+    others are sums over the classes. `counts.table` is that of the whole release.
+    """
+    columns = _columns(counts, domain, n_threads)
+    worst = {}
+    for name, greatest in _BY_CLASS.items():
+        if name in columns:
+            at = int(columns[name].argmax() if greatest else columns[name].argmin())
+            worst[name] = (columns[name][at].item(), first + at)
+    sizes = np.add.reduceat(counts.counts, counts.offsets[:-1])
+    rest = columns["recursive_c2"]
+    return {
+        "worst": worst,
+        "know": float(np.sum(sizes * columns["t_equal"])),
+        "left": float(np.sum(sizes * columns["entropy"])),
+        "rest": float(np.where(np.isinf(rest), 0.0, rest).sum()),
+        "largest": int(columns["largest"].sum()),
+        "distinct": int(columns["l_distinct"].sum()),
+    }
+
+
+def disclosure_of(
+    parts: Sequence[Mapping[str, Any]], table: npt.NDArray[np.int64], n_classes: int
+) -> Disclosure:
+    """The measures of a release from its parts (see `part_of`), of which there is at least one."""
+    worst: dict[str, tuple[Any, int]] = {}
+    for part in parts:
+        for name, (value, number) in part["worst"].items():
+            if name not in worst or (value > worst[name][0] if _BY_CLASS[name] else value < worst[name][0]):
+                worst[name] = value, number
+    know, left, rest, largest, distinct = (
+        math.fsum(part[name] for part in parts) for name in ("know", "left", "rest", "largest", "distinct")
+    )
+    n_rows = int(table.sum())
+    present = table[table > 0]
+    entropy = divergence_kernel.concentration(np.array([0, len(present)]), present)[2][0]
     return Disclosure(
         **{name: value for name, (value, _) in worst.items()},
         p_loss=float(worst["t_js"][0]),
         a_know=know / n_rows,
-        a_acc=(largest - int(counts.table.max())) / n_rows,
+        a_acc=(largest - int(table.max())) / n_rows,
         gain=max(float(entropy - left / n_rows), 0.0),
         ls_c=rest / n_classes,
         ls_l=distinct / n_classes,

@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -23,23 +25,29 @@ import anon.errors
 import anon.recheck
 from anon import privacy
 from anon.anonymize import PrivacyWarning, check_arguments, classes_of
-from anon.cells import Rendering, render, texts, to_levels
+from anon.cells import MISSING, Rendering, render, texts, to_levels
 from anon.classes import Classes, cells, full_cells
-from anon.encode import Codes, Domain, Encoded, Missing, code_type, encode_column, encode_like, narrowed
+from anon.encode import Domain, Encoded, Missing, code_type, encode_like, narrowed
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
 from anon.release import CLASS_ID, Publish, recode
 from anon.requirements import Custom, Requirement, check_list, infeasible
+from anon.scale.spark_buckets import bucket_counts, sensitive_rows, values_of
 from anon.scale.spark_classes import (
     OTHER_ROWS,
+    cell,
     class_counts,
     combinations,
+    domain_of,
     holds_others,
     measured,
     merged,
     named,
+    null_matching,
     put_together,
+    risk_of,
+    too_many,
 )
 from anon.scale.spark_tree import (
     CHUNK_BYTES,
@@ -186,33 +194,131 @@ def check_spark(
     df: DataFrame,
     schema: Schema,
     *,
+    sensitive_table: DataFrame | None = None,
     at_risk: Sequence[float] = (2, 5, 10),
     require: Sequence[Requirement] = (),
 ) -> privacy.Privacy:
     """Measure the privacy of a released Spark DataFrame, whoever made it.
 
-    As `anon.check`, but for what needs all classes in one place: `null_matching`, `per_class`, `worst` and
-    `worst_cells`. A table of a bucketization is not taken.
-    """
-    from pyspark.sql.functions import lit
+    As `anon.check` of a table in memory, but for what numbers the classes: `per_class`, `worst` and
+    `worst_cells`. Of a bucketization give the pair of tables; in the second, values are text, so name a
+    numeric attribute as one in the schema.
 
-    _refuse_others(df)
+    Raises
+    ------
+    UsageError, DataError
+        As `anon.check`, a row being named by no number; a domain of more than 10 million values is refused.
+    RecheckError
+        The DataFrame gave other rows when it was read again.
+    """
+    for each in (df,) if sensitive_table is None else (df, sensitive_table):
+        _refuse_others(each)
     check_list(require)
     if any(isinstance(one, Custom) for one in require):
         raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
-    arrow = df.limit(0).toArrow().schema
     names = [attribute.name for attribute in schema.quasi]
-    bound = Schema(names, schema.sensitive).bind(arrow)
-    starred = lit(all(is_text(value_type(arrow.field(name).type)) for name in names))
-    for name in names:
-        starred &= named(name).eqNullSafe("*")
     with _own_errors(), _batches_of_bytes(df):
-        found = _domains(df, bound.sensitive, ~starred, arrow)
-        for requirement in require:
-            requirement.rules([domain for domain, _, _ in found], [counts for _, _, counts in found])
-        joint = combinations(df.where(~starred), [domain for domain, _, _ in found])
-        told = measured(df, names, found, joint, require)
-    return put_together(told, found, joint, require, at_risk)
+        if df.isEmpty():
+            raise DataError("the table has no rows")
+        if sensitive_table is not None:
+            return _of_buckets(df, sensitive_table, names, schema.sensitive, at_risk, require)
+        return _of_cells(df, names, schema.sensitive, at_risk, require)
+
+
+def measure_release(
+    made: DataFrame | tuple[DataFrame, DataFrame], names: Sequence[str], sensitive: Sequence[Attribute]
+) -> privacy.Privacy:
+    """Measure what `anonymize_spark` made, whose quasi-identifiers are the columns `names`.
+
+    Cells that read `missing` are missing, and rows of `*` only are rows like others.
+    """
+    from pyspark.sql.functions import lit, nullif
+
+    df, second = made if isinstance(made, tuple) else (made, None)
+    with _own_errors(), _batches_of_bytes(df):
+        if df.isEmpty():
+            nothing = put_together([], {one.name: np.zeros(0, np.int64) for one in sensitive}, None, (), ())
+            return replace(nothing, combined=nothing.combined if second is None else None)
+        if second is not None:
+            return _of_buckets(df, second, names, sensitive)
+        for field in df.limit(0).toArrow().schema:
+            if field.name in names and is_text(field.type):
+                df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
+        return _of_cells(df, names, sensitive, apart=False)
+
+
+def _of_cells(
+    df: DataFrame,
+    names: Sequence[str],
+    sensitive: Sequence[Attribute],
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+    *,
+    apart: bool = True,
+) -> privacy.Privacy:
+    """The measures of rows in classes of equal cells; rows of `*` only may be set apart."""
+    from pyspark.sql.functions import lit
+
+    arrow = df.limit(0).toArrow().schema
+    bound = Schema(names, sensitive).bind(arrow)
+    kept, n_starred = lit(True), 0
+    if apart and all(is_text(value_type(arrow.field(name).type)) for name in names):
+        starred = reduce(and_, (named(name).eqNullSafe("*") for name in names))
+        kept, n_starred = ~starred, df.where(starred).count()
+    found = [(d, rows) for d, _, rows in _domains(df, bound.sensitive, kept, arrow)] if sensitive else []
+    _compile(require, found)
+    df, domains = df.where(kept), [domain for domain, _ in found]
+    joint = combinations(df, domains)
+    counted = class_counts(df, names, domains, joint=joint is not None)
+    told = measured(counted, len(names), found, joint, require)
+    matching = None
+    if any(part["missing"] for part in told):
+        counted.persist()
+        try:
+            matching = null_matching(counted, len(names), [domain.name for domain in domains])
+        finally:
+            counted.unpersist()
+    whole = put_together(told, {domain.name: rows for domain, rows in found}, joint, require, at_risk)
+    return replace(
+        whole,
+        n_suppressed=n_starred,
+        n_starred=n_starred,
+        k_with_starred=min(whole.k or n_starred, n_starred) if n_starred else None,
+        null_matching=matching,
+    )
+
+
+def _of_buckets(
+    df: DataFrame,
+    second: DataFrame,
+    names: Sequence[str],
+    sensitive: Sequence[Attribute],
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+) -> privacy.Privacy:
+    """The measures of a bucketization: of its buckets, and the risk of its intact quasi-identifiers."""
+    from pyspark.sql.functions import count
+
+    Schema(names).bind(df.limit(0).toArrow().schema)
+    rows = sensitive_rows(df, second)
+    values = values_of(rows, sensitive, MOST_VALUES) if sensitive else []
+    found = [(each.domain, each.rows) for each in values]
+    _compile(require, found)
+    told = measured(bucket_counts(df, rows, values), 1, found, None, require)
+    whole = put_together(told, {domain.name: total for domain, total in found}, None, require, at_risk)
+    cells = [cell(named(name), df.schema[name].dataType).alias(f"q{i}") for i, name in enumerate(names)]
+    alike = df.select(*cells).groupBy(*(f"q{i}" for i in range(len(names)))).count()
+    sizes = alike.groupBy("count").agg(count("count").alias("classes")).toArrow()
+    size, n_of_size = (sizes[name].to_numpy() for name in ("count", "classes"))
+    if np.sum(size * n_of_size) != whole.n_rows:
+        raise anon.errors.RecheckError(f"the table has other rows than when it was first read; {OTHER_ROWS}")
+    return replace(whole, combined=None, **risk_of(size, n_of_size, at_risk))
+
+
+def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]]) -> None:
+    """Raise what a requirement has against these sensitive attributes."""
+    for requirement in require:
+        requirement.rules([domain for domain, _ in found], [rows for _, rows in found])
 
 
 def _refuse_others(df: Any) -> None:
@@ -340,13 +446,9 @@ def _domains(
     domains = []
     for a, attribute in enumerate(attributes):
         if not batches[a].is_valid:
-            raise DataError(
-                f"column {attribute.name!r} has more than {most} values, too many for a domain on Spark; "
-                "round it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
-                column=attribute.name,
-            )
+            raise too_many(attribute.name, most)
         batch = pa.ipc.read_record_batch(batches[a].as_buffer(), schemas[a])
-        domain, codes = _domain(pa.chunked_array([batch["value"]]), attribute)
+        domain, codes = domain_of(pa.chunked_array([batch["value"]]), attribute)
         rows, shown = (
             np.bincount(codes, batch[name].to_numpy(), domain.n_codes).astype(np.int64)
             for name in ("rows", "kept")
@@ -359,22 +461,6 @@ def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows and kept rows of every value that occurs."""
     summed = table.group_by("value", use_threads=False).aggregate([("rows", "sum"), ("kept", "sum")])
     return summed.select(["value", "rows_sum", "kept_sum"]).rename_columns(schema.names).cast(schema)
-
-
-def _domain(values: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
-    """As `encode_column`; on Spark rows have no numbers that an error could name."""
-    try:
-        return encode_column(values, attribute)
-    except DataError as error:
-        if error.row is None:
-            raise
-        where = re.compile(r"in row \d+|in \d+ rows, the first of them row \d+")
-        raise DataError(
-            where.sub(f"in {error.count} of its distinct values", str(error)),
-            column=attribute.name,
-            count=error.count,
-            value=error.value,
-        ) from None
 
 
 def _refuse_missing(read: _Read, method: Method) -> None:

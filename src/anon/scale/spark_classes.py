@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import anon.recheck
 from anon import privacy
+from anon.check import unpaired
 from anon.classes import Counts
-from anon.encode import Codes, Domain, encode_like
-from anon.errors import RecheckError, UsageError
+from anon.encode import Codes, Domain, encode_column, encode_like
+from anon.errors import DataError, RecheckError, UsageError
 from anon.requirements import Requirement
 from anon.scale.spark_tree import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, summed
-from anon.schema import is_text
+from anon.schema import Attribute
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
 
 
 OTHER_ROWS = "if the DataFrame gives other rows each time it is read, persist or checkpoint it first"
@@ -41,6 +44,52 @@ def named(name: str) -> Column:
     return col("`" + name.replace("`", "``") + "`")
 
 
+def cell(column: Column, kind: DataType) -> Column:
+    """A column of this type as cells that are equal where the values are: NaN is null, and -0.0 is 0.0."""
+    from pyspark.sql.functions import isnan, lit, when
+    from pyspark.sql.types import DoubleType, FloatType
+
+    if isinstance(kind, DoubleType | FloatType):
+        return when(~isnan(column), (column + lit(0.0)).cast(kind))
+    return column
+
+
+def domain_of(values: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+    """As `encode_column`; on Spark rows have no numbers that an error could name."""
+    try:
+        return encode_column(values, attribute)
+    except DataError as error:
+        if error.row is None:
+            raise
+        where = re.compile(r"in row \d+|in \d+ rows, the first of them row \d+")
+        raise DataError(
+            where.sub(f"in {error.count} of its distinct values", str(error)),
+            column=attribute.name,
+            count=error.count,
+            value=error.value,
+        ) from None
+
+
+def too_many(name: str, most: int) -> DataError:
+    """The error for a column whose distinct values are no domain on Spark."""
+    return DataError(
+        f"column {name!r} has more than {most} values, too many for a domain on Spark; "
+        "round it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
+        column=name,
+    )
+
+
+def record(shown: Sequence[DataType], n_lists: int) -> StructType:
+    """What `class_counts` tells of a class whose cells have these types."""
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    cells = [StructField(f"q{i}", kind) for i, kind in enumerate(shown)]
+    lists = [
+        StructField(f"{what}{j}", ArrayType(LongType())) for j in range(n_lists) for what in ("code", "count")
+    ]
+    return StructType([*cells, StructField("rows", LongType()), *lists])
+
+
 def class_counts(
     df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domain], *, joint: bool = False
 ) -> DataFrame:
@@ -48,15 +97,9 @@ def class_counts(
 
     With `joint` also of the combinations of sensitive values, after the last attribute.
     """
-    from pyspark.sql.functions import isnan, lit, when
-    from pyspark.sql.types import ArrayType, DoubleType, FloatType, LongType, StructField, StructType
-
-    cells_of = [StructField(f"q{i}", df.schema[name].dataType) for i, name in enumerate(shown)]
-    lists = [
-        StructField(f"{what}{j}", ArrayType(LongType()))
-        for j in range(len(sensitive) + joint)
-        for what in ("code", "count")
-    ]
+    kinds = [df.schema[name].dataType for name in shown]
+    fields = record(kinds, len(sensitive) + joint)
+    labels = fields.names
     domains = [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
     names = [f"q{i}" for i in range(len(shown))]
     n_rows, n_bytes = 4 * CHUNK_ROWS, CHUNK_BYTES
@@ -82,18 +125,12 @@ def class_counts(
                     pa.ListArray.from_arrays(offsets, pa.array(part.astype(np.int64)))
                     for part in (values[at], rows)
                 ]
-            labels = [*names, "rows", *(field.name for field in lists)]
             yield pa.RecordBatch.from_arrays(arrays, names=labels)
 
-    columns = []
-    for i, name in enumerate(shown):
-        column, kind = named(name), df.schema[name].dataType
-        if isinstance(kind, DoubleType | FloatType):  # NaN is null, and -0.0 is 0.0
-            column = when(~isnan(column), (column + lit(0.0)).cast(kind))
-        columns.append(column.alias(f"q{i}"))
+    cells_of = [cell(named(name), kind) for name, kind in zip(shown, kinds, strict=True)]
+    columns = [column.alias(f"q{i}") for i, column in enumerate(cells_of)]
     columns += [named(domain.name).alias(f"s{j}") for j, domain in enumerate(sensitive)]
-    fields = [*cells_of, StructField("rows", LongType()), *lists]
-    return df.select(*columns).mapInArrow(count, StructType(fields))
+    return df.select(*columns).mapInArrow(count, fields)
 
 
 def merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list[tuple[Ints, Ints, Ints]]]:
@@ -133,150 +170,169 @@ def _combined(codes: Sequence[Codes], domains: Sequence[Domain]) -> Ints:
     return number
 
 
-def _extremes(
-    sizes: Ints, domain: Domain | None, totals: Ints, group: Ints, code: Ints, count: Ints
-) -> dict[str, float]:
-    """Of some classes the worst of each measure of one attribute, and the sums that make the others."""
-    offsets = np.searchsorted(group, np.arange(len(sizes) + 1)).astype(np.int64)
-    counts = Counts(offsets, code.astype(np.uint32), count, totals)
-    columns = privacy._columns(counts, domain, 1)
-    rest = columns["recursive_c2"]
-    told = {
-        name: (columns[name].max() if greatest else columns[name].min()).item()
-        for name, greatest in privacy._BY_CLASS.items()
-        if name in columns
-    }
-    return told | {
-        "know": float(np.sum(sizes * columns["t_equal"])),
-        "largest": int(columns["largest"].sum()),
-        "entropy": float(np.sum(sizes * columns["entropy"])),
-        "ls_c": float(np.where(np.isinf(rest), 0.0, rest).sum()),
-        "ls_l": float(columns["l_distinct"].sum()),
-    }
-
-
-def _disclosure(parts: Sequence[Mapping[str, Any]], totals: Ints, n_classes: int) -> privacy.Disclosure:
-    """The measures of one attribute from what every task told of it."""
-    n_rows = int(totals.sum())
-    share = totals[totals > 0] / n_rows
-    worst = {
-        name: (max if greatest else min)(part[name] for part in parts)
-        for name, greatest in privacy._BY_CLASS.items()
-        if name in parts[0]
-    }
-    know, largest, entropy, ls_c, ls_l = (
-        math.fsum(part[name] for part in parts) for name in ("know", "largest", "entropy", "ls_c", "ls_l")
-    )
-    return privacy.Disclosure(
-        **worst,
-        p_loss=worst["t_js"],
-        a_know=know / n_rows,
-        a_acc=int(largest - totals.max()) / n_rows,
-        gain=max(-float(share @ np.log(share)) - entropy / n_rows, 0.0),
-        ls_c=ls_c / n_classes,
-        ls_l=ls_l / n_classes,
-        worst={},
-    )
-
-
-def put_together(
-    told: Sequence[Mapping[str, Any]],
-    found: Sequence[tuple[Domain, Ints, Ints]],
-    joint: tuple[Ints, Ints] | None,
-    require: Sequence[Requirement],
-    at_risk: Sequence[float],
-) -> privacy.Privacy:
-    """The measures of a whole release."""
-    size, n_of_size = (
-        np.array([value for part in told for value in part["sizes"][i]], np.int64) for i in (0, 1)
-    )
-    size, n_of_size = summed([(size, n_of_size)])
-    rows, n_classes, n_starred = size * n_of_size, int(n_of_size.sum()), sum(part["starred"] for part in told)
-    parts = [part for part in told if part["sizes"][0]]
-    totals = [counts for _, _, counts in found] + ([] if joint is None else [joint[1]])
-    measured = [
-        _disclosure([part["attributes"][j] for part in parts], counts, n_classes)
-        if n_classes
-        else privacy._zero()
-        for j, counts in enumerate(totals)
-    ]
-    by_sensitive = {domain.name: one for (domain, _, _), one in zip(found, measured, strict=False)}
-    worst, worst_sensitive = privacy._worst(by_sensitive)
-    middle = np.searchsorted(np.cumsum(n_of_size), [(n_classes + 1) // 2, n_classes // 2 + 1])
-    k = int(size[0]) if n_classes else 0
-    failing = [sum(part["failing"][i] for part in parts) for i in range(len(require))]
-    return privacy.Privacy(
-        **worst,
-        n_rows=int(rows.sum()),
-        n_suppressed=n_starred,
-        n_classes=n_classes,
-        k=k,
-        sizes=privacy.Sizes(k, float(rows.sum() / n_classes), float(size[middle].mean()), int(size[-1]))
-        if n_classes
-        else privacy.Sizes(0, 0.0, 0.0, 0),
-        prosecutor=privacy._risk(rows, size, Fraction(1), at_risk),
-        sample_uniques=int(n_of_size[size == 1].sum()),
-        by_sensitive=by_sensitive,
-        worst_sensitive=worst_sensitive,
-        combined=measured[-1] if measured else None,
-        n_starred=n_starred,
-        k_with_starred=min(k or n_starred, n_starred) if n_starred else None,
-        unmet=tuple(str(one) for one, n in zip(require, failing, strict=True) if n) if require else None,
-    )
-
-
 def measured(
-    df: DataFrame,
-    names: Sequence[str],
-    found: Sequence[tuple[Domain, Ints, Ints]],
+    counted: DataFrame,
+    n_shown: int,
+    sensitive: Sequence[tuple[Domain, Ints]],
     joint: tuple[Ints, Ints] | None,
     require: Sequence[Requirement],
 ) -> list[dict[str, Any]]:
-    """What every task makes of its classes: sums and extremes, which `put_together` puts together."""
-    sensitive = [(domain, counts) for domain, _, counts in found]
-    domains = [domain for domain, _ in sensitive]
-    m, s = len(names), len(sensitive)
+    """What every task makes of its `class_counts`: sums and extremes, which `put_together` puts together.
+
+    `sensitive` are the domains and the rows with each of their codes, `joint` those of the combinations.
+    """
+    names = [f"q{i}" for i in range(n_shown)]
+    domains, expected = [domain for domain, _ in sensitive], [int(counts.sum()) for _, counts in sensitive]
+    s = len(sensitive)
 
     def measure(batches: Batches) -> Batches:
         held = list(batches)
         if not held:
             return
         table = pa.Table.from_batches(held)
-        is_star = np.full(table.num_rows, all(is_text(table[f"q{i}"].type) for i in range(m)))
-        for i in range(m) if is_star.any() else ():
-            is_star &= np.asarray(pc.fill_null(pc.equal(table[f"q{i}"], "*"), False))
-        part: dict[str, Any] = {"starred": int(table["rows"].to_numpy()[is_star].sum())}
-        table = table.filter(pa.array(~is_star))
-        sizes, entries = merged(table, m, s + (joint is not None))
-        part["others"] = holds_others(domains, [counts for _, counts in sensitive], entries)
-        part["rows"] = int(sizes.sum())
-        if part["others"]:
-            yield pa.RecordBatch.from_pydict({"part": [json.dumps(part)]})
-            return
-        part["sizes"] = [each.tolist() for each in np.unique(sizes, return_counts=True)]
-        named = {d.name: (d, *entry) for (d, _), entry in zip(sensitive, entries, strict=False)}
-        totals = {domain.name: counts for domain, counts in sensitive}
-        part["failing"] = anon.recheck.failing_groups(require, sizes, named, totals) if len(sizes) else []
-        parts: list[Any] = [
-            (domain, counts, *entry) for (domain, counts), entry in zip(sensitive, entries, strict=False)
-        ]
-        if joint is not None:
-            group, code, count = entries[s]
-            parts.append((None, joint[1], group, np.searchsorted(joint[0], code), count))
-        part["attributes"] = [_extremes(sizes, *one) for one in parts] if len(sizes) else []
+        sizes, entries = merged(table, n_shown, s + (joint is not None))
+        part: dict[str, Any] = {
+            "rows": int(sizes.sum()),
+            "others": holds_others(domains, [counts for _, counts in sensitive], entries),
+            "unpaired": [
+                bool((np.bincount(group, rows, len(sizes)) != sizes).any()) for group, _, rows in entries[:s]
+            ],
+            "missing": any(table[name].null_count for name in names),
+        }
+        if len(sizes) and not part["others"] and not any(part["unpaired"]):
+            part |= measures(sizes, entries)
         yield pa.RecordBatch.from_pydict({"part": [json.dumps(part)]})
 
-    counted = class_counts(df, names, domains, joint=joint is not None)
-    counted = counted.repartition(*(f"q{i}" for i in range(m)))
-    told = counted.mapInArrow(measure, "part string").toArrow()["part"].to_pylist()
-    parts = [json.loads(part) for part in told]
+    def measures(sizes: Ints, entries: Sequence[tuple[Ints, Ints, Ints]]) -> dict[str, Any]:
+        totals = {domain.name: rows for domain, rows in sensitive}
+        held = {d.name: (d, *entry) for d, entry in zip(domains, entries, strict=False)}
+        failing = anon.recheck.failing_groups(require, sizes, held, totals)
+        tables = list(totals.values())
+        if joint is not None:
+            group, code, rows = entries[s]
+            entries = [*entries[:s], (group, np.searchsorted(joint[0], code), rows)]
+            tables.append(joint[1])
+        counts = [
+            Counts(np.searchsorted(group, np.arange(len(sizes) + 1)), code.astype(np.uint32), rows, table)
+            for (group, code, rows), table in zip(entries, tables, strict=True)
+        ]
+        return {
+            "sizes": [each.tolist() for each in np.unique(sizes, return_counts=True)],
+            "failing": failing,
+            "attributes": list(map(privacy.part_of, counts, [*domains, None])),
+        }
+
+    told = counted.repartition(*names).mapInArrow(measure, "part string").toArrow()["part"]
+    parts = [json.loads(part) for part in told.to_pylist()]
     n_rows = sum(part["rows"] for part in parts)
-    expected = [int(counts.sum()) for _, counts in sensitive]
-    if any(part["others"] for part in parts) or any(n != n_rows for n in expected):
+    others = any(part["others"] for part in parts)
+    for j, domain in enumerate(domains):
+        if not others and any(part["unpaired"][j] for part in parts):
+            raise unpaired(domain.name)
+    if others or any(n != n_rows for n in expected):
         raise RecheckError(
             f"{expected[0]} rows were to be measured and {n_rows} are, or other values; {OTHER_ROWS}"
         )
-    return parts
+    return [part for part in parts if part["rows"]]
+
+
+def put_together(
+    told: Sequence[Mapping[str, Any]],
+    totals: Mapping[str, Ints],
+    joint: tuple[Ints, Ints] | None,
+    require: Sequence[Requirement],
+    at_risk: Sequence[float],
+) -> privacy.Privacy:
+    """The measures of a whole release, of which every sensitive attribute has `totals` rows per code."""
+    size, n_of_size = (
+        np.array([value for part in told for value in part["sizes"][i]], np.int64) for i in (0, 1)
+    )
+    size, n_of_size = summed([(size, n_of_size)])
+    n_rows, n_classes = int(np.sum(size * n_of_size)), int(n_of_size.sum())
+    measured = [
+        privacy.disclosure_of([part["attributes"][j] for part in told], counts, n_classes)
+        if n_classes
+        else privacy._zero()
+        for j, counts in enumerate([*totals.values(), *([] if joint is None else [joint[1]])])
+    ]
+    measured = [replace(each, worst={}) for each in measured]  # classes have no numbers here
+    by_sensitive = dict(zip(totals, measured, strict=False))
+    worst, worst_sensitive = privacy._worst(by_sensitive)
+    middle = np.searchsorted(np.cumsum(n_of_size), [(n_classes + 1) // 2, n_classes // 2 + 1])
+    k = int(size[0]) if n_classes else 0
+    failing = [sum(part["failing"][i] for part in told) for i in range(len(require))]
+    return privacy.Privacy(
+        **worst,
+        **risk_of(size, n_of_size, at_risk),
+        n_rows=n_rows,
+        n_suppressed=0,
+        n_classes=n_classes,
+        k=k,
+        sizes=privacy.Sizes(k, n_rows / n_classes, float(size[middle].mean()), int(size[-1]))
+        if n_classes
+        else privacy.Sizes(0, 0.0, 0.0, 0),
+        by_sensitive=by_sensitive,
+        worst_sensitive=worst_sensitive,
+        combined=measured[-1] if measured else None,
+        unmet=tuple(str(one) for one, n in zip(require, failing, strict=True) if n) if require else None,
+    )
+
+
+def risk_of(size: Ints, n_of_size: Ints, at_risk: Sequence[float]) -> dict[str, Any]:
+    """The prosecutor's risk and the sample uniques, from how many classes have each size."""
+    return {
+        "prosecutor": privacy._risk(size * n_of_size, size, Fraction(1), at_risk),
+        "sample_uniques": int(n_of_size[size == 1].sum()),
+    }
+
+
+def null_matching(counted: DataFrame, n_shown: int, names: Sequence[str]) -> privacy.NullMatching:
+    """As `privacy.null_matching`, of `class_counts` some of whose cells are null.
+
+    By pairs of null patterns: a class meets, of each pattern, the classes that have its cells in the
+    columns that neither lacks, summed up beforehand. `names` are the sensitive attributes.
+    """
+    from pyspark.sql import functions as f
+
+    def entry(attribute: int, code: Column, rows: Column) -> Column:
+        number = f.lit(attribute)
+        return f.struct(number.alias("attribute"), code.alias("code"), rows.alias("rows"))
+
+    cells, keys = [f"q{i}" for i in range(n_shown)], [f"k{i}" for i in range(n_shown)]
+    own = f.concat(*(f.when(f.col(name).isNull(), "1").otherwise("0") for name in cells))
+    held = [f.array(entry(-1, f.lit(0).cast("long"), f.col("rows")))]
+    for j in range(len(names)):
+        held.append(f.zip_with(f"code{j}", f"count{j}", partial(entry, j)))
+    classes = counted.select(*cells, own.alias("own"), f.concat(*held).alias("held"))
+    patterns = classes.select(f.col("own").alias("other")).distinct()
+    masked = [
+        f.when(f.substring("other", i + 1, 1) == "0", f.col(name)).alias(key)
+        for i, (name, key) in enumerate(zip(cells, keys, strict=True))
+    ]
+    met = classes.crossJoin(f.broadcast(patterns)).select("*", *masked)
+    seekers = met.select(*cells, "own", "other", *keys).distinct()
+    sought = met.select("own", "other", *keys, f.inline("held"))
+    sought = sought.groupBy("own", "other", *keys, "attribute", "code").agg(f.sum("rows").alias("rows"))
+    sought = sought.withColumnsRenamed({name: f"its_{name}" for name in ("own", "other", *keys)})
+    meets = (f.col("own") == f.col("its_other")) & (f.col("other") == f.col("its_own"))
+    for key in keys:
+        meets &= f.col(key).eqNullSafe(f.col(f"its_{key}"))
+    sets = seekers.join(sought, meets).groupBy(*cells, "attribute", "code").agg(f.sum("rows").alias("rows"))
+    worst = (
+        sets.groupBy(*cells, "attribute")
+        .agg(f.sum("rows").alias("size"), f.count("rows").alias("n"), f.max("rows").alias("largest"))
+        .groupBy("attribute")
+        .agg(f.min("size"), f.min("n"), f.max(f.col("largest") / f.col("size")))
+    )
+    told = {row[0]: row[1:] for row in worst.collect()}
+    k = told.pop(-1)[0]
+    return privacy.NullMatching(
+        k=k,
+        risk=1 / k,
+        l_distinct=min((n for _, n, _ in told.values()), default=None),
+        max_share=max((share for _, _, share in told.values()), default=None),
+        by_sensitive={name: told[j][1:] for j, name in enumerate(names)},
+    )
 
 
 def combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] | None:

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any
 from anon.errors import AnonError, DataError, UsageError
 from anon.job import Job, load_job
 from anon.privacy import Privacy
-from anon.scale.spark import anonymize_spark, check_asked, check_spark
-from anon.schema import Schema
+from anon.scale.spark import anonymize_spark, check_asked, measure_release
 
 if TYPE_CHECKING:
     from anon.methods import Progress
 
 
-def run(job: Job, progress: Progress | None = None) -> Privacy | None:
+def run(job: Job, progress: Progress | None = None) -> Privacy:
     """Anonymize the Parquet table of a job into a folder of Parquet files; what was measured of the release.
 
-    A bucketization writes its sensitive table beside it, as on one machine, and is not measured. The
-    folders get their names when they are complete; one that exists is refused.
+    A bucketization writes its sensitive table beside it, as on one machine. The folders get their names
+    when they are complete; one that exists is refused.
     """
     try:
         from pyspark.errors import PySparkException
@@ -64,13 +63,11 @@ def run(job: Job, progress: Progress | None = None) -> Privacy | None:
         for release, output in zip(releases, outputs, strict=True):
             release.write.mode("overwrite").parquet(output + ".unfinished")
         _move_all(spark, outputs)
-        if isinstance(made, tuple):
-            return None
-        quasi = {attribute.name for attribute in schema.quasi}
-        kept = {name for name in df.columns if name not in quasi}
-        return check_spark(
-            made, Schema([name for name in made.columns if name not in kept], schema.sensitive)
-        )
+        shown = {attribute.name for attribute in schema.quasi}
+        if not isinstance(made, tuple):
+            shown = {*made.columns} - ({*df.columns} - shown)
+        sensitive = schema.bind(df.limit(0).toArrow().schema).sensitive
+        return measure_release(made, [name for name in releases[0].columns if name in shown], sensitive)
     finally:
         for release in releases:
             release.unpersist()
@@ -122,8 +119,7 @@ def main() -> None:
     except AnonError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)
-    if privacy is not None:
-        print(json.dumps(privacy.to_dict()))
+    print(json.dumps(privacy.to_dict()))
 
 
 if __name__ == "__main__":
