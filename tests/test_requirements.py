@@ -664,20 +664,22 @@ def test_numbers_of_other_types_are_the_decimals_they_show() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requirement", "fields"),
+    ("kind", "parameters", "fields"),
     [
-        (KAnonymity(np.uint8(5)), "k=5"),
-        (LDiversity(np.float64(2.5), c=np.int64(3)), "l=2.5, kind='probabilistic', c=3, sensitive=None"),
-        (LDiversity(np.int8(2), "recursive"), "l=2, kind='recursive', c=3.0, sensitive=None"),
-        (TCloseness(np.float32(0.1)), "t=0.1, distance='js', sensitive=None"),
-        (DeltaDisclosure(np.float64(0.1)), "delta=0.1, sensitive=None"),
-        (AlphaK(np.float64(0.1), np.int64(2)), "alpha=0.1, k=2, sensitive=None"),
-        (BetaLikeness(np.float64(0.1), np.True_), "beta=0.1, enhanced=True, sensitive=None"),
-        (SDiversityBound(np.float64(0.1), np.float32(0.2)), "bound=0.1, r=0.2, sensitive=None"),
+        (KAnonymity, [np.uint8(5)], "k=5"),
+        (LDiversity, [np.float64(2.5)], "l=2.5, kind='probabilistic', c=3.0, sensitive=None"),
+        (LDiversity, [np.int8(2), "recursive", np.int64(3)], "l=2, kind='recursive', c=3, sensitive=None"),
+        (TCloseness, [np.float32(0.1)], "t=0.1, distance='js', sensitive=None"),
+        (DeltaDisclosure, [np.float64(0.1)], "delta=0.1, sensitive=None"),
+        (AlphaK, [np.float64(0.1), np.int64(2)], "alpha=0.1, k=2, sensitive=None"),
+        (BetaLikeness, [np.float64(0.1), np.True_], "beta=0.1, enhanced=True, sensitive=None"),
+        (SDiversityBound, [np.float64(0.1), np.float32(0.2)], "bound=0.1, r=0.2, sensitive=None"),
     ],
 )
-def test_parameters_are_kept_as_plain_numbers(requirement: Requirement, fields: str) -> None:
-    assert repr(requirement) == f"{type(requirement).__name__}({fields})"
+def test_parameters_are_kept_as_plain_numbers(
+    kind: type[Requirement], parameters: list[Any], fields: str
+) -> None:
+    assert repr(kind(*parameters)) == f"{kind.__name__}({fields})"
 
 
 def test_a_list_of_requirements_is_asked_for() -> None:
