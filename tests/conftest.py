@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,6 +16,8 @@ settings.register_profile(
     "anon", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("anon")
+# of a mutant it is enough to know that it fails
+settings.register_profile("mutants", settings.get_profile("anon"), phases=[Phase.explicit, Phase.generate])
 
 ROOT = Path(__file__).parent.parent
 os.environ.setdefault("ANON_DATA", str(ROOT.parent / "shared" / "data"))

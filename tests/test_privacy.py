@@ -22,11 +22,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import anon.privacy
 from anon.classes import Classes, group
 from anon.encode import Domain
 from anon.errors import UsageError
 from anon.hierarchy import Tree
-from anon.privacy import Privacy, measure, measure_columns, null_matching, population_risk
+from anon.privacy import Privacy, Sizes, measure, measure_columns, null_matching, of_intact, population_risk
 
 LN2 = math.log(2)
 
@@ -117,6 +118,7 @@ def test_spec_6_1() -> None:
     # H(S) - H(S|Q) with H(S) = 2·(3/8)ln(8/3) + 2·(1/8)ln 8 and every class 1.5 ln 2
     assert p.gain == pytest.approx(0.75 * math.log(8 / 3) + 0.25 * math.log(8) - 1.5 * LN2, abs=1e-12)
     assert p.t_equal == 0.25
+    assert (p.ls_c, p.ls_l) == (1, 3)  # 2/(1+1) in both
 
 
 def test_spec_6_1_distances_with_an_order_or_a_tree() -> None:
@@ -171,7 +173,7 @@ def test_spec_6_4() -> None:
 def test_spec_6_11_and_13() -> None:
     """Sizes 2, 2, 3; and eight coins: s = the first coin xor'd into two published ones."""
     p = check("aabbccc")
-    assert (p.sizes.min, p.sizes.max, p.sizes.median) == (2, 3, 2.0)
+    assert (p.sizes.min, p.sizes.max, p.sizes.median, p.sample_uniques) == (2, 3, 2.0, 0)
     assert p.sizes.mean == pytest.approx(7 / 3)
     coins = list(product((0, 1), repeat=3))
     # a_1, a_2 and the coin c; s tells a_2 and c apart: 4 values, two left in each class of a_2
@@ -262,10 +264,10 @@ def test_trap_22_positions_are_rows() -> None:
 
 def test_trap_25_risk_is_averaged_over_rows() -> None:
     """Nine rows at 1/9 and one at 1: 2/10. Over classes it would be 0.556."""
-    p = check("x" * 9 + "y", at_risk=(2, 10, 0.5))
+    p = check("x" * 9 + "y", at_risk=(2, 10, 0.5, 1.5, 1))
     assert p.prosecutor.mean == pytest.approx(0.2)
     assert p.prosecutor.max == 1
-    assert p.prosecutor.at_risk == {2: 0.1, 10: 1.0, 0.5: 0.1}
+    assert p.prosecutor.at_risk == {2: 0.1, 10: 1.0, 0.5: 0.1, 1.5: 0.1, 1: 0.0}
     assert p.sample_uniques == 1
 
 
@@ -274,12 +276,14 @@ def test_trap_26_starred_rows_are_apart() -> None:
     assert (p.n_rows, p.n_suppressed, p.n_starred) == (3, 2, 2)
     assert (p.k, p.k_with_starred, p.n_classes) == (3, 2, 1)
     assert p.a_know == 0
+    plain = check("xxx**", "abaab")
+    assert (plain.n_starred, plain.k_with_starred) == (0, None)
 
 
 def test_trap_30_everything_suppressed() -> None:
     p = check("**", "ab", starred=np.ones(2, bool))
     assert (p.k, p.k_with_starred, p.n_classes, p.n_rows) == (0, 2, 0, 0)
-    assert p.sizes.mean == 0
+    assert p.sizes == Sizes(0, 0.0, 0.0, 0)
     assert p.p_loss == p.prosecutor.mean == p.prosecutor.at_risk[2] == 0
     json.dumps(p.to_dict(), allow_nan=False)
 
@@ -470,6 +474,7 @@ def test_per_class_table() -> None:
     assert columns["s.alpha"] == [0.5, 1]
     assert columns["s.delta"] == [pytest.approx(math.log(2.5)), math.inf]
     assert "s.t_ordered" not in columns
+    assert check("xxyyy", "abaaa").per_class is None
     assert p.to_dict().keys().isdisjoint({"per_class", "combined"})
 
 
@@ -504,8 +509,33 @@ def test_at_risk_refuses_zero() -> None:
 
 
 def test_no_quasi_identifier_is_refused() -> None:
-    with pytest.raises(UsageError, match="quasi-identifier"):
+    with pytest.raises(UsageError, match=r"^Name at least one quasi-identifier: .* no classes to measure\.$"):
         measure_columns([], [], [], [])
+
+
+def test_every_attribute_needs_its_codes() -> None:
+    domain, codes = coded("q", "xxy")
+    with pytest.raises(ValueError, match="zip"):
+        measure(group([codes]), [domain], [])
+    with pytest.raises(ValueError, match="zip"):
+        measure_columns([], [codes], [], [])
+
+
+def test_a_bucketization_has_the_risk_of_its_intact_columns() -> None:
+    """One bucket of x x y z: its k stays 4, but y and z are found, x x with ½: risk (2·½ + 1 + 1)/4."""
+    bucket, intact = group([coded("b", "1111")[1]]), group([coded("q", "xxyz")[1]])
+    before = measure(bucket, [], [])
+    after = of_intact(before, intact, at_risk=(2, 3))
+    assert (before.sample_uniques, before.prosecutor.max) == (0, 0.25)
+    assert (after.k, after.sample_uniques, after.prosecutor.max, after.prosecutor.mean) == (4, 2, 1, 0.75)
+    assert after.prosecutor.at_risk == {2: 0.5, 3: 1.0}
+
+
+def test_a_notebook_shows_tables_without_values() -> None:
+    html = check("xxyy", ["secret", "secret", "other", "other"])._repr_html_()
+    assert html.count("<table") == html.count("</table>") > 0
+    assert "l_distinct" in html
+    assert "secret" not in html
 
 
 # ---------------------------------------------------------------- population
@@ -539,6 +569,11 @@ def test_a_population_without_the_class() -> None:
     assert risk.journalist.at_risk[2] == pytest.approx(1 / 3)
 
 
+def test_the_whole_population_as_its_sample() -> None:
+    risk = population_risk(classes_of("xxyyy"), sampling_fraction=1)
+    assert (risk.journalist.max, risk.marketer, risk.n_below) == (0.5, 0.4, 0)
+
+
 @pytest.mark.parametrize("fraction", [0, 1.5, -0.1])
 def test_bad_sampling_fractions(fraction: float) -> None:
     with pytest.raises(UsageError, match="sampling fraction"):
@@ -547,9 +582,11 @@ def test_bad_sampling_fractions(fraction: float) -> None:
 
 def test_population_and_fraction_exclude_each_other() -> None:
     for options in ({}, {"population": np.array([3]), "sampling_fraction": 0.5}):
-        with pytest.raises(UsageError, match="either"):
+        with pytest.raises(
+            UsageError, match=r"^Give either the population's rows .* or a sampling fraction\.$"
+        ):
             population_risk(classes_of("xx"), **options)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="one count per class"):
+    with pytest.raises(UsageError, match=r"^The population needs one count per class\.$"):
         population_risk(classes_of("xx"), np.array([1, 2]))
 
 
@@ -657,15 +694,32 @@ def test_names_of_values_do_not_matter(release: tuple[np.ndarray, np.ndarray, in
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 4), st.integers(0, 2**32))
-def test_null_matching_by_definition(n: int, m: int, seed: int) -> None:
+@given(releases(), st.integers(1, 3))
+def test_classes_measured_at_once_do_not_matter(
+    release: tuple[np.ndarray, np.ndarray, int, str], at_once: int
+) -> None:
+    whole = measured(*release)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(anon.privacy, "_CLASSES_AT_ONCE", at_once)
+        parts = measured(*release)
+    assert parts.worst == whole.worst
+    for name, value in whole.to_dict().items():
+        if isinstance(value, (int, float)):
+            assert getattr(parts, name) == pytest.approx(value, abs=1e-12), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 4), st.integers(0, 2**32), st.sampled_from([1, 2, 1 << 14]))
+def test_null_matching_by_definition(n: int, m: int, seed: int, at_once: int) -> None:
     rng = np.random.default_rng(seed)
     columns = rng.integers(0, 3, (m, n)).astype(np.uint8)  # code 2 is null
     s = rng.integers(0, 4, n).astype(np.uint8)
     sensitive = [Domain("s", "nominal", pa.array(list("abcd")), False)]
     classes = group(list(columns))
     shown = list(columns[:, classes.rows[classes.offsets[:-1]]])
-    mine = null_matching(shown, [column == 2 for column in shown], classes, sensitive, [s])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(anon.privacy, "_CLASSES_AT_ONCE", at_once)
+        mine = null_matching(shown, [column == 2 for column in shown], classes, sensitive, [s])
     if not (columns == 2).any():
         assert mine is None
         return

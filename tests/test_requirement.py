@@ -154,6 +154,19 @@ def test_exact_rules(classes: Classes, kind: str, offset: Fraction, rank: int, r
     agree(classes, exact_rule(kind, a, classes, offset, rank, tree(random, len(classes[0][a]))))
 
 
+def test_a_tree_is_pruned_to_the_table() -> None:
+    """Spec 6.1 below a node of its own, beside an x that no row has: 1/8 at level 1 of 2, twice."""
+    parent, depth = [-1, 0, 1, 2, 2, 1, 5, 5, 0], [0, 1, 2, 3, 3, 2, 3, 3, 1]
+    first, last = [0, 0, 0, 0, 1, 2, 2, 3, 4], [4, 3, 1, 0, 1, 3, 2, 3, 4]
+    nodes = tuple(np.array(x, dtype=np.int32) for x in (parent, first, last, depth, [3, 4, 6, 7, 8]))
+    classes = [[[2, 1, 1, 0, 0]], [[1, 2, 0, 1, 0]]]
+    assert reference.hierarchical(*shares(classes, 0), nodes) == Fraction(1, 8)
+    assert reference.hierarchical(*shares([[[0, 3, 0, 0, 0]]], 0), nodes) == 0
+    for below in (Fraction(0), Fraction(1, 10**30)):
+        agree(classes, ("hierarchical", 0, Fraction(1, 8) - below, nodes))
+    agree([[[0, 3, 0, 0, 0]]], ("hierarchical", 0, Fraction(0), nodes))
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     tables(most=4, largest=2**27),

@@ -8,8 +8,11 @@ rows. "-" is a missing value. p is a share in a class, q in the table.
 from __future__ import annotations
 
 import math
+import sys
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -136,6 +139,7 @@ def ordered(t: Any) -> TCloseness:
 
 
 THIRD = Fraction(1, 3)
+ARGUMENTS = requirements._ARGUMENTS
 
 
 @pytest.mark.parametrize(
@@ -495,10 +499,11 @@ def test_values_of_suppressed_rows_only_are_not_in_the_table() -> None:
         ("aaab", LDiversity(1.5), Fraction(4, 3), "has 3 of 4 rows, so the largest l is 4/3"),
         ("aaabb", AlphaK(0.5, 2), Fraction(3, 5), "the least alpha is 3/5"),
         ("aaabb", AlphaK(0.5, 6), 5, "the largest k is 5"),
+        ("aaabb", AlphaK(0.5, 5), Fraction(3, 5), "the least alpha is 3/5"),
         ("aaaaaaaaab", recursive(3, 2), 9, "c > 9"),  # trap 18
         ("aaabbc", recursive(1, 2), 1, "c > 1 for l = 2"),  # 3/(2+1): equality is not enough
         ("aaabbc", recursive(1, 3), 3, "c > 3"),
-        ("aaabbc", DeltaDisclosure(1e-13), 1e-12, "greater than 1e-12"),
+        ("aaabbc", DeltaDisclosure(1e-13), 1e-12, "cannot be met: delta must be greater than 1e-12"),
         ("a-", distinct(3), 2, "the largest l is 2"),
         ("ab", SDiversityBound(0.5), 0.75, "least bound"),  # (2 + 2 * 1/2)/4
     ],
@@ -508,7 +513,7 @@ def test_infeasible(attribute: str, requirement: Requirement, tightest: Any, wor
     assert error is not None
     assert words in str(error)
     assert error.requirement is requirement
-    assert error.tightest == tightest
+    assert repr(error.tightest) == repr(tightest)
     assert error.exit_code == 1
 
 
@@ -550,6 +555,16 @@ def test_the_tightest_value_is_the_hardest_attribute_s() -> None:
     error = table.infeasible(LDiversity(3, sensitive="s0"))
     assert error is not None
     assert error.tightest == 2
+    # s0 needs c > 1, and s1 a second value: no c is enough
+    error = Table("aabb", "xxxx").infeasible(recursive(0.5, 2))
+    assert error is not None
+    assert "'s1' has 1 value, so the largest l is 1" in str(error)
+
+
+def test_of_attributes_equally_hard_the_first_is_named() -> None:
+    table = Table("aab", "xxy")
+    table.domains = [replace(domain, name=name) for domain, name in zip(table.domains, "zy", strict=True)]
+    assert "one value of 'z' has 2 of 3 rows" in str(table.infeasible(LDiversity(2)))
 
 
 def test_nothing_is_infeasible_without_rows() -> None:
@@ -571,15 +586,16 @@ def test_nothing_is_infeasible_without_rows() -> None:
         (lambda: LDiversity(math.nan), "l must be a finite number"),
         (lambda: LDiversity(math.inf), "l must be a finite number"),
         (lambda: LDiversity(10**400), "l must be a finite number"),
+        (lambda: LDiversity(-sys.float_info.max), "must be at least 1"),
         (lambda: LDiversity(Decimal("NaN")), "l must be a finite number"),
         (lambda: LDiversity(2j), "l must be a finite number"),
         (lambda: LDiversity(2.5, "recursive"), "l must be a whole number"),
         (lambda: LDiversity(2, "recursive", c=0), "c = 0: must be greater than 0"),
         (lambda: LDiversity(2, "recursive", c=math.nan), "c must be"),
-        (lambda: LDiversity(2, "simpson"), "'probabilistic'"),
+        (lambda: LDiversity(2, "simpson"), "one of 'probabilistic', 'distinct', 'entropy', 'recursive'$"),
         (lambda: TCloseness(-0.1), "t = -0.1: must be at least 0"),
         (lambda: TCloseness(math.nan), "t must be"),
-        (lambda: TCloseness(0.1, "emd"), "'ordered'"),
+        (lambda: TCloseness(0.1, "emd"), "one of 'js', 'equal', 'ordered', 'hierarchical'$"),
         (lambda: DeltaDisclosure(0), "delta = 0: must be greater than 0"),
         (lambda: DeltaDisclosure(math.inf), "delta must be"),
         (lambda: AlphaK(0, 2), "alpha = 0"),
@@ -597,11 +613,14 @@ def test_nothing_is_infeasible_without_rows() -> None:
         (lambda: TCloseness(Decimal("1e999999999")), "t must be a finite number"),
         (lambda: BetaLikeness(1e-320), "beta is too small: must be at least 1e-15"),
         (lambda: BetaLikeness(Fraction(1, 10**400), enhanced=True), "beta is too small"),
+        (lambda: BetaLikeness(Fraction(1, 10**15 + 1)), "beta is too small: must be at least 1e-15$"),
         (lambda: Custom(print), "cfunc"),
         (lambda: Custom(None, params="x"), "params must be a list of numbers"),
         (lambda: Custom(None, params=None), "params"),
         (lambda: Custom(None, params=(10**400,)), "params"),
         (lambda: Custom(numba.cfunc("int32(int64)")(lambda x: 1)), "SIGNATURE"),
+        (lambda: Custom(SimpleNamespace(address=1)), "SIGNATURE"),
+        (lambda: Custom(SimpleNamespace(address=1, ctypes=SimpleNamespace(argtypes=ARGUMENTS))), "SIGNATURE"),
     ],
 )
 def test_parameters_that_make_no_sense(make: Any, word: str) -> None:
@@ -614,12 +633,15 @@ def test_parameters_that_make_no_sense(make: Any, word: str) -> None:
     [
         (KAnonymity(10), "10-anonymity"),
         (LDiversity(3), "3-diversity (probabilistic)"),
+        (LDiversity(Fraction(3)), "3-diversity (probabilistic)"),
+        (LDiversity(1e16), "1e+16-diversity (probabilistic)"),
         (LDiversity(2.5, "entropy", sensitive="job"), "2.5-diversity (entropy) of 'job'"),
         (LDiversity(4, "recursive"), "(3,4)-diversity (recursive)"),
         (TCloseness(0.2), "0.2-closeness (js)"),
         (TCloseness(Fraction(1, 3), "equal"), "1/3 (about 0.333333)-closeness (equal)"),
         (DeltaDisclosure(1.0), "1-disclosure privacy"),
         (AlphaK(0.5, 10), "(0.5,10)-anonymity"),
+        (AlphaK(Fraction(1, 2), 10), "(1/2 (about 0.5),10)-anonymity"),
         (BetaLikeness(2), "basic 2-likeness"),
         (BetaLikeness(2, enhanced=True), "enhanced 2-likeness"),
         (SDiversityBound(0.5), "S-diversity at most 0.5 (r = 1)"),
@@ -634,16 +656,51 @@ def test_numbers_of_other_types_are_the_decimals_they_show() -> None:
     assert TCloseness(np.float64(0.29)) == TCloseness(0.29)
     assert TCloseness(np.float32(0.1)).t == 0.1
     assert TCloseness(Decimal("0.29")).t == Fraction(29, 100)
-    assert KAnonymity(np.int64(5)) == KAnonymity(5)
-    assert repr(KAnonymity(np.uint8(5))) == "KAnonymity(k=5)"
+    assert repr(TCloseness(Decimal("1e-15")).t) == "Fraction(1, 1000000000000000)"
+    assert LDiversity(sys.float_info.max).l == sys.float_info.max
+    assert TCloseness(1e-15).t == 1e-15
     assert LDiversity(np.int32(3)).l == 3
     assert requirements.exact(0.1 + 0.2) == Fraction(30000000000000004, 10**17)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "fields"),
+    [
+        (KAnonymity, [np.uint8(5)], "k=5"),
+        (LDiversity, [np.float64(2.5)], "l=2.5, kind='probabilistic', c=3.0, sensitive=None"),
+        (LDiversity, [np.int8(2), "recursive", np.int64(3)], "l=2, kind='recursive', c=3, sensitive=None"),
+        (TCloseness, [np.float32(0.1)], "t=0.1, distance='js', sensitive=None"),
+        (DeltaDisclosure, [np.float64(0.1)], "delta=0.1, sensitive=None"),
+        (AlphaK, [np.float64(0.1), np.int64(2)], "alpha=0.1, k=2, sensitive=None"),
+        (BetaLikeness, [np.float64(0.1), np.True_], "beta=0.1, enhanced=True, sensitive=None"),
+        (SDiversityBound, [np.float64(0.1), np.float32(0.2)], "bound=0.1, r=0.2, sensitive=None"),
+    ],
+)
+def test_parameters_are_kept_as_plain_numbers(
+    kind: type[Requirement], parameters: list[Any], fields: str
+) -> None:
+    assert repr(kind(*parameters)) == f"{kind.__name__}({fields})"
+
+
+def test_a_list_of_requirements_is_asked_for() -> None:
+    requirements.check_list([KAnonymity(2), LDiversity(2)])
+    requirements.check_list(())
+    for given, message in [
+        (KAnonymity(2), r"require takes a list: write require=\[KAnonymity\(k=2\)\]"),
+        (5, "require must be a list of requirements, not int"),
+        ([KAnonymity(2), 5], r"require takes requirements such as KAnonymity\(10\), not int"),
+    ]:
+        with pytest.raises(UsageError, match=f"^{message}$"):
+            requirements.check_list(given)
 
 
 def test_a_sensitive_attribute_is_needed_and_known() -> None:
     with pytest.raises(UsageError, match=r"needs a sensitive attribute: .*sensitive="):
         requirements.compile([LDiversity(2)], [], [], 4)
-    with pytest.raises(UsageError, match="'salary' is not a sensitive attribute; choose one of 's0', 's1'"):
+    known = (
+        r"'salary' is not .* attribute; choose one of 's0', 's1', or add it to the schema \(sensitive=.*\)$"
+    )
+    with pytest.raises(UsageError, match=known):
         Table("ab", "xy").passing(TCloseness(0.1, sensitive="salary"))
     assert requirements.compile([KAnonymity(3)], [], [], 4).min_size == 3
 
@@ -653,17 +710,17 @@ def test_a_sensitive_attribute_is_needed_and_known() -> None:
     [("ordinal", ordered(1)), ("nominal", TCloseness(1, "hierarchical")), ("nominal", SDiversityBound(3))],
 )
 def test_order_and_hierarchy_refuse_missing_values(kind: str, requirement: Requirement) -> None:
-    with pytest.raises(DataError, match=r"'s0' has 2 missing values, .*missing=.suppress.") as caught:
+    with pytest.raises(DataError, match=r" has 2 missing values, without .*missing=\"suppress\"$") as caught:
         Table("a-b a-", kind=kind).passing(requirement)
+    assert str(caught.value).startswith(f"{requirement}: sensitive attribute 's0' has")
     assert caught.value.column == "s0"
     assert caught.value.count == 2
 
 
 def test_order_needs_an_ordered_attribute() -> None:
-    with pytest.raises(UsageError, match="'s0' has no order; declare it ordinal or numeric"):
-        Table("ab").passing(ordered(1))
-    with pytest.raises(UsageError, match="'s0' has no order; declare it ordinal or numeric"):
-        Table("a-b a-").passing(ordered(1))
+    for attribute in ("ab", "a-b a-"):
+        with pytest.raises(UsageError, match=r'has no order; .* numeric, or use .* "equal" or "js"$'):
+            Table(attribute).passing(ordered(1))
     with pytest.raises(UsageError, match='is ordinal; use distance="ordered"'):
         Table("ab", kind="ordinal").passing(TCloseness(1, "hierarchical"))
 
@@ -707,6 +764,7 @@ def test_custom_requirement() -> None:
     assert table.passing(requirement) == "nyy"
     assert table.passing(requirement, LDiversity(1.5)) == "nyn"
     assert str(requirement) == "at most half a"
+    assert Custom(first_value_at_most, ["1", 2]).params == (1.0, 2.0)
     assert table.infeasible(requirement) is None
     error = table.infeasible(Custom(first_value_at_most, (0.1,), name="at most a tenth a", sensitive="s0"))
     assert error is not None

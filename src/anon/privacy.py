@@ -27,7 +27,7 @@ from anon.plain import as_plain
 
 Column = npt.NDArray[Any]  # one number per class
 
-_CLASSES_AT_ONCE = 1 << 15
+_CLASSES_AT_ONCE = 1 << 14
 
 # Is the greatest value the least private one? The first are set by one class, the others by all.
 _BY_CLASS = {
@@ -194,7 +194,7 @@ class Privacy(Disclosure):
 
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names, ready for JSON."""
-        plain = dict(as_plain(replace(self, per_class=None)))
+        plain = dict(as_plain(self))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]
         return plain
@@ -303,10 +303,7 @@ def measure_columns(
     )
     first = classes.rows[classes.offsets[:-1]]
     shown = [codes[first] for codes in quasi_codes]
-    missing = [
-        column == domain.n_values if domain.has_null else np.zeros(len(first), np.bool_)
-        for domain, column in zip(quasi, shown, strict=True)
-    ]
+    missing = [column == domain.n_values for domain, column in zip(quasi, shown, strict=True)]
     return replace(
         privacy,
         n_starred=n_starred,
@@ -424,7 +421,6 @@ def _matching_values(
     counts: Counts,
     pairs: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]],
     patterns: Sequence[npt.NDArray[np.uint32]],
-    chunk: int = 1 << 14,
 ) -> tuple[int, float]:
     """Fewest distinct values and greatest share in the matching sets of one pattern's classes."""
     tables = []
@@ -436,10 +432,10 @@ def _matching_values(
         tables.append((own, np.searchsorted(summed[0], np.arange(n_ids + 1)), *summed[1:]))
     l_distinct, max_share = len(counts.table), 0.0
     n = len(pairs[0][0])
-    for start in range(0, n, chunk):
+    for start in range(0, n, _CLASSES_AT_ONCE):
         ids_of, values_of, counts_of = [], [], []
         for own, offsets, values, held in tables:
-            picked = own[start : start + chunk]
+            picked = own[start : start + _CLASSES_AT_ONCE]
             lengths, at = take(offsets, np.arange(len(values), dtype=np.uint32), picked)
             ids_of.append(np.repeat(np.arange(len(picked), dtype=np.uint32), np.diff(lengths)))
             values_of.append(values[at])
@@ -612,7 +608,7 @@ def _risk(
     """Risk of rows in classes of `sizes` rows, each looked for among `population / fraction` rows."""
     n_rows = int(sizes.sum())
     exists = population > 0
-    risk = np.divide(float(fraction), population, out=np.zeros(len(sizes)), where=exists)
+    risk = np.where(exists, float(fraction) / np.maximum(population, 1), 0.0)
     shares: dict[float, float] = {}
     for x in at_risk:
         if not x > 0:

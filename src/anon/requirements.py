@@ -27,7 +27,7 @@ from anoncore.requirement import Conjunction, passing_classes
 Real = int | float | Fraction
 Counts = npt.NDArray[np.int64]
 
-SMALLEST = 1e-15  # of a parameter that is not 0
+SMALLEST = Fraction(1, 10**15)  # of a parameter that is not 0
 
 SIGNATURE = (
     "int32(CPointer(int64), CPointer(int64), int64, CPointer(int64), int64, int64, int64, CPointer(float64))"
@@ -411,13 +411,10 @@ def infeasible(
 
 def _one_class_passes(conjunction: Conjunction, table_counts: Sequence[Counts], n_rows: int) -> bool:
     codes = [np.flatnonzero(counts).astype(np.int64) for counts in table_counts]
-    counts = [
-        np.asarray(table[present], dtype=np.int64) for table, present in zip(table_counts, codes, strict=True)
-    ]
+    counts = [table[table > 0] for table in table_counts]
     offsets = [np.array([0, len(present)], dtype=np.int64) for present in codes]
-    n = conjunction.n_sensitive
     sizes = np.array([n_rows], dtype=np.int64)
-    return bool(passing_classes(conjunction, sizes, offsets[:n], codes[:n], counts[:n])[0])
+    return bool(passing_classes(conjunction, sizes, offsets, codes, counts)[0])
 
 
 def _refuse_missing(requirement: Requirement, domain: Domain, counts: Counts) -> None:
@@ -484,7 +481,9 @@ def _real(
     if number <= above:
         raise UsageError(f"{name} = {_number(number)}: must be greater than {above:g}")
     if 0 < number < SMALLEST:
-        raise UsageError(f"{name} is too small: must be {'0 or ' if above < 0 else ''}at least {SMALLEST:g}")
+        raise UsageError(
+            f"{name} is too small: must be {'0 or ' if above < 0 else ''}at least {float(SMALLEST):g}"
+        )
     return number
 
 

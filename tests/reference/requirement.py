@@ -79,7 +79,7 @@ def ordered(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
     gaps = [s - u for s, u in zip(p, q, strict=True) if u]
     if len(gaps) == 1:
         return Fraction(0)
-    return sum((abs(gap) for gap in accumulate(gaps)), Fraction(0)) / (len(gaps) - 1)
+    return sum(abs(gap) for gap in accumulate(gaps)) / (len(gaps) - 1)
 
 
 def hierarchical(p: Sequence[Fraction], q: Sequence[Fraction], tree: Any) -> Fraction:
@@ -90,22 +90,19 @@ def hierarchical(p: Sequence[Fraction], q: Sequence[Fraction], tree: Any) -> Fra
     def below(node: int) -> list[int]:
         return [code for code in kept if first[node] <= code <= last[node]]
 
-    root = max((v for v in range(len(parent)) if below(v) == kept), key=lambda v: depth[v])
+    root = max(v for v in range(len(parent)) if below(v) == kept)  # the deepest: parents come first
     height = max(depth[leaf[code]] for code in kept) - depth[root]
     if height == 0:
         return Fraction(0)
     total = Fraction(0)
     for node in range(len(parent)):
-        if node in leaf or depth[node] < depth[root] or not below(node):
-            continue
         extra = [
-            sum((p[code] - q[code] for code in below(child)), Fraction(0))
+            sum(p[code] - q[code] for code in below(child))
             for child in range(len(parent))
             if parent[child] == node
         ]
-        positive = sum((e for e in extra if e > 0), Fraction(0))
-        negative = -sum((e for e in extra if e < 0), Fraction(0))
-        total += Fraction(height - (depth[node] - depth[root]), height) * min(positive, negative)
+        gains, losses = sum(max(e, 0) for e in extra), sum(max(-e, 0) for e in extra)
+        total += Fraction(height - (depth[node] - depth[root]), height) * min(gains, losses)
     return total
 
 
