@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -608,6 +609,91 @@ def test_a_job_of_buckets_writes_both_tables_or_none_and_leaves_what_others_pers
     mine.unpersist()
 
 
+def test_faults_of_files_are_told_before_the_work(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anon.job import Job
+    from anon.scale import submit
+
+    source = tmp_path / "in.parquet"
+    pq.write_table(table(80, 12), source)
+    (tmp_path / "file").touch()
+    (tmp_path / "junk.parquet").write_text("junk")
+    (tmp_path / "mine.unfinished").mkdir()
+    (tmp_path / "mine.unfinished" / "kept").touch()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.delattr(submit, "anonymize_spark")
+    for path, output, words in [
+        (source, "nofs://x/out", r"cannot write .*UnsupportedFileSystemException"),
+        (source, tmp_path / "file" / "out", r"cannot write .*ParentNotDirectoryException"),
+        (source, tmp_path / "mine", "unfinished' exists: another run writes it"),
+        (tmp_path / "junk.parquet", tmp_path / "out", r"cannot be read: .*not Parquet"),
+        (tmp_path / "none.parquet", tmp_path / "out", r"cannot be read: .*PATH_NOT_FOUND"),
+        ("s3a://nope/in.parquet", tmp_path / "out", r"cannot be read: .*ClassNotFoundException"),
+    ]:
+        job = Job(input=str(path), output=str(output), quasi=["i"], sensitive=["s"], k=2)
+        with pytest.raises(anon.DataError, match=words):
+            submit.run(job)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_signals_wait_until_java_has_started() -> None:
+    from anon.scale.submit import _signals_later
+
+    came: list[str] = []
+    previous = signal.signal(signal.SIGTERM, lambda number, frame: came.append("handled"))
+    try:
+        with _signals_later():
+            signal.raise_signal(signal.SIGTERM)
+            came.append("started")
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert came == ["started", "handled"]
+
+
+@pytest.mark.parametrize("numeric", ["interval", "bounds", "mean"])
+def test_moments_in_any_zone_of_the_session(spark: Any, numeric: Any) -> None:
+    rng = np.random.default_rng(3)
+    hours = [
+        pa.array(1_590_000_000 + 3600 * rng.integers(0, n, 200), pa.int64()).cast(pa.timestamp("s", "UTC"))
+        for n in (20, 3, 100)
+    ]
+    moments = pa.table({"q": hours[0], "s": hours[1], "d": rng.choice(list("xyz"), 200), "seen": hours[2]})
+    schema = anon.Schema(["q"], ["s", "d"])
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")
+    try:
+        released = anonymize_spark(
+            spark.createDataFrame(moments),
+            schema,
+            require=[anon.KAnonymity(5)],
+            numeric=numeric,
+            node_rows=50,
+        )
+        ours = released.toArrow()
+        measured = check_spark(released, anon.Schema(ours.column_names[:-3], ["s", "d"]))
+        released.unpersist()
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    theirs = anon.anonymize(moments, schema, require=[anon.KAnonymity(5)], numeric=numeric)
+    expected = theirs.table.replace_schema_metadata(None)
+    us = pa.schema(
+        [
+            field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
+            for field in expected.schema
+        ]
+    )
+    assert rows(ours.cast(us)) == rows(expected.cast(us))
+    assert measured.k == theirs.privacy().k
+
+
+def test_a_column_that_a_bucketization_adds_is_refused(spark: Any) -> None:
+    people = spark.createDataFrame(pa.table({"q": [1, 1], "s": ["a", "b"], "class_id": [1, 2]}))
+    with pytest.raises(anon.UsageError, match="'class_id', which a bucketization adds"):
+        anonymize_spark(
+            people, anon.Schema(["q"], ["s"]), require=[anon.KAnonymity(2)], publish="bucketization"
+        )
+
+
 def test_a_job_on_spark_needs_its_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -626,6 +712,7 @@ def test_a_job_on_spark_needs_its_file(
         ({"order": "input"}, "rows have no order on Spark"),
         ({"on_infeasible": "trivial"}, "a trivial release is for one machine"),
         ({"output": None}, "needs an input, an output and the roles"),
+        ({"output": "b.csv"}, "Spark writes a folder of Parquet files"),
         ({"method": "kmembers"}, "does not run on Spark"),
         ({"method": "curve", "ties": "input"}, "rows have no order on Spark"),
     ],

@@ -406,7 +406,12 @@ def recode(
         tuple(_only_shown(replace(column, index=column.index[order_of_classes])) for column in columns)
         for columns in rendered or [()] * len(cells)
     ]
-    _refuse_clashes(encoded, published, publish)
+    derived = [
+        (column.name, domain.name)
+        for domain, columns in zip(encoded.quasi, published, strict=True)
+        for column in columns
+    ]
+    refuse_clashes(encoded.table.column_names, derived, publish)
     if file_schema is not None:
         file_schema = file_schema.remove_metadata()
     release = Release(
@@ -592,19 +597,13 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _refuse_clashes(encoded: Encoded, published: Sequence[tuple[Column, ...]], publish: Publish) -> None:
-    """Raise UsageError where a derived column has the name of another published column."""
-    taken = set(encoded.table.column_names)
+def refuse_clashes(taken: Sequence[str], derived: Sequence[tuple[str, str]], publish: Publish) -> None:
+    """Raise UsageError where a derived column, named with what it is made from, has another's name."""
     if publish == "bucketization":
         if CLASS_ID in taken:
             raise UsageError(f"the table has a column {CLASS_ID!r}, which a bucketization adds; rename it")
         return
-    derived = [
-        (column.name, domain.name)
-        for domain, columns in zip(encoded.quasi, published, strict=True)
-        for column in columns
-        if column.name != domain.name
-    ]
+    derived = [(name, source) for name, source in derived if name != source]
     for name, source in derived:
         if name in taken or [other for other, _ in derived].count(name) > 1:
             raise UsageError(

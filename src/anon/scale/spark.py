@@ -31,11 +31,12 @@ from anon.encode import Domain, Encoded, Missing, code_type, encode_like, narrow
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
-from anon.release import CLASS_ID, Publish, recode
+from anon.release import CLASS_ID, Publish, recode, refuse_clashes
 from anon.requirements import Custom, Requirement, check_list, infeasible
 from anon.scale.spark_buckets import bucket_counts, sensitive_rows, values_of
 from anon.scale.spark_classes import (
     OTHER_ROWS,
+    arrow_schema,
     cell,
     class_counts,
     combinations,
@@ -241,7 +242,7 @@ def measure_release(
             return replace(nothing, combined=nothing.combined if second is None else None)
         if second is not None:
             return _of_buckets(df, second, names, sensitive)
-        for field in df.limit(0).toArrow().schema:
+        for field in arrow_schema(df):
             if field.name in names and is_text(field.type):
                 df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
         return _of_cells(df, names, sensitive, apart=False)
@@ -259,7 +260,7 @@ def _of_cells(
     """The measures of rows in classes of equal cells; rows of `*` only may be set apart."""
     from pyspark.sql.functions import lit
 
-    arrow = df.limit(0).toArrow().schema
+    arrow = arrow_schema(df)
     bound = Schema(names, sensitive).bind(arrow)
     kept, n_starred = lit(True), 0
     if apart and all(is_text(value_type(arrow.field(name).type)) for name in names):
@@ -299,7 +300,7 @@ def _of_buckets(
     """The measures of a bucketization: of its buckets, and the risk of its intact quasi-identifiers."""
     from pyspark.sql.functions import count
 
-    Schema(names).bind(df.limit(0).toArrow().schema)
+    Schema(names).bind(arrow_schema(df))
     rows = sensitive_rows(df, second)
     values = values_of(rows, sensitive, MOST_VALUES) if sensitive else []
     found = [(each.domain, each.rows) for each in values]
@@ -351,7 +352,7 @@ def _read(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing
 
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
-    arrow = df.limit(0).toArrow().schema
+    arrow = arrow_schema(df)
     bound = schema.bind(arrow)
     _check_method(bound, method, arrow)
     attributes = [*bound.quasi, *bound.sensitive]
@@ -599,7 +600,8 @@ def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
 
     quasi = {domain.name: domain for domain in read.quasi}
     one_class = Classes(np.zeros(0, np.uint32), np.zeros(2, np.int64), np.zeros(0, np.uint32))
-    fields = []
+    fields: list[Any] = []
+    derived = []
     for field in read.rows.schema.fields:
         domain = quasi.get(field.name)
         if field.name in read.schema.identifying:
@@ -623,6 +625,8 @@ def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
             else:
                 shown = field.dataType
             fields.append(StructField(column.name, shown))
+            derived.append((column.name, field.name))
+    refuse_clashes(read.arrow.names, derived, publish)
     if publish == "bucketization":
         fields.append(StructField(CLASS_ID, LongType()))
     return StructType(fields)

@@ -26,7 +26,7 @@ from anon.classes import Counts
 from anon.encode import Codes, Domain, encode_column, encode_like
 from anon.errors import DataError, RecheckError, UsageError
 from anon.requirements import Requirement
-from anon.scale.spark_tree import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, summed
+from anon.scale.spark_tree import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, in_utc, summed
 from anon.schema import Attribute
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 
 OTHER_ROWS = "if the DataFrame gives other rows each time it is read, persist or checkpoint it first"
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The Arrow types of the rows as `gathered` gives them."""
+    return in_utc(df.limit(0).toArrow().schema)
 
 
 def named(name: str) -> Column:
@@ -340,6 +345,8 @@ def combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] 
     if len(domains) < 2:
         return None
     columns = [named(domain.name).alias(str(j)) for j, domain in enumerate(domains)]
-    table = df.select(*columns).groupBy(*map(str, range(len(domains)))).count().toArrow()
+    counted = df.select(*columns).groupBy(*map(str, range(len(domains)))).count()
+    table = counted.toArrow()
+    table = table.cast(in_utc(table.schema))
     codes = encode_like(table, [replace(domain, name=str(j)) for j, domain in enumerate(domains)])
     return summed([(_combined(codes, domains), table["count"].to_numpy())])

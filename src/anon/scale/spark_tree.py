@@ -143,10 +143,26 @@ def gathered(batches: Batches, n_rows: int, n_bytes: int) -> Iterator[pa.Table]:
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= n_rows or size >= n_bytes:
-            yield pa.Table.from_batches(held)
+            yield _whole(held)
             held, rows, size = [], 0, 0
     if held:
-        yield pa.Table.from_batches(held)
+        yield _whole(held)
+
+
+def _whole(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    table = pa.Table.from_batches(batches)
+    return table.cast(in_utc(table.schema))
+
+
+def in_utc(schema: pa.Schema) -> pa.Schema:
+    """The same types, moments being in UTC: Spark gives them in UTC or in the session's zone."""
+    kinds = [
+        pa.timestamp(field.type.unit, "UTC")
+        if pa.types.is_timestamp(field.type) and field.type.tz
+        else field.type
+        for field in schema
+    ]
+    return pa.schema([field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)])
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:

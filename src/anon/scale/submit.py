@@ -3,20 +3,28 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import PurePosixPath
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from anon.errors import AnonError, DataError, UsageError
-from anon.job import Job, load_job
+from anon.errors import DataError, UsageError
+from anon.job import Job
 from anon.privacy import Privacy
 from anon.scale.spark import anonymize_spark, check_asked, measure_release
+from anon.scale.spark_classes import arrow_schema
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from anon.methods import Progress
+
+SUFFIXES = (".parquet", ".pq")
+PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def run(job: Job, progress: Progress | None = None) -> Privacy:
@@ -26,11 +34,11 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
     when they are complete; one that exists is refused.
     """
     try:
-        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'anon[spark]'") from None
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # not under spark-submit: workers of this machine
+    alone = "PYSPARK_GATEWAY_PORT" not in os.environ  # not under spark-submit: workers of this machine
+    if alone:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     schema, options = job.roles(), job.options()
     if job.input is None or job.output is None or schema is None:
@@ -39,40 +47,97 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
         raise UsageError("rows have no order on Spark: leave out order = 'input'")
     if options.pop("on_infeasible", "error") != "error":
         raise UsageError("a trivial release is for one machine: leave out on_infeasible = 'trivial'")
-    if PurePosixPath(job.input).suffix.lower() not in ("", ".parquet", ".pq"):
+    if PurePosixPath(job.input).suffix.lower() not in ("", *SUFFIXES):
         raise UsageError("Spark reads Parquet, a file, a folder or a glob: convert the input first")
+    path = PurePosixPath(job.output)
+    if path.suffix.lower() not in ("", *SUFFIXES):
+        raise UsageError("Spark writes a folder of Parquet files: give the output no ending, or .parquet")
     options.pop("n_threads", None)
     require, method = job.requirements(), job.configured_method()
     check_asked(
         *(schema, method, require), **{name: given for name, given in options.items() if name != "missing"}
     )
-    spark = SparkSession.builder.appName("anon").getOrCreate()
-    path = PurePosixPath(job.output)
+    with _signals_later():
+        spark = SparkSession.builder.appName("anon").getOrCreate()
+    if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
+        spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
     outputs = [job.output, beside] if job.publish == "bucketization" else [job.output]
-    for output in outputs:
-        if _exists(spark, output):
-            raise DataError(f"{output!r} exists: remove it, or write elsewhere")
+    begun: list[str] = []
+    releases: tuple[DataFrame, ...] = ()
     try:
-        df = spark.read.parquet(job.input)
-    except PySparkException:
-        raise DataError(f"{job.input!r} is not there, or is not Parquet that Spark can read") from None
-    made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
-    releases = made if isinstance(made, tuple) else (made,)
-    try:
-        for release, output in zip(releases, outputs, strict=True):
-            release.write.mode("overwrite").parquet(output + ".unfinished")
-        _move_all(spark, outputs)
-        shown = {attribute.name for attribute in schema.quasi}
-        if not isinstance(made, tuple):
-            shown = {*made.columns} - ({*df.columns} - shown)
-        sensitive = schema.bind(df.limit(0).toArrow().schema).sensitive
-        return measure_release(made, [name for name in releases[0].columns if name in shown], sensitive)
+        for output in outputs:
+            _begin(spark, output, begun)
+        with _plainly(f"{job.input!r} cannot be read: it is not there, or not Parquet that Spark can read"):
+            df = spark.read.parquet(job.input)
+        with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
+            made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
+            releases = made if isinstance(made, tuple) else (made,)
+            shown = {attribute.name for attribute in schema.quasi}
+            if not isinstance(made, tuple):
+                shown = {*made.columns} - ({*df.columns} - shown)
+            sensitive = schema.bind(arrow_schema(df)).sensitive
+            names = [name for name in releases[0].columns if name in shown]
+            measured = measure_release(made, names, sensitive)
+        with _plainly(f"cannot write {job.output!r}; nothing was written"):
+            for release, folder in zip(releases, begun, strict=True):
+                release.write.mode("overwrite").parquet(folder)
+            _move_all(spark, outputs)
+        return measured
     finally:
         for release in releases:
             release.unpersist()
-        for output in outputs:
-            _remove(spark, output + ".unfinished")
+        for folder in begun:
+            _remove(spark, folder)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Signals with a handler wait until Java has started, which would otherwise stay behind."""
+    came: list[int] = []
+    held = {}
+    if current_thread() is main_thread():
+        held = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
+    try:
+        for number in held:
+            signal.signal(number, lambda number, frame: came.append(number))
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for came_now in came:
+            signal.raise_signal(came_now)
+
+
+@contextmanager
+def _plainly(what: str) -> Iterator[None]:
+    """An error of Spark's or Java's as one of ours: what failed, and its kind, but none of its words."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        kind = error.getCondition() or type(error).__name__
+        raise DataError(f"{what} ({kind})") from None
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        raise DataError(f"{what} ({cause.getClass().getSimpleName()})") from None
+
+
+def _begin(spark: Any, output: str, begun: list[str]) -> None:
+    """Make the folder in which an output is written until it is complete, and add it to `begun`."""
+    folder = output + ".unfinished"
+    with _plainly(f"cannot write {output!r}; nothing was written"):
+        if _exists(spark, output):
+            raise DataError(f"{output!r} exists: remove it, or write elsewhere")
+        if _exists(spark, folder):
+            raise DataError(f"{folder!r} exists: another run writes it, or was killed; then remove it")
+        files, place = _files(spark, folder)
+        files.mkdirs(place)
+    begun.append(folder)
 
 
 def _files(spark: Any, path: str) -> tuple[Any, Any]:
@@ -101,7 +166,7 @@ def _move_all(spark: Any, outputs: Sequence[str]) -> None:
 
 def _move(spark: Any, old: str, new: str) -> None:
     files, place = _files(spark, old)
-    if not files.rename(place, _files(spark, new)[1]):
+    if _exists(spark, new) or not files.rename(place, _files(spark, new)[1]):
         raise DataError(f"cannot write {new!r}; nothing was written")
 
 
@@ -111,15 +176,13 @@ def _remove(spark: Any, path: str) -> None:
 
 
 def main() -> None:
-    """Run the job file named on the command line and print what was measured, as JSON."""
-    try:
-        if len(sys.argv) != 2:
-            raise UsageError("name one job file: spark-submit submit.py job.toml")
-        privacy = run(load_job(sys.argv[1], {}))
-    except AnonError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(error.exit_code)
-    print(json.dumps(privacy.to_dict()))
+    """Run the job file named on the command line as `anon anonymize --engine spark --json` does."""
+    from anon.cli import main as command
+
+    if len(sys.argv) != 2:
+        sys.stderr.write("error: name one job file: spark-submit submit.py job.toml\n")
+        sys.exit(2)
+    sys.exit(command(["anonymize", "--config", sys.argv[1], "--engine", "spark", "--json"]))
 
 
 if __name__ == "__main__":
