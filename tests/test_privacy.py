@@ -434,8 +434,10 @@ def test_worst_attribute_differs_by_measure() -> None:
 
 
 def test_joint_of_one_attribute_is_that_attribute() -> None:
-    p = check("xxyy", "aabb")
-    assert p.joint is p.by_sensitive["s"]
+    domain, codes = coded("s", "aabb")
+    for p in (check("xxyy", "aabb"), measure(classes_of("xxyy"), [domain], [codes])):
+        assert p.joint is p.by_sensitive["s"]
+        assert p.per_class is None
 
 
 def test_joint_is_refused_where_attributes_are_published_apart() -> None:
@@ -519,6 +521,8 @@ def test_every_attribute_needs_its_codes() -> None:
         measure(group([codes]), [domain], [])
     with pytest.raises(ValueError, match="zip"):
         measure_columns([], [codes], [], [])
+    with pytest.raises(ValueError, match="zip"):
+        null_matching([codes], [codes == 0], group([codes]), [domain], [])
 
 
 def test_a_bucketization_has_the_risk_of_its_intact_columns() -> None:
