@@ -23,11 +23,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon.privacy
-from anon.classes import Classes, group
+from anon.classes import Classes, group, sensitive_counts
 from anon.encode import Domain
 from anon.errors import UsageError
 from anon.hierarchy import Tree
-from anon.privacy import Privacy, Sizes, measure, measure_columns, null_matching, of_intact, population_risk
+from anon.privacy import (
+    Privacy,
+    Sizes,
+    measure,
+    measure_columns,
+    null_matching,
+    of_intact,
+    part_of,
+    population_risk,
+)
 
 LN2 = math.log(2)
 
@@ -434,8 +443,10 @@ def test_worst_attribute_differs_by_measure() -> None:
 
 
 def test_joint_of_one_attribute_is_that_attribute() -> None:
-    p = check("xxyy", "aabb")
-    assert p.joint is p.by_sensitive["s"]
+    domain, codes = coded("s", "aabb")
+    for p in (check("xxyy", "aabb"), measure(classes_of("xxyy"), [domain], [codes])):
+        assert p.joint is p.by_sensitive["s"]
+        assert p.per_class is None
 
 
 def test_joint_is_refused_where_attributes_are_published_apart() -> None:
@@ -519,6 +530,8 @@ def test_every_attribute_needs_its_codes() -> None:
         measure(group([codes]), [domain], [])
     with pytest.raises(ValueError, match="zip"):
         measure_columns([], [codes], [], [])
+    with pytest.raises(ValueError, match="zip"):
+        null_matching([codes], [codes == 0], group([codes]), [domain], [])
 
 
 def test_a_bucketization_has_the_risk_of_its_intact_columns() -> None:
@@ -691,6 +704,13 @@ def test_names_of_values_do_not_matter(release: tuple[np.ndarray, np.ndarray, in
     for name, value in before.items():
         if isinstance(value, (int, float)):
             assert after[name] == pytest.approx(value, abs=1e-12), name
+
+
+def test_a_part_numbers_its_classes() -> None:
+    domain, codes = coded("s", "abbb")
+    counts = sensitive_counts(classes_of("xxyy"), codes, domain.n_codes)
+    assert part_of(counts, domain)["worst"]["alpha"] == (1.0, 1)
+    assert part_of(counts, domain, 5)["worst"]["alpha"] == (1.0, 6)
 
 
 @settings(max_examples=60, deadline=None)

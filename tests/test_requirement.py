@@ -154,6 +154,32 @@ def test_exact_rules(classes: Classes, kind: str, offset: Fraction, rank: int, r
     agree(classes, exact_rule(kind, a, classes, offset, rank, tree(random, len(classes[0][a]))))
 
 
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.sampled_from(["size", "distinct"]), st.integers(-1, 1))
+def test_rules_of_counts(classes: Classes, kind: str, offset: int) -> None:
+    """What the first class has, or one less or more."""
+    a = len(classes[0]) - 1
+    if kind == "size":
+        agree(classes, ("size", sum(classes[0][a]) + offset))
+    else:
+        agree(classes, ("distinct", a, sum(count > 0 for count in classes[0][a]) + offset))
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_enhanced_beta_is_bound_by_the_logarithm(classes: Classes) -> None:
+    agree(classes, ("enhanced_beta", 0, Fraction(50)))
+
+
+@pytest.mark.parametrize(("count", "size", "within"), [(3823569, 6409216, True), (236233, 395983, False)])
+def test_the_logarithm_of_enhanced_beta_has_a_tolerance(count: int, size: int, within: bool) -> None:
+    """A quarter of the table has the value. Gains, 4 count/size - 1, are 1e-13 and 1.7e-12 above ln 4."""
+    classes = [[[count, size - count]], [[0, 4 * count - size]]]
+    rule = ("enhanced_beta", 0, Fraction(50))
+    assert passing([[count, 3 * count]], 4 * count, [rule], classes[:1]) == [within]
+    agree(classes, rule)
+
+
 def test_a_tree_is_pruned_to_the_table() -> None:
     """Spec 6.1 below a node of its own, beside an x that no row has: 1/8 at level 1 of 2, twice."""
     parent, depth = [-1, 0, 1, 2, 2, 1, 5, 5, 0], [0, 1, 2, 3, 3, 2, 3, 3, 1]
@@ -417,6 +443,8 @@ def test_malformed_rules_are_refused() -> None:
     for unknown in (("simpson", 0, 0.1), ("simpson",), (None, 9, 0.1)):
         with pytest.raises(ValueError, match="no such rule"):
             kernel.Conjunction(table, 4, [("size", 2), unknown])
+    with pytest.raises(ValueError, match="simpson"):
+        reference.passes([[2, 2]], 4, ("simpson", 0, 0.1), [[2, 2]])
     with pytest.raises(ValueError, match="n_rows"):
         kernel.Conjunction([np.array([2**62, 2**62, 2**62, 2**62 + 4])], 4, [("equal", 0, 0)])
     line = np.array([0.0, 1.0])
