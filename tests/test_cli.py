@@ -612,6 +612,21 @@ def test_a_job_file_tells_how_its_input_is_read_not_its_release(
     assert json.loads(capsys.readouterr().out)["n_rows"] == 4
 
 
+def test_a_job_for_spark_serves_the_commands_that_do_without(
+    tmp_path: Path, people: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(
+        f'input = "{people}"\nengine = "spark"\nquasi = ["age"]\nsensitive = ["name"]\ngrid = ["k=1"]\n'
+    )
+    config = ["--config", str(job), "--json"]
+    for words in (["check", people], ["compare", people, people], ["frontier"]):
+        assert main([*words, *config]) == 0
+    capsys.readouterr()
+    assert main(["check", people, *config, "--engine", "spark"]) == 2
+    assert "engine must be one of local, stream" in capsys.readouterr().out
+
+
 def test_what_a_job_says_of_csv_is_not_told_to_a_release_in_parquet(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("age;ill\n1;flu\n1;?\n", encoding="utf-8")
     job = tmp_path / "job.toml"

@@ -1041,7 +1041,12 @@ def _job(context: typer.Context) -> Job:
         for name, value in context.params.items()
         if name in Job.model_fields and value not in (None, (), [])  # an empty list was not given
     }
-    return load_job(context.params.get("config"), given)
+    job = load_job(context.params.get("config"), given)
+    if job.engine == "spark" and "engine" not in given and context.command.name != "anonymize":
+        return job.model_copy(
+            update={"engine": None}
+        )  # it says how the release is made, by that command alone
+    return job
 
 
 def _reading(context: typer.Context, job: Job, path: str) -> dict[str, Any]:
