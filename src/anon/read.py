@@ -125,6 +125,8 @@ def read_source(
         return source
     if engine not in (None, *get_args(Engine)):
         raise UsageError(f"engine must be one of {', '.join(get_args(Engine))}")
+    if spill is not None and not os.path.isdir(spill):  # also where nothing is spilled today
+        raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
     markers = (null,) if isinstance(null, str) else tuple(null)
     if isinstance(source, str | os.PathLike):
