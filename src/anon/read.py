@@ -574,6 +574,7 @@ class Csv:
         """What is wrong with a file that Arrow could not read, said without its values."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         n_bytes, n_lines = 0, 1
+        hint = "name the encoding that it is in, such as --encoding latin-1"
         with _bytes(path) as file:
             block = b"-"
             while block:
@@ -585,14 +586,10 @@ class Csv:
                     byte = n_bytes - len(error.object) + error.start
                     line = n_lines + error.object[: error.start].count(b"\n")
                     return DataError(
-                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
-                        "name its encoding, such as --encoding latin-1"
+                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; {hint}"
                     )
                 except UnicodeError:
-                    return DataError(
-                        f"{file_name(path)} is not {self.encoding}; "
-                        "name its encoding, such as --encoding latin-1"
-                    )
+                    return DataError(f"{file_name(path)} is not {self.encoding}; {hint}")
         with self._text(path) as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
             line = n_rows = 0
