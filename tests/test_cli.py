@@ -439,6 +439,7 @@ def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
             "--cuts: input should be 'nearest' or 'median'",
         ),
         (["anonymize", "--config", "/nowhere/job.toml"], "/nowhere/job.toml: No such file or directory"),
+        (["check"], "no file: name the one to check"),
         (["check", "IN", "--risk-k", "5,x"], "--risk-k takes whole numbers"),
     ],
 )
@@ -538,7 +539,7 @@ def test_an_empty_path_is_refused(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["anonymize", "--k", "many"], ["nothing"], ["check"], ["demo", "--rows", "0"]]
+    "arguments", [["anonymize", "--k", "many"], ["nothing"], ["inspect"], ["demo", "--rows", "0"]]
 )
 def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
@@ -576,6 +577,17 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     assert main(["check", people, "--config", str(job)]) == 0
     assert engine.calls["schema"]["quasi"] == ["age"]
     assert engine.calls["require"] == [("KAnonymity", 10, {})]
+
+
+def test_check_takes_the_output_of_a_job_where_no_file_is_named(
+    engine: Engine, people: str, tmp_path: Path
+) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('input = "x.csv"\noutput = "release.csv"\n', encoding="utf-8")
+    assert main(["check", "--config", str(job)]) == 0
+    assert engine.calls["read"] == str(tmp_path / "release.csv")
+    assert main(["check", people, "--config", str(job)]) == 0
+    assert engine.calls["read"] == people
 
 
 @pytest.mark.parametrize("publish", ["generalization", "bucketization"])
@@ -707,6 +719,9 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     # how CSV is read is said of the CSV files alone
     reading = [calls[name] for name in ("people.csv", "release.parquet", "second.csv")]
     assert reading == [{"null": ["?"]}, {}, {"null": ["?"]}]
+    for quiet in ("-q", "--quiet"):
+        assert main(["compare", people, "release.parquet", quiet]) == 0
+        assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("engine", ["local", "stream"])
