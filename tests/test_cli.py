@@ -439,6 +439,7 @@ def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
             "--cuts: input should be 'nearest' or 'median'",
         ),
         (["anonymize", "--config", "/nowhere/job.toml"], "/nowhere/job.toml: No such file or directory"),
+        (["check"], "no file: name the one to check"),
         (["check", "IN", "--risk-k", "5,x"], "--risk-k takes whole numbers"),
     ],
 )
@@ -538,7 +539,7 @@ def test_an_empty_path_is_refused(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["anonymize", "--k", "many"], ["nothing"], ["check"], ["demo", "--rows", "0"]]
+    "arguments", [["anonymize", "--k", "many"], ["nothing"], ["inspect"], ["demo", "--rows", "0"]]
 )
 def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
@@ -578,6 +579,17 @@ def test_check_takes_its_columns_from_a_job_file(engine: Engine, people: str, tm
     assert engine.calls["require"] == [("KAnonymity", 10, {})]
 
 
+def test_check_takes_the_output_of_a_job_where_no_file_is_named(
+    engine: Engine, people: str, tmp_path: Path
+) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('input = "x.csv"\noutput = "release.csv"\n', encoding="utf-8")
+    assert main(["check", "--config", str(job)]) == 0
+    assert engine.calls["read"] == str(tmp_path / "release.csv")
+    assert main(["check", people, "--config", str(job)]) == 0
+    assert engine.calls["read"] == people
+
+
 @pytest.mark.parametrize("publish", ["generalization", "bucketization"])
 def test_a_job_file_tells_how_its_input_is_read_not_its_release(
     tmp_path: Path, publish: str, capsys: pytest.CaptureFixture[str]
@@ -610,6 +622,21 @@ def test_a_job_file_tells_how_its_input_is_read_not_its_release(
     assert "is not utf-8" in json.loads(capsys.readouterr().out)["error"]
     assert main([*words, "--encoding", "latin-1"]) == 1
     assert json.loads(capsys.readouterr().out)["n_rows"] == 4
+
+
+def test_a_job_for_spark_serves_the_commands_that_do_without(
+    tmp_path: Path, people: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(
+        f'input = "{people}"\nengine = "spark"\nquasi = ["age"]\nsensitive = ["name"]\ngrid = ["k=1"]\n'
+    )
+    config = ["--config", str(job), "--json"]
+    for words in (["check", people], ["compare", people, people], ["frontier"]):
+        assert main([*words, *config]) == 0
+    capsys.readouterr()
+    assert main(["check", people, *config, "--engine", "spark"]) == 2
+    assert "engine must be one of local, stream" in capsys.readouterr().out
 
 
 def test_what_a_job_says_of_csv_is_not_told_to_a_release_in_parquet(tmp_path: Path) -> None:
@@ -692,6 +719,9 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     # how CSV is read is said of the CSV files alone
     reading = [calls[name] for name in ("people.csv", "release.parquet", "second.csv")]
     assert reading == [{"null": ["?"]}, {}, {"null": ["?"]}]
+    for quiet in ("-q", "--quiet"):
+        assert main(["compare", people, "release.parquet", quiet]) == 0
+        assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("engine", ["local", "stream"])

@@ -200,7 +200,7 @@ def test_no_order_from_what_may_never_end(tmp_path: Path, monkeypatch: pytest.Mo
         ("k = 2\non-infeasible = 'error'", r"no such key; did you mean 'on_infeasible'\?"),
         ("cuts = 'middle'", r"job\.toml: cuts: input should be 'nearest' or 'median'"),
         ("[kind]\nzip = 'text'", r"job\.toml: kind\.zip: input should be 'numeric'"),
-        ("quasi = 'age'", r"job\.toml: quasi: input should be a valid list"),
+        ("quasi = 'age'", r"job\.toml: quasi: input should be a valid array"),
         ("quasi = ['age', 5]", r"job\.toml: quasi\.1: input should be a valid string"),
         ("k = ", r"job\.toml is not a TOML file: .*end of document"),
         ("relaxed = 1", r"job\.toml: relaxed: input should be a valid boolean"),
@@ -209,6 +209,25 @@ def test_no_order_from_what_may_never_end(tmp_path: Path, monkeypatch: pytest.Mo
 def test_slips_are_named_with_their_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         load_job(written(tmp_path, text), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("memory = 1.5", "memory: input should be a valid integer or a valid string"),
+        ("hierarchy = 'zip.csv'", "hierarchy: input should be a valid table"),
+        ("[hierarchy]\nzip = 5", "hierarchy.zip: input should be a valid string or a valid table"),
+        ("epsilon = 'x'", "epsilon: input should be a valid number or a valid table"),
+        ("[epsilon]\nage = 'x'", "epsilon.age: input should be a valid number"),
+        ("[bounds]\nage = [1]", "bounds.age: array should have at least 2 items, not 1"),
+        ("[bounds]\nage = [1, 'x']", "bounds.age.1: input should be a valid number"),
+    ],
+)
+def test_a_key_has_one_fault_in_words_of_toml(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as slip:
+        load_job(path, {})
+    assert str(slip.value) == f"{path}: {message}"
 
 
 def test_every_slip_is_named_at_once(tmp_path: Path) -> None:

@@ -452,7 +452,10 @@ def anonymize(
 @app.command()
 def check(
     context: typer.Context,
-    source: Source,
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help=f"{INPUT} Default: the output of the job.", callback=_path),
+    ] = None,
     config: Config = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
@@ -506,6 +509,9 @@ def check(
     from anon.release import sensitive_path
 
     job = _job(context)
+    source = job.output if source is None else source
+    if source is None:
+        raise UsageError("no file: name the one to check")
     schema = job.roles()
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
@@ -580,6 +586,7 @@ def compare(
     spill: Spill = None,
     as_json: Json = False,
     show_values: ShowValues = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure what RELEASE lost of ORIGINAL. Rows need not be in the same order.
 
@@ -608,7 +615,7 @@ def compare(
         told = _write_report(report, reports.of_comparison(compared, origin=_origin(context, read, [])))
     if as_json:
         _print_json({**utility, **told})
-    else:
+    elif not quiet:
         _print(*_utility(f"Utility of {Path(released).name}", utility))
 
 
@@ -1041,7 +1048,10 @@ def _job(context: typer.Context) -> Job:
         for name, value in context.params.items()
         if name in Job.model_fields and value not in (None, (), [])  # an empty list was not given
     }
-    return load_job(context.params.get("config"), given)
+    job = load_job(context.params.get("config"), given)
+    if job.engine == "spark" and "engine" not in given and context.command.name != "anonymize":
+        job = job.model_copy(update={"engine": None})  # it tells how a release is made, and nothing else
+    return job
 
 
 def _reading(context: typer.Context, job: Job, path: str) -> dict[str, Any]:

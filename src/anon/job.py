@@ -293,11 +293,11 @@ def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job)
     Nothing in the file is evaluated. Relative paths in it start at the file's own folder; `hdfs://..` and
     other URIs are left as they are.
     """
-    written = _read_toml(path) if path is not None else {}
+    given = {**(_read_toml(path) if path is not None else {}), **flags}
     try:
-        return model.model_validate({**written, **flags})
+        return model.model_validate(given)
     except ValidationError as error:
-        raise UsageError(_words(error, path, flags, model)) from None
+        raise UsageError(_words(error, path, flags, model, given)) from None
 
 
 def _read_toml(path: str) -> dict[str, Any]:
@@ -326,21 +326,52 @@ def _read_toml(path: str) -> dict[str, Any]:
     return job
 
 
-def _words(error: ValidationError, path: str | None, flags: Mapping[str, Any], model: type[Job]) -> str:
-    """Every fault with the path of its key, without the value that was given."""
-    faults = []
+IN_TOML = (
+    *(("valid dictionary", "valid table"), ("valid list", "valid array"), ("List should", "Array should")),
+    (" after validation", ""),
+)
+"""How faults are worded by the library that finds them, and in the words of TOML."""
+
+
+def _words(
+    error: ValidationError,
+    path: str | None,
+    flags: Mapping[str, Any],
+    model: type[Job],
+    given: Mapping[str, Any],
+) -> str:
+    """Every fault with the path of its key, in TOML's words, without the value that was given."""
+    faults: dict[str, str] = {}
     for fault in error.errors(include_input=False, include_url=False):
         key = str(fault["loc"][0])
-        where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, fault['loc']))}"
+        place = fault["loc"] if fault["type"] == "missing" else _keys(fault["loc"], given)
+        where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, place))}"
         if fault["type"] == "extra_forbidden":
             *above, wrong = fault["loc"]
             known = _inside(model, above).model_fields
             hint = did_you_mean(str(wrong), known)
             listed = "" if above else f"the keys are {', '.join(known)}"
-            faults.append(f"{where}: no such key; {hint}{listed}".rstrip("; "))
-        else:
-            faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}")
-    return "; ".join(faults)
+            faults[where] = f"no such key; {hint}{listed}".rstrip("; ")
+            continue
+        message = fault["msg"]
+        for word, in_toml in IN_TOML:
+            message = message.replace(word, in_toml)
+        message = message[:1].lower() + message[1:]
+        if where in faults:  # of a value that may have several types, each type has a fault
+            message = f"{faults[where]} or {message.removeprefix('input should be ')}"
+        faults[where] = message
+    deepest = [one for one in faults if not any(other.startswith(f"{one}.") for other in faults)]
+    return "; ".join(f"{where}: {faults[where]}" for where in deepest)
+
+
+def _keys(location: Sequence[int | str], given: Any) -> list[str]:
+    """The keys of a place in what was given, without the names of types that stand between or after them."""
+    keys = []
+    for key in location:
+        with suppress(KeyError, TypeError):
+            given = given[key]
+            keys.append(str(key))
+    return keys
 
 
 def _inside(model: type[BaseModel], above: Sequence[int | str]) -> type[BaseModel]:

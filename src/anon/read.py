@@ -125,6 +125,8 @@ def read_source(
         return source
     if engine not in (None, *get_args(Engine)):
         raise UsageError(f"engine must be one of {', '.join(get_args(Engine))}")
+    if spill is not None and not os.path.isdir(spill):  # also where nothing is spilled today
+        raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
     markers = (null,) if isinstance(null, str) else tuple(null)
     if isinstance(source, str | os.PathLike):
@@ -572,6 +574,7 @@ class Csv:
         """What is wrong with a file that Arrow could not read, said without its values."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         n_bytes, n_lines = 0, 1
+        hint = "name the encoding that it is in, such as --encoding latin-1"
         with _bytes(path) as file:
             block = b"-"
             while block:
@@ -583,14 +586,10 @@ class Csv:
                     byte = n_bytes - len(error.object) + error.start
                     line = n_lines + error.object[: error.start].count(b"\n")
                     return DataError(
-                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; "
-                        "name its encoding, such as --encoding latin-1"
+                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; {hint}"
                     )
                 except UnicodeError:
-                    return DataError(
-                        f"{file_name(path)} is not {self.encoding}; "
-                        "name its encoding, such as --encoding latin-1"
-                    )
+                    return DataError(f"{file_name(path)} is not {self.encoding}; {hint}")
         with self._text(path) as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
             line = n_rows = 0
