@@ -368,7 +368,7 @@ def _keys(location: Sequence[int | str], given: Any) -> list[str]:
     """The keys of a place in what was given, without the names of types that stand between or after them."""
     keys = []
     for key in location:
-        with suppress(KeyError, TypeError):
+        with suppress(LookupError, TypeError):
             given = given[key]
             keys.append(str(key))
     return keys
