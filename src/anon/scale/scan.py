@@ -25,7 +25,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
-from anon.errors import DataError, UsageError
+from anon.errors import DataError
 from anon.read import (
     AS_WRITTEN,
     COMPRESSED,
@@ -162,8 +162,6 @@ def scan(
 ) -> Scan:
     """The table in these files of one format. `columns`, `memory` and `folder` as for `read_source`."""
     state = _state(paths)
-    if folder is not None and not os.path.isdir(folder):
-        raise UsageError(f"there is no folder {os.fspath(folder)!r} for temporary files; make it")
     if format == "csv":
         held, own, n_rows, read = _csv_files(paths, csv)
     else:
