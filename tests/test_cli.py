@@ -851,7 +851,13 @@ def test_help_is_quick_and_lists_the_commands() -> None:
 def test_a_signal_in_the_middle_of_writing_leaves_no_file(tmp_path: Path, number: int, code: int) -> None:
     path = tmp_path / "people.parquet"
     command = [sys.executable, "-m", "anon", "data", "census", "--rows", "50000000", "-o", str(path)]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # under nohup, SIGHUP is ignored
+    )
     try:
         for _ in range(600):
             if any(file.stat().st_size > 0 for file in tmp_path.iterdir()):
