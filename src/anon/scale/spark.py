@@ -183,8 +183,7 @@ def check_asked(
         raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
     if getattr(method, "ties", "rank") != "rank":
         raise UsageError('rows have no order on Spark: use ties="rank"')
-    if any(isinstance(one, Custom) for one in require):
-        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+    _refuse_custom(require)
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     if isinstance(node_rows, bool) or not isinstance(node_rows, int) or node_rows < 1:
@@ -215,8 +214,7 @@ def check_spark(
     for each in (df,) if sensitive_table is None else (df, sensitive_table):
         _refuse_others(each)
     check_list(require)
-    if any(isinstance(one, Custom) for one in require):
-        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+    _refuse_custom(require)
     names = [attribute.name for attribute in schema.quasi]
     with _own_errors(), _batches_of_bytes(df):
         if df.isEmpty():
@@ -320,6 +318,11 @@ def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]
     """Raise what a requirement has against these sensitive attributes."""
     for requirement in require:
         requirement.rules([domain for domain, _ in found], [rows for _, rows in found])
+
+
+def _refuse_custom(require: Sequence[Requirement]) -> None:
+    if any(isinstance(one, Custom) for one in require):
+        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
 
 
 def _refuse_others(df: Any) -> None:
