@@ -93,7 +93,7 @@ def test_the_site_lists_every_page(tmp_path: Path) -> None:
     """Built with warnings as errors; a page that is in no menu, or a reference to nothing, is one."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     done = subprocess.run(
-        [*command, "--config-file", ROOT / ".ci" / "mkdocs.yml", "--site-dir", tmp_path / "site"],
+        [*command, "--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path / "site"],
         capture_output=True,
         text=True,
         check=False,
