@@ -68,6 +68,10 @@ ASKED = [
 ]
 
 
+# what does not depend on which row went into which bucket
+OF_ANY_DEAL = {"k", "c_avg", "prosecutor.max", "prosecutor.mean", "sample_uniques"}
+
+
 @pytest.mark.parametrize("missing", ["category", "suppress"])
 def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
     """All measures of all methods, two sensitive attributes, missing values."""
@@ -99,6 +103,8 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
         assert point.why is None
         assert point.classes == release.classes.n_classes
         for name, value in point.measures.items():
+            if isinstance(one.method, anon.Anatomy) and name not in OF_ANY_DEAL:
+                continue
             if name == "count_error":
                 expected = anon.workload.answer(parse_queries(release.encoded, queries), release).average
             elif name.startswith("prosecutor."):

@@ -38,6 +38,7 @@ from anon.anonymize import check_arguments, partitioned, table_counts
 from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
+from anon.entropy import KEY_BYTES, keyed
 from anon.errors import AnonError, InfeasibleError, UsageError, did_you_mean
 from anon.files import replacing
 from anon.methods import (
@@ -611,7 +612,8 @@ def frontier(
     ----------
     table, schema, missing, seed, n_threads, progress
         As for `anonymize`. Points are made side by side, one thread each; the answer is the same for
-        every number of threads, and that of `anonymize` with the same seed.
+        every number of threads, and that of `anonymize` with the same seed; of `Anatomy`, which deals
+        anew each time, one of its answers.
     configurations : grid, or a list of grids and Configurations
         `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization`; see `grid`.
     privacy, utility : names of measures
@@ -770,7 +772,13 @@ def _release(sweep: _Sweep, one: Configuration) -> Release:
         raise impossible
     rules = compile(require, judged.sensitive, counts, n_kept)
     alone = isinstance(one.method, Mondrian)
-    task = Task(rules, np.random.default_rng(sweep.seed), sweep.all_threads if alone else sweep.n_threads)
+    entropy = keyed(bytes(KEY_BYTES))  # hides nothing: the release is measured, not published
+    task = Task(
+        rules,
+        np.random.default_rng(sweep.seed),
+        sweep.all_threads if alone else sweep.n_threads,
+        entropy=entropy,
+    )
     with sweep.splitting if alone else nullcontext():
         classes, shown = partitioned(encoded, judged, one.method, task, require, one.publish)
     return recode(
@@ -783,7 +791,7 @@ def _release(sweep: _Sweep, one: Configuration) -> Release:
         numeric=one.numeric,
         dropped=[domain.name for domain in encoded.sensitive if one.method == Suppress("sensitive")],
         n_threads=sweep.n_threads,
-        entropy=np.random.default_rng(0),  # sums are rounded in the order of the classes
+        entropy=entropy,
     )
 
 

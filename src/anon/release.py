@@ -31,6 +31,7 @@ from anon.cells import Column, Rendering, is_full, render, texts, to_levels
 from anon.classes import Cells, Classes, group, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
 from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
+from anon.entropy import Entropy, permutation, system
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.files import not_written, replacing
 from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
@@ -364,7 +365,7 @@ def recode(
     dropped: Sequence[str] = (),
     noise: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
-    entropy: np.random.Generator | None = None,
+    entropy: Entropy = system,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
@@ -379,12 +380,11 @@ def recode(
     n_threads = available_threads(n_threads)
     for name in encoded.table.column_names:
         takeable(_column(encoded.table, name).slice(0, 1), name)
-    entropy = entropy or np.random.default_rng()
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
-        position = entropy.permutation(classes.n_classes)
+        position = permutation(classes.n_classes, entropy).astype(np.int64)
         numeric = "interval"
     elif publish == "perturbation":
         position = _rank_by_cells(cells, classes.n_classes)
@@ -567,9 +567,7 @@ def _rank_by_cells(cells: Sequence[Cells], n_classes: int) -> npt.NDArray[np.int
     return rank
 
 
-def _arranged(
-    classes: Classes, order: npt.NDArray[np.int64], entropy: np.random.Generator, n_threads: int
-) -> Classes:
+def _arranged(classes: Classes, order: npt.NDArray[np.int64], entropy: Entropy, n_threads: int) -> Classes:
     """The classes in this order, the rows of each in random order."""
     sizes = classes.sizes[order]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -579,8 +577,7 @@ def _arranged(
         stop = min(start + _ROWS_AT_ONCE, len(source))
         source[start:stop] = classes.rows[np.arange(start, stop) + shift[start:stop]]
     del shift
-    random = entropy.integers(0, 2**64, len(source), dtype=np.uint64)
-    source = shuffle(source, offsets, random, n_threads)
+    source = shuffle(source, offsets, entropy(len(source)), n_threads)
     return Classes(_frozen(source), _frozen(offsets), classes.suppressed)
 
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, ranked_rows
+from anon.classes import Classes
 from anon.encode import Encoded
+from anon.entropy import Entropy, permutation
 from anon.errors import UsageError
 from anon.methods.task import Task
+from anoncore.classes import shuffle
 from anoncore.cluster import deal
 
 
@@ -35,32 +37,33 @@ def partition(encoded: Encoded, method: Anatomy, task: Task) -> Classes:
     """Deal the rows into buckets of l rows with l distinct values; the at most l - 1 rows left over
     each join a random bucket without their value (Xiao & Tao 2006, figure 3).
 
-    Which row of a value goes into which bucket is drawn by `task.rng`, on rows in rank order, so
-    that the answer does not depend on the order of the input.
+    Which row of a value goes into which bucket is the secret that the buckets keep, so it is drawn from
+    `task.entropy`, as is the order in which equally frequent values are dealt: neither the seed nor the
+    order of the input has a part in it.
     """
     codes = encoded.sensitive_codes[_position(encoded, method)]
-    ranked = ranked_rows(encoded, task.n_threads)
-    drawn = ranked[task.rng.permutation(len(ranked))]
-    counts = np.bincount(codes[drawn])
-    values = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    taken, left = deal(counts[values], method.l)
+    rows = np.delete(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed)
+    counts = np.bincount(codes[rows])
+    drawn = permutation(len(counts), task.entropy)
+    values = drawn[np.argsort(-counts[drawn], kind="stable")][: np.count_nonzero(counts)]
+    counts = counts[values]
+    taken, left = deal(counts, method.l)
 
-    by_value = _rows_by_value(drawn, codes, values)
-    starts = np.cumsum(counts[values]) - counts[values]
-    dealt = np.arange(len(drawn)) - np.repeat(starts, counts[values]) < np.repeat(
-        counts[values] - left, counts[values]
-    )
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    by_value = _rows_by_value(rows, codes, values)
+    by_value = shuffle(by_value, starts, task.entropy(len(rows)), task.n_threads)
+    dealt = np.arange(len(rows)) - np.repeat(starts[:-1], counts) < np.repeat(counts - left, counts)
     slots = np.argsort(taken.ravel(), kind="stable")
-    rows = np.empty(taken.size, np.uint32)
-    rows[slots] = by_value[dealt]
+    placed = np.empty(taken.size, np.uint32)
+    placed[slots] = by_value[dealt]
 
     extra = by_value[~dealt]
-    homes = _homes(taken, np.repeat(np.arange(len(values)), left), task.rng)
+    homes = _homes(taken, np.repeat(np.arange(len(values)), left), task.entropy)
     bucket = np.concatenate([np.repeat(np.arange(len(taken)), method.l), homes])
     order = np.argsort(bucket, kind="stable")
     sizes = np.bincount(bucket, minlength=len(taken))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Classes(np.concatenate([rows, extra])[order], offsets, encoded.suppressed)
+    return Classes(np.concatenate([placed, extra])[order], offsets, encoded.suppressed)
 
 
 def _position(encoded: Encoded, method: Anatomy) -> int:
@@ -76,20 +79,20 @@ def _position(encoded: Encoded, method: Anatomy) -> int:
 
 
 def _rows_by_value(
-    drawn: npt.NDArray[np.uint32], codes: npt.NDArray[np.uint32], values: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.uint32], codes: npt.NDArray[np.uint32], values: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]:
-    rank = np.zeros(int(values.max(initial=-1)) + 1, np.int64)
+    rank = np.zeros(int(values.max(initial=0)) + 1, np.int64)
     rank[values] = np.arange(len(values))
-    return drawn[np.argsort(rank[codes[drawn]], kind="stable")]
+    return rows[np.argsort(rank[codes[rows]], kind="stable")]
 
 
 def _homes(
-    taken: npt.NDArray[np.uint32], extra: npt.NDArray[np.int64], rng: np.random.Generator
+    taken: npt.NDArray[np.uint32], extra: npt.NDArray[np.int64], entropy: Entropy
 ) -> npt.NDArray[np.int64]:
     homes = np.empty(len(extra), np.int64)
     for i, value in enumerate(extra):
-        bucket = rng.integers(len(taken))
+        bucket = int(entropy(1)[0]) % len(taken)
         while value in taken[bucket]:
-            bucket = rng.integers(len(taken))
+            bucket = int(entropy(1)[0]) % len(taken)
         homes[i] = bucket
     return homes

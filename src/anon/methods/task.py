@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anon.entropy import Entropy, system
 from anoncore.requirement import Conjunction
 
 Progress = Callable[[str, int, int], None]
@@ -18,11 +19,13 @@ Progress = Callable[[str, int, int], None]
 class Task:
     """The requirements to enforce, and the means to do so.
 
-    `rules` is the compiled conjunction, `rng` the only source of randomness, `n_threads` the number
-    of worker threads (>= 1), `progress` is told how far the work has come.
+    `rules` is the compiled conjunction, `rng` draws where a search starts, `entropy` whatever hides
+    something, `n_threads` is the number of worker threads (>= 1), `progress` is told how far the work has
+    come.
     """
 
     rules: Conjunction
     rng: np.random.Generator
     n_threads: int = 1
     progress: Progress | None = None
+    entropy: Entropy = system

@@ -9,7 +9,6 @@ kernels as on one machine. docs/spark.md tells what each step reads, moves and h
 from __future__ import annotations
 
 import re
-import secrets
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from anon.anonymize import PrivacyWarning, check_arguments, classes_of
 from anon.cells import MISSING, Rendering, render, texts, to_levels
 from anon.classes import Classes, cells, full_cells
 from anon.encode import Domain, Encoded, Missing, code_type, encode_like, narrowed
+from anon.entropy import keyed, new_key, permutation, system
 from anon.errors import DataError, UsageError
 from anon.inspection import IDENTIFYING_SHARE, role_of_name
 from anon.methods import TGC, Curve, Method, Mondrian, Progress, Task
@@ -679,8 +679,8 @@ def _solved(
         publish,
         numeric,
         seed,
-        secrets.randbits(128),
-        np.random.default_rng().permutation(len(nodes)).tolist(),
+        new_key(),
+        permutation(len(nodes), system).tolist(),
     )
 
     def solve(table: pa.Table) -> pa.Table:
@@ -704,7 +704,7 @@ class _Solver:
 
     Rows come in any order, so they are put in one of their content, by the hash; methods rank by codes:
     whatever is drawn or tied is then the same when a lost task runs again. The order in which a class
-    is published is drawn from `secret`, made once per release from the operating system's entropy.
+    is published is drawn from `key`, made once per release from the operating system's entropy.
     """
 
     plan: Plan
@@ -715,7 +715,7 @@ class _Solver:
     publish: Publish
     numeric: Rendering
     seed: int
-    secret: int
+    key: bytes
     place: list[int]
 
     def __call__(self, parts: pa.Table) -> pa.Table:
@@ -736,7 +736,8 @@ class _Solver:
             tuple(columns[m : m + len(plan.sensitive)]),
             np.empty(0, np.uint32),
         )
-        task = Task(plan.rules(), np.random.default_rng([self.seed, node]))
+        entropy = keyed(self.key, node)
+        task = Task(plan.rules(), np.random.default_rng([self.seed, node]), entropy=entropy)
         classes = classes_of(encoded, plan.method, task, plan.require, self.publish)
         release = recode(
             encoded,
@@ -745,7 +746,7 @@ class _Solver:
             method=plan.method,
             publish=self.publish,
             numeric=self.numeric,
-            entropy=np.random.default_rng([self.secret, node]),
+            entropy=entropy,
             n_threads=1,
         )
         if self.publish == "generalization":
