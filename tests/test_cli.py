@@ -296,6 +296,7 @@ def test_json_is_one_object(
     assert shown.err == ""
     assert shown.out.count("\n") == 1
     assert json.loads(shown.out) == {
+        "audience": "owner",
         "input": people,
         "output": out,
         "release": {"rows": 1234, "classes": 99, "suppressed": 0},
@@ -386,7 +387,8 @@ def test_details_of_a_failure_in_json(
     engine.failure = DataError("a null", column="age", row=0, count=3, value=SECRET)
     assert main([*asked, "--json"]) == 2
     assert json.loads(capsys.readouterr().out) == {
-        **{"error": "a null", "exit_code": 2, "column": "age", "row": 0, "count": 3}
+        **{"audience": "owner", "error": "a null", "exit_code": 2},
+        **{"column": "age", "row": 0, "count": 3},
     }
     engine.failure = InfeasibleError("too much", requirement=("KAnonymity", 9), tightest=7)
     assert main([*asked, "--json"]) == 1
@@ -558,7 +560,7 @@ def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) 
     assert "prosecutor.at_risk.5" in capsys.readouterr().out
     flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
     assert main(["check", people, "--json", *flags]) == 0
-    assert json.loads(capsys.readouterr().out) == PRIVACY
+    assert json.loads(capsys.readouterr().out) == {"audience": "owner", **PRIVACY}
     assert engine.calls["schema"]["quasi"] == [{"name": "age", "kind": "nominal"}]
     assert engine.calls["at_risk"] == (3,)
     assert engine.calls["reading"] == {"null": ["?"]}
@@ -712,7 +714,7 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     flags = ["--quasi", "age", "--sensitive", "ill", "--hierarchy", "age=intervals:5", "--r", "0.5"]
     more = ["--sensitive-table", "second.csv", "--min-support", "0.01", "--null", "?", "--json"]
     assert main(["compare", people, "release.parquet", *flags, *more]) == 0
-    assert json.loads(capsys.readouterr().out) == UTILITY
+    assert json.loads(capsys.readouterr().out) == {"audience": "owner", **UTILITY}
     assert calls["schema"]["quasi"] == [{"name": "age", "hierarchy": {"intervals": [5]}}]
     assert (calls["r"], calls["min_support"]) == (0.5, 0.01)
     assert calls["sensitive_table"] is not None
@@ -791,7 +793,7 @@ def test_data_census(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"30 rows written to {path}\n"
     assert pyarrow.parquet.read_table(path).equals(datasets.census(30, 4))
     assert main(["data", "census", "--rows", "30", "-o", path, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"output": path, "n_rows": 30}
+    assert json.loads(capsys.readouterr().out) == {"audience": "owner", "output": path, "n_rows": 30}
     assert main(["data", "census", "--rows", "30", "-o", path, "--quiet"]) == 0
     assert capsys.readouterr().out == ""
 
@@ -987,6 +989,7 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
         assert main(["anonymize", source, "-o", output, *roles, "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert told == {
+            "audience": "owner",
             "input": source,
             "output": output,
             "privacy": measured.to_dict(),

@@ -38,6 +38,8 @@ def written(tmp_path: Path, text: str) -> str:
 EVERYTHING = """
 input = "people.csv"
 output = "/elsewhere/release.parquet"
+report = "owner.html"
+report_public = "/elsewhere/public.html"
 null = ["?", "n/a"]
 delimiter = ";"
 encoding = "latin-1"
@@ -115,6 +117,7 @@ age = 2.0
 def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     job = load_job(written(tmp_path, EVERYTHING), {})
     assert set(Job.model_fields) == job.model_fields_set
+    assert (job.report, job.report_public) == (str(tmp_path / "owner.html"), "/elsewhere/public.html")
     assert job.read_options() == {
         **{"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"},
         **{"engine": "stream", "memory": "4G", "spill": str(tmp_path / "scratch")},

@@ -290,6 +290,12 @@ def test_bounds_off_the_data_are_refused_unless_said_and_then_told() -> None:
     release = released(anon.Laplace(0.5, "data"))
     assert noise_of(release)["bounds"] == [17, 99]
     assert noise_of(release)["bounds_from"] == "data"
+    # these are two people's ages: everybody is told the width, rounded up, and no more
+    release = released(anon.Laplace(0.3, "data"))
+    public = release.metadata["noise"]["attributes"]["age"]
+    assert (public["bounds_from"], public["bounds"]) == ("data", None)
+    assert (public["sensitivity"], public["scale"]) == (82, 280)
+    assert noise_of(release)["scale"] == pytest.approx(82 / 0.3)
     assert "the bounds were read off the table" in release.metadata["noise"]["guarantee"]
     assert any("read off the table" in warning for warning in release.warnings)
 

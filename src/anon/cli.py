@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anon.frontier import Frontier, Point
     from anon.inspection import Inspection
     from anon.job import Job
-    from anon.report import Origin, Report
+    from anon.report import Audience, Origin, Report
 
 Progress = Callable[[str, int, int], None]
 
@@ -201,13 +201,30 @@ ReportFile = Annotated[
     typer.Option(
         "--report",
         metavar="HTML",
-        help="Write a report with figures: one page that needs no network (extra eval).",
+        help="Write a report with figures, for the owner of the data alone: one page that needs no network "
+        "(extra eval).",
+        callback=_path,
+        rich_help_panel=OUTPUT,
+    ),
+]
+PublicReport = Annotated[
+    str | None,
+    typer.Option(
+        "--report-public",
+        metavar="HTML",
+        help="Write a page that may be handed out with the release: measures rounded away from the promise, "
+        "nothing of the input.",
         callback=_path,
         rich_help_panel=OUTPUT,
     ),
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="One JSON object on stdout, errors too.", rich_help_panel=OUTPUT)
+    bool,
+    typer.Option(
+        "--json",
+        help="One JSON object on stdout, errors too; for the owner of the data alone.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 ShowValues = Annotated[  # read by `main`, which prints the errors
     bool,
@@ -383,6 +400,7 @@ def anonymize(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     report: ReportFile = None,
+    report_public: PublicReport = None,
     engine: Engine = None,
     memory: Memory = None,
     spill: Spill = None,
@@ -408,9 +426,9 @@ def anonymize(
     source, output = _ends(job, config, population)
     read = [source, config, population, *job.files()]
     written = _outputs(job)
-    _report_end(report, [*read, *written])
+    pages = _pages(job.report, job.report_public, [*read, *written])
     if job.engine == "spark":
-        if report or population or sampling_fraction:
+        if pages or population or sampling_fraction:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.scale.submit import run
 
@@ -434,16 +452,26 @@ def anonymize(
             release.write(output)
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None
-    if as_json or report is not None or not quiet:
+    if as_json or pages or not quiet:
         privacy = release.privacy(
-            population=population, sampling_fraction=sampling_fraction, per_class=report is not None
+            population=population, sampling_fraction=sampling_fraction, per_class="owner" in pages
         )
     told: dict[str, Any] = {}
-    if report is not None:
+    if "public" in pages and not release.meets_requirements:
+        print("note: no release was written, and so no page that may be handed out", file=sys.stderr)
+        del pages["public"]
+    if pages:
         from anon import report as reports
 
-        origin = _origin(context, read, written if release.meets_requirements else [])
-        told = _write_report(report, reports.of_release(release, privacy=privacy, origin=origin))
+        made = written if release.meets_requirements else []
+        utility, origin = release.utility(), _origin(context, read, made, made)
+
+        def about(audience: Audience) -> Report:
+            return reports.of_release(
+                release, privacy=privacy, utility=utility, origin=origin, audience=audience
+            )
+
+        told = _write_reports(pages, about)
     _report_release(files, release, None if quiet and not as_json else privacy, as_json, told)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
@@ -493,6 +521,7 @@ def check(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     report: ReportFile = None,
+    report_public: PublicReport = None,
     engine: Engine = None,
     memory: Memory = None,
     spill: Spill = None,
@@ -519,7 +548,7 @@ def check(
     read = [source, second, config, *job.files()]
     if per_class is not None:
         _keep(per_class, read)
-    _report_end(report, [*read, per_class])
+    pages = _pages(report, report_public, [*read, per_class])
     table, require = anon.read_source(source, **_reading(context, job, source)), job.requirements()
     privacy = anon.check(
         table,
@@ -529,18 +558,22 @@ def check(
         else anon.read_source(sensitive_table, **_reading(context, job, sensitive_table)),
         at_risk=_whole_numbers("--risk-k", risk_k),
         sampling_fraction=sampling_fraction,
-        per_class=per_class is not None or report is not None,
+        per_class=per_class is not None or "owner" in pages,
         require=require,
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
     told: dict[str, Any] = {}
-    if report is not None:
+    if pages:
         from anon import report as reports
 
-        origin = _origin(context, read, [per_class])
-        made = reports.of_check(privacy, table.table, require=require, origin=origin)
-        told = _write_report(report, made)
+        origin = _origin(context, read, [per_class], [source, second])
+        told = _write_reports(
+            pages,
+            lambda audience: reports.of_check(
+                privacy, table.table, require=require, origin=origin, audience=audience
+            ),
+        )
     if as_json:
         _print_json({**privacy.to_dict(), **told})
     elif not quiet:
@@ -581,6 +614,7 @@ def compare(
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     report: ReportFile = None,
+    report_public: PublicReport = None,
     engine: Engine = None,
     memory: Memory = None,
     spill: Spill = None,
@@ -598,7 +632,7 @@ def compare(
 
     job = _job(context)
     read = [original, released, sensitive_table, config, *job.files()]
-    _report_end(report, read)
+    pages = _pages(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))
     second, third = (
         None if path is None else anon.read_source(path, **_reading(context, job, path))
@@ -609,10 +643,13 @@ def compare(
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
     told: dict[str, Any] = {}
-    if report is not None:
+    if pages:
         from anon import report as reports
 
-        told = _write_report(report, reports.of_comparison(compared, origin=_origin(context, read, [])))
+        origin = _origin(context, read, [], [released, sensitive_table])
+        told = _write_reports(
+            pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
+        )
     if as_json:
         _print_json({**utility, **told})
     elif not quiet:
@@ -713,7 +750,7 @@ def frontier(
     if output is not None:  # a job file's own output is that of its release
         datasets.check_output(output)
         _keep(output, read)
-    _report_end(report, [*read, output])
+    pages = _pages(report, None, [*read, output])
     let_memory_go()
     with _progress(quiet or as_json) as progress:
         table = anon.read_source(job.input, **job.read_options())
@@ -731,11 +768,11 @@ def frontier(
     if not any(point.satisfied for point in swept.points if point.configuration is not None):
         print("warning: no point of the grid could be made; each says why", file=sys.stderr)
     told: dict[str, Any] = {}
-    if report is not None:
+    if pages:
         from anon import report as reports
 
-        origin = _origin(context, read, [output])
-        told = _write_report(report, reports.of_frontier(swept, chosen=chosen, origin=origin))
+        made = reports.of_frontier(swept, chosen=chosen, origin=_origin(context, read, [output]))
+        told = _write_reports(pages, lambda audience: made)
     if as_json:
         picked = {} if chosen is None else {"chosen": chosen.to_dict()}
         _print_json({"input": job.input, "output": output, **swept.to_dict(), **picked, **told})
@@ -796,17 +833,18 @@ def scenario(
     names = [] if folder is None else [str(Path(folder) / f"{name}.parquet") for name in NAMES]
     for output in names:
         _keep(output, read)
-    _report_end(report, [*read, *names])
+    pages = _pages(report, None, [*read, *names])
     compared = job.scenario()
     with _progress(quiet or as_json) as progress:
         result = compared.run(n_threads=job.threads, progress=progress)
     if folder is not None:
         result.write(folder)
     told: dict[str, Any] = {}
-    if report is not None:
+    if pages:
         from anon import report as reports
 
-        told = _write_report(report, reports.of_scenario(result, origin=_origin(context, read, names)))
+        made = reports.of_scenario(result, origin=_origin(context, read, names))
+        told = _write_reports(pages, lambda audience: made)
     if as_json:
         _print_json({**result.to_dict(), **told})
         return
@@ -1109,32 +1147,56 @@ def _keep(output: str, read: Iterable[str | None]) -> None:
             raise UsageError(f"{output} is also an input, which is never overwritten: name another output")
 
 
-def _report_end(report: str | None, others: Sequence[str | None]) -> None:
-    """Refuse a report that cannot be made, or that would take the place of another file of the command."""
-    if report is None:
-        return
-    from anon.report import check_libraries
+def _pages(report: str | None, public: str | None, others: Sequence[str | None]) -> dict[Audience, str]:
+    """Where the pages of a command go, by their audience.
 
-    check_libraries()
-    if os.path.isdir(report) or not Path(report).parent.is_dir():
-        raise UsageError(f"the report {report} must be a file in a folder that exists")
-    if any(other is not None and os.path.realpath(other) == os.path.realpath(report) for other in others):
-        raise UsageError(f"{report} is also another file of this command: name another report")
-    _keep(report, others)
+    Refuses one that cannot be made, or that would take the place of another file of the command.
+    """
+    pages: dict[Audience, str] = {}
+    asked: list[tuple[Audience, str | None]] = [("owner", report), ("public", public)]
+    for audience, page in asked:
+        if page is None:
+            continue
+        from anon.report import check_libraries
+
+        check_libraries()
+        if os.path.isdir(page) or not Path(page).parent.is_dir():
+            raise UsageError(f"the report {page} must be a file in a folder that exists")
+        taken = {os.path.realpath(other) for other in (*others, *pages.values()) if other is not None}
+        if os.path.realpath(page) in taken:
+            raise UsageError(f"{page} is also another file of this command: name another report")
+        _keep(page, others)
+        pages[audience] = page
+    return pages
 
 
-def _origin(context: typer.Context, read: Sequence[str | None], written: Sequence[str | None]) -> Origin:
+def _origin(
+    context: typer.Context,
+    read: Sequence[str | None],
+    written: Sequence[str | None],
+    released: Sequence[str | None] = (),
+) -> Origin:
     from anon.report import Origin
 
-    inputs = [file for source in read if source is not None for file in _files(source)]
-    files = tuple(dict.fromkeys(file for file in inputs if os.path.isfile(file)))
-    return Origin(context.obj, files, tuple(path for path in written if path is not None))
+    def files(sources: Sequence[str | None]) -> tuple[str, ...]:
+        inside = [file for source in sources if source is not None for file in _files(source)]
+        return tuple(dict.fromkeys(file for file in inside if os.path.isfile(file)))
+
+    outputs = tuple(path for path in written if path is not None)
+    return Origin(context.obj, files(read), outputs, files(released))
 
 
-def _write_report(path: str, report: Report) -> dict[str, Any]:
-    """Write it; what it tells, for --json."""
-    report.write(path)
-    return {"report": path, **report.told}
+def _write_reports(pages: Mapping[Audience, str], about: Callable[[Audience], Report]) -> dict[str, Any]:
+    """Write them; what the owner's tells, and where they are, for --json."""
+    told: dict[str, Any] = {}
+    for audience, path in pages.items():
+        made = about(audience)
+        made.write(path)
+        if audience == "owner":
+            told |= {"report": path, **made.told}
+        else:
+            told["report_public"] = path
+    return told
 
 
 def _files(source: str) -> list[str]:
@@ -1313,7 +1375,7 @@ def _report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> Non
 
 def _print_json(content: Mapping[str, Any]) -> None:
     """What JSON has no type for, such as a date, is text."""
-    plain = as_plain(content)
+    plain = as_plain({"audience": "owner", **content})
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
     try:
         text.encode(sys.stdout.encoding or "utf-8")

@@ -41,6 +41,7 @@ from anon.encode import Encoded, Missing, available_threads, encode, encode_colu
 from anon.entropy import KEY_BYTES, keyed
 from anon.errors import AnonError, InfeasibleError, UsageError, did_you_mean
 from anon.files import replacing
+from anon.measures import COSTS, RISKS
 from anon.methods import (
     PERTURBING,
     TGC,
@@ -83,17 +84,20 @@ if TYPE_CHECKING:
 
 # Is the greatest value the worst one?
 OF_PRIVACY: Mapping[str, bool] = MappingProxyType(
-    GREATEST_IS_WORST | {"k": False, "prosecutor.max": True, "prosecutor.mean": True, "sample_uniques": True}
+    GREATEST_IS_WORST
+    | {
+        name: RISKS[name].greatest_is_worst
+        for name in ("k", "prosecutor.max", "prosecutor.mean", "sample_uniques")
+    }
 )
 OF_UTILITY: Mapping[str, bool] = MappingProxyType(
-    dict.fromkeys(
-        (
+    {
+        name: COSTS[name].greatest_is_worst
+        for name in (
             *("u_loss", "gcp", "ordered_loss", "entropy", "um", "um_rows", "pm", "pm_rows", "avg_wtd"),
-            *("dm", "c_avg", "class_size", "n_suppressed", "kl", "count_error"),
-        ),
-        True,
-    )
-    | {"precision": False}
+            *("dm", "c_avg", "class_size", "n_suppressed", "kl", "count_error", "precision"),
+        )
+    }
 )
 OF_INTACT = ("prosecutor.max", "prosecutor.mean", "sample_uniques")  # of a bucketization's quasi-identifiers
 OF_COUNTS = ("pm", "pm_rows", "avg_wtd", "kl")  # of utility, need the sensitive values of every class

@@ -41,13 +41,17 @@ Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the curren
 class Job(BaseModel):
     """What to read, which roles its columns have, what to require, how, and where to write.
 
-    Keys are the flags' names with `_` for `-`. What is not given is left to the engine's defaults.
+    `output`, `report` and `report_public` are those of `anon anonymize`; the pages of other commands have
+    flags alone, so that a check takes no page's place. Keys are the flags' names with `_` for `-`. What is
+    not given is left to the engine's defaults.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     input: Text | None = None
     output: Text | None = None
+    report: Text | None = None
+    report_public: Text | None = None
     null: list[str] | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -314,7 +318,7 @@ def _read_toml(path: str) -> dict[str, Any]:
         is_relative = isinstance(text, str) and text and "://" not in text and is_path(text)
         return str(folder / text) if is_relative else text
 
-    for key in ("input", "output", "cache", "spill"):
+    for key in ("input", "output", "report", "report_public", "cache", "spill"):
         if key in job:
             job[key] = rebased(job[key], lambda text: True)
     for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):

@@ -23,6 +23,7 @@ import anoncore.divergence as divergence_kernel
 from anon.classes import Classes, Counts, group, group_numbers, sensitive_counts, take
 from anon.encode import Codes, Domain
 from anon.errors import UsageError
+from anon.measures import BY_ALL, BY_CLASS
 from anon.plain import as_plain
 
 Column = npt.NDArray[Any]  # one number per class
@@ -30,25 +31,9 @@ Column = npt.NDArray[Any]  # one number per class
 _CLASSES_AT_ONCE = 1 << 14
 
 # Is the greatest value the least private one? The first are set by one class, the others by all.
-_BY_CLASS = {
-    "l_distinct": False,
-    "l_probabilistic": False,
-    "l_entropy": False,
-    "l_recursive": False,
-    "recursive_c2": True,
-    "recursive_c3": True,
-    "recursive_c4": True,
-    "recursive_c5": True,
-    "alpha": True,
-    "t_js": True,
-    "t_equal": True,
-    "t_ordered": True,
-    "t_hierarchical": True,
-    "delta": True,
-    "beta": True,
-    "beta_enhanced": True,
-}
-_BY_ALL = {"p_loss": True, "a_know": True, "a_acc": True, "gain": True, "ls_c": True, "ls_l": False}
+_BY_CLASS, _BY_ALL = (
+    {name: measure.greatest_is_worst for name, measure in measures.items()} for measures in (BY_CLASS, BY_ALL)
+)
 GREATEST_IS_WORST = _BY_CLASS | _BY_ALL
 
 

@@ -34,6 +34,7 @@ from anon.encode import Codes, Encoded, available_threads, encode, of_published_
 from anon.entropy import Entropy, permutation, system
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.files import not_written, replacing
+from anon.measures import Measure, away
 from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
 from anon.read import read_table
 from anon.recheck import recheck
@@ -275,7 +276,7 @@ class Release:
         told = self.metadata
         return {
             "rows": told["rows"],
-            "suppressed": told["suppressed"],
+            "suppressed": len(self.classes.suppressed),
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
@@ -285,7 +286,10 @@ class Release:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What a written file says about itself; nothing of the original beyond what is published."""
+        """What a written file says about itself, to everybody: how it was made, and what its rows tell.
+
+        How many rows were suppressed is the owner's, as are warnings, the seed and the sources.
+        """
         encoded = self.encoded
         sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
         quasi = [domain.name for domain in encoded.quasi]
@@ -320,9 +324,8 @@ class Release:
                 for cells, columns in zip(self.cells, self.published, strict=True)
             },
             "rows": self.n_rows,
-            "suppressed": len(self.classes.suppressed),
             "classes": self.classes.n_classes,
-            **({} if self.noise is None else {"noise": dict(self.noise)}),
+            **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
 
     def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
@@ -927,6 +930,19 @@ def _no_cells(release: Release) -> str:
         f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
         "original values; this measure needs cells: measure such a release by what miners learn from it"
     )
+
+
+def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
+    """What everybody may know of noise: bounds that were read off the table are two of its values."""
+
+    def without_values(attribute: Mapping[str, Any]) -> dict[str, Any]:
+        if attribute["bounds_from"] != "data":
+            return dict(attribute)
+        size = Measure(greatest_is_worst=True)
+        spread = {name: away(attribute[name], size) for name in ("sensitivity", "scale")}
+        return {**attribute, "bounds": None, **spread}
+
+    return {**noise, "attributes": {name: without_values(each) for name, each in noise["attributes"].items()}}
 
 
 def _rendering(release: Release, cells: Cells) -> str:

@@ -18,7 +18,8 @@ from html import escape
 from importlib import import_module, metadata
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ from anon.classes import group
 from anon.encode import Codes, encode
 from anon.errors import UsageError
 from anon.figures import Figure
+from anon.measures import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, away, handed_out
 from anon.plain import as_plain
 from anon.populations import boxes
 from anon.release import CLASS_ID
@@ -55,38 +57,18 @@ if TYPE_CHECKING:
 
 MOST_NUMBERS = 200  # rows of a figure's data that are also given as a table
 
-# What a measure means, in words without figures.
-_DISCLOSURE = {
-    "l_distinct": "fewest distinct sensitive values in a class",
-    "l_probabilistic": "one over the greatest share of a sensitive value in a class",
-    "l_entropy": "exponential of the least entropy of a class",
-    "l_recursive": "greatest l of recursive diversity with c of three",
-    "alpha": "greatest share of a sensitive value in a class",
-    "t_js": "greatest Jensen-Shannon divergence between a class and the table",
-    "t_equal": "greatest total variation between a class and the table",
-    "t_ordered": "greatest earth mover's distance over the order of values",
-    "t_hierarchical": "greatest earth mover's distance over the hierarchy",
-    "delta": "greatest logarithm of a share in a class over that in the table",
-    "beta": "greatest relative gain of a share in a class over that in the table",
-    "beta_enhanced": "the same, bounded for frequent values too",
-    "p_loss": "privacy loss: how far the worst class's values lie from the table's",
-    "a_know": "mean change of belief of an attacker who knows the quasi-identifiers",
-    "a_acc": "gain in the accuracy of guessing the sensitive value",
-    "gain": "information about the sensitive value, in nats",
-}
-_UTILITY = {
-    "gcp": "mean information loss of a cell: zero for the original, one where nothing is left",
-    "u_loss": "utility loss: mean error about large groups of people",
-    "kl": "divergence of the distribution that the release suggests from the true one",
-    "entropy": "share of the table's entropy that is lost",
-    "precision": "one minus the mean height of the cells in their hierarchies",
-    "dm": "discernibility: sum of squared class sizes",
-    "class_size": "mean rows of a class",
-    "c_avg": "that over k",
-    "um": "width of the classes, summed over quasi-identifiers",
-    "pm": "closeness of sensitive values inside the classes",
-    "avg_wtd": "both of these, weighted",
-}
+Audience = Literal["owner", "public"]
+"""Whose a page or a JSON object is: the owner's of the data, or everybody's."""
+
+_FIRST_LINE: Mapping[Audience, str] = MappingProxyType(
+    {
+        "owner": "For the owner of the data alone: exact measures, counts, the worst class, and hashes of "
+        "the input, which confirm any right guess of it. What may be handed out is the release, and the page "
+        "of --report-public.",
+        "public": "May be handed out together with the release. Measures are rounded to two digits, away "
+        "from the promise: risks and losses up, what protects down.",
+    }
+)
 _SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
 _N_QUERIES = 100
 _RISK = (
@@ -136,11 +118,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Origin:
-    """How a report came about: the command, the files that it read and those that it wrote."""
+    """How a report came about: the command, the files that it read and those that it wrote.
+
+    `released` are those of them that are the release, whose hash everybody may know.
+    """
 
     command: str = ""
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """With the versions of what ran, the time, and the SHA-256 of every file."""
@@ -156,10 +142,23 @@ class Origin:
             "outputs": {path: _sha256(path) for path in self.outputs},
         }
 
+    def public_dict(self) -> dict[str, Any]:
+        """What everybody may know: the version of this package, names and SHA-256 of the released files."""
+        above = os.path.commonpath(
+            [os.path.dirname(os.path.abspath(path)) for path in self.released] or ["."]
+        )
+        return {
+            "versions": {"anon": anon.__version__},
+            "released": {os.path.relpath(path, above): _sha256(path) for path in self.released},
+        }
+
 
 @dataclass(frozen=True)
 class Report:
-    """A page and what it tells: every number on it is in `told`, which is ready for JSON."""
+    """A page and what it tells: every number on it is in `told`, which is ready for JSON.
+
+    `told["audience"]` says whose it is, and so does the first line of the page.
+    """
 
     title: str
     told: Mapping[str, Any]
@@ -167,7 +166,7 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        return page(self.title, self.sections)
+        return page(self.title, self.sections, self.told["audience"])
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
@@ -195,10 +194,11 @@ def check_libraries() -> None:
         raise UsageError(f"a report needs {error.name}: pip install 'anon[eval]'") from None
 
 
-def page(title: str, sections: Sequence[Section]) -> str:
+def page(title: str, sections: Sequence[Section], audience: Audience | None = None) -> str:
     """The sections as one HTML page that needs no network, nor scripts but for what is interactive.
 
-    All text is shown as text. The chart libraries are in the page once, if it has a figure.
+    Its first line says whose it is, where that is given. All text is shown as text. The chart libraries are
+    in the page once, if it has a figure.
     """
     check_libraries()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -228,6 +228,7 @@ def page(title: str, sections: Sequence[Section]) -> str:
     script = _script() if any(section.figures for section in sections) else ""
     return environment.get_template("page.html.jinja").render(
         title=title,
+        first_line=None if audience is None else _FIRST_LINE[audience],
         sections=sections,
         draw=draw,
         shown=lambda table: Markup(table_html(table)),
@@ -322,13 +323,24 @@ def _script() -> str:
 # The reports of the commands
 
 
-def of_release(release: Release, *, privacy: Privacy | None = None, origin: Origin | None = None) -> Report:
+def of_release(
+    release: Release,
+    *,
+    privacy: Privacy | None = None,
+    utility: Utility | None = None,
+    origin: Origin | None = None,
+    audience: Audience = "owner",
+) -> Report:
     """What was asked of a release, what holds, what it cost, and how to make it again.
 
-    `privacy` is that of the release with `per_class`; it is measured where it is not given.
+    `privacy` is that of the release, with `per_class` where the page is the owner's, and `utility` what it
+    lost; they are measured where they are not given. What is for the `public` is rounded, and tells
+    neither how the release came about nor of its worst class.
     """
     privacy = privacy or release.privacy(per_class=True)
-    utility = release.utility()
+    utility = utility or release.utility()
+    if audience == "public":
+        return _handed_out_release(release, privacy, utility, origin or Origin())
     encoded = release.encoded
     generalized = release.publish == "generalization"
     codes = {
@@ -340,6 +352,7 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
     of_classes, of_loss = _class_figures(privacy), _loss_figures(utility)
     asked = [_asked(requirement, privacy) for requirement in release.requirements]
     told: dict[str, Any] = {
+        "audience": audience,
         "release": release.summary(),
         "roles": {name: list(names) for name, names in release.metadata["roles"].items()},
         "asked": asked,
@@ -365,23 +378,61 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
             ),
             (_at_a_glance(told["privacy"], told["utility"]),),
         ),
-        Section(
-            "What was asked",
-            tables=(
-                *_asked_tables(asked),
-                Table(
-                    "Roles of the columns",
-                    ("role", "columns"),
-                    tuple((role, ", ".join(names) or None) for role, names in told["roles"].items()),
-                ),
-                release_table(summary),
-            ),
-        ),
+        Section("What was asked", tables=(*_asked_tables(asked), *_made_tables(told))),
         *_privacy_sections(told["privacy"], told, of_classes),
         Section("What it cost", (), utility_tables(told["utility"]), of_loss),
         _origin_section(told),
     ]
     return Report("Report of a release", told, tuple(sections))
+
+
+def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, origin: Origin) -> Report:
+    roles = {name: list(names) for name, names in release.metadata["roles"].items()}
+    measured = handed_out(privacy.to_dict(), OF_PRIVACY)
+    lost = handed_out(utility.to_dict(estimates=False), COSTS)
+    for part in (measured, lost):  # a column that was left out has its name nowhere
+        part["by_sensitive"] = {
+            name: each for name, each in part["by_sensitive"].items() if name in roles["sensitive"]
+        }
+    told: dict[str, Any] = {
+        "audience": "public",
+        "release": {
+            name: value
+            for name, value in release.summary().items()
+            if name not in ("rows", "suppressed", "classes")
+        },
+        "roles": roles,
+        "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],
+        "privacy": measured,
+        "utility": lost,
+        "origin": origin.public_dict(),
+        "verdict": _verdict(release),
+    }
+    bucketized = release.publish == "bucketization"
+    sections = [
+        Section(
+            "In short",
+            (_about(measured, bucketized), told["verdict"]),
+            (_at_a_glance(told["privacy"], told["utility"]),),
+        ),
+        Section("What was asked", tables=(*_asked_tables(told["asked"]), *_made_tables(told))),
+        Section("What holds", (), privacy_tables(measured)),
+        Section("What it cost", (), utility_tables(lost)),
+        _released_section(told),
+    ]
+    return Report("About a release", told, tuple(sections))
+
+
+def _about(measured: Mapping[str, Any], bucketized: bool) -> str:
+    return (
+        f"At least {number(measured['n_rows'])} rows are in at most {number(measured['n_classes'])} "
+        f"{_groups(bucketized)}."
+    )
+
+
+def _made_tables(told: Mapping[str, Any]) -> tuple[Table, Table]:
+    roles = tuple((role, ", ".join(names) or None) for role, names in told["roles"].items())
+    return Table("Roles of the columns", ("role", "columns"), roles), release_table(told["release"])
 
 
 def release_table(summary: Mapping[str, Any]) -> Table:
@@ -399,26 +450,45 @@ def of_check(
     *,
     require: Sequence[Requirement] = (),
     origin: Origin | None = None,
+    audience: Audience = "owner",
 ) -> Report:
     """What holds of a table that somebody released.
 
-    `privacy` was measured of the `table` with `per_class`, `require` is what its `unmet` was asked about.
+    `privacy` was measured of the `table`, with `per_class` where the page is the owner's; `require` is what
+    its `unmet` was asked about. What is for the `public` is rounded.
     """
-    drawn = _class_figures(privacy)
-    asked = [_asked(requirement, privacy) for requirement in require]
+    origin = origin or Origin()
+    asked = [_asked(requirement, privacy, audience) for requirement in require]
+    bucketized = CLASS_ID in privacy.worst_cells.get("k", {})
     if privacy.unmet is None:
         verdict = "Nothing was required."
     elif privacy.unmet:
         verdict = f"Not met: {', '.join(privacy.unmet)}."
     else:
         verdict = "Every requirement is met."
-    told: dict[str, Any] = {
+    if audience == "public":
+        told: dict[str, Any] = {
+            "audience": audience,
+            **handed_out(privacy.to_dict(), OF_PRIVACY),
+            "asked": asked,
+            "origin": origin.public_dict(),
+            "verdict": verdict,
+        }
+        handed = (
+            Section("In short", (_about(told, bucketized), verdict), _asked_tables(asked)),
+            Section("What holds", (), privacy_tables(told)),
+            _released_section(told),
+        )
+        return Report("About a release, checked", told, handed)
+    drawn = _class_figures(privacy)
+    told = {
+        "audience": audience,
         **privacy.to_dict(),
         "asked": asked,
         "worst_class": _worst_class(privacy),
         "mean_risk": _mean_risk(_shown_codes(table, privacy), privacy.n_rows),
         "figures": {figure.title: figures.rows(figure) for figure in drawn},
-        "origin": (origin or Origin()).to_dict(),
+        "origin": origin.to_dict(),
         "verdict": verdict,
     }
     sections = [
@@ -426,7 +496,7 @@ def of_check(
             "In short",
             (
                 f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
-                f"{_groups(CLASS_ID in privacy.worst_cells.get('k', {}))}.",
+                f"{_groups(bucketized)}.",
                 verdict,
             ),
             _asked_tables(asked),
@@ -446,14 +516,26 @@ def _groups(bucketized: bool) -> str:
     )
 
 
-def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
-    """What a release, made by anyone, lost of the original."""
+def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: Audience = "owner") -> Report:
+    """What a release, made by anyone, lost of the original. What is for the `public` is rounded."""
+    origin = origin or Origin()
+    verdict = "Measured from the published cells; rows need not be in the same order."
+    if audience == "public":
+        told: dict[str, Any] = {
+            "audience": audience,
+            **handed_out(utility.to_dict(estimates=False), COSTS),
+            "origin": origin.public_dict(),
+            "verdict": verdict,
+        }
+        handed = (Section("What it cost", (), utility_tables(told)), _released_section(told))
+        return Report("About a release, compared with its original", told, handed)
     drawn = _loss_figures(utility)
-    told: dict[str, Any] = {
+    told = {
+        "audience": audience,
         **utility.to_dict(),
         "figures": {figure.title: figures.rows(figure) for figure in drawn},
-        "origin": (origin or Origin()).to_dict(),
-        "verdict": "Measured from the published cells; rows need not be in the same order.",
+        "origin": origin.to_dict(),
+        "verdict": verdict,
     }
     short = (
         f"Of {number(told['n_rows'])} rows {number(told['n_suppressed'])} are suppressed; the others "
@@ -471,6 +553,7 @@ def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Orig
     """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
     drawn = figures.frontier(frontier)
     told: dict[str, Any] = {
+        "audience": "owner",
         **frontier.to_dict(),
         "n_points": len(frontier.points),
         "n_efficient": len(frontier.efficient),
@@ -511,6 +594,7 @@ def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Orig
 def of_scenario(result: ScenarioResult, *, origin: Origin | None = None) -> Report:
     """What sanitizations keep for users and give away to adversaries."""
     told: dict[str, Any] = {
+        "audience": "owner",
         **result.to_dict(),
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Every release that was made here was checked by its independent re-check; tables that "
@@ -549,7 +633,7 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     sizes, risk = measures["sizes"], measures["prosecutor"]
     rows: list[tuple[Any, ...]] = [
         ("rows", measures["n_rows"]),
-        ("suppressed rows", measures["n_suppressed"]),
+        *([("suppressed rows", measures["n_suppressed"])] if "n_suppressed" in measures else []),
         ("classes", measures["n_classes"]),
         ("rows of the smallest class (k)", measures["k"]),
         ("rows of a class, mean", sizes["mean"]),
@@ -575,9 +659,9 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     if len(by_sensitive) > 1 and measures["joint"] is not None:
         by_sensitive["(joint)"] = measures["joint"]
     known = [
-        (f"{name}\n{meaning}", *(each[name] for each in by_sensitive.values()))
-        for name, meaning in _DISCLOSURE.items()
-        if any(each[name] is not None for each in by_sensitive.values())
+        (f"{name}\n{measure.meaning}", *(each[name] for each in by_sensitive.values()))
+        for name, measure in {**BY_CLASS, **BY_ALL}.items()
+        if measure.meaning and any(each[name] is not None for each in by_sensitive.values())
     ]
     if known:
         header = ("measure", *by_sensitive)
@@ -588,9 +672,9 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
 def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     """The tables of `Utility.to_dict()`: of the whole, and of every column."""
     rows = tuple(
-        (f"{name}\n{meaning}", measures[name])
-        for name, meaning in _UTILITY.items()
-        if measures.get(name) is not None
+        (f"{name}\n{measure.meaning}", measures[name])
+        for name, measure in COSTS.items()
+        if measure.meaning and measures.get(name) is not None
     )
     tables = [Table("What was lost", ("measure", "value"), rows)]
     for title, part in (("Quasi-identifiers", "by_attribute"), ("Sensitive attributes", "by_sensitive")):
@@ -613,37 +697,48 @@ def _at_risk(what: str, shares: Mapping[Any, float]) -> list[tuple[str, float]]:
     ]
 
 
-def _asked(requirement: Requirement, privacy: Privacy) -> dict[str, Any]:
-    """A requirement in words, its parameters, and the tightest ones that the release meets."""
+def _asked(requirement: Requirement, privacy: Privacy, audience: Audience = "owner") -> dict[str, Any]:
+    """A requirement in words, its parameters, and the tightest ones that the release meets.
+
+    For the `public` these are rounded, but not beyond what was asked for where that is met.
+    """
     of = privacy if requirement.sensitive is None else privacy.by_sensitive[requirement.sensitive]
-    asked: dict[str, Any] = {"requirement": str(requirement)}
-    holds: dict[str, tuple[Any, Any]]
+    parameters: dict[str, tuple[Any, str]] = {}  # what was asked for, and the measure that tells what holds
     match requirement:
         case KAnonymity(k=k):
-            holds = {"k": (k, privacy.k)}
+            parameters = {"k": (k, "k")}
         case LDiversity(l=l, kind="recursive", c=c):
-            tightest = getattr(of, f"recursive_c{l}", None)
-            holds = {"c, exclusive": (c, tightest)}
+            parameters = {"c, exclusive": (c, f"recursive_c{l}")}
         case LDiversity(l=l, kind=kind):
-            holds = {"l": (l, getattr(of, f"l_{kind}"))}
+            parameters = {"l": (l, f"l_{kind}")}
         case TCloseness(t=t, distance=distance):
-            tightest = getattr(of, f"t_{distance}")
-            if tightest is None and distance == "hierarchical":
-                tightest = of.t_equal  # without a tree the two are one
-            holds = {"t": (t, tightest)}
+            parameters = {"t": (t, f"t_{distance}")}
+            if distance == "hierarchical" and of.t_hierarchical is None:
+                parameters = {"t": (t, "t_equal")}  # without a tree the two are one
         case DeltaDisclosure(delta=delta):
-            holds = {"delta, exclusive": (delta, of.delta)}
+            parameters = {"delta, exclusive": (delta, "delta")}
         case AlphaK(alpha=alpha, k=k):
-            holds = {"alpha": (alpha, of.alpha), "k": (k, privacy.k)}
+            parameters = {"alpha": (alpha, "alpha"), "k": (k, "k")}
         case BetaLikeness(beta=beta, enhanced=enhanced):
-            holds = {"beta": (beta, of.beta_enhanced if enhanced else of.beta)}
-        case _:
-            holds = {}
-    return asked | {
+            parameters = {"beta": (beta, "beta_enhanced" if enhanced else "beta")}
+
+    def holds(wanted: int | float, name: str) -> Any:
+        tightest = getattr(privacy if name == "k" else of, name, None)
+        if audience == "owner" or tightest is None:
+            return as_plain(tightest)
+        measure = OF_PRIVACY[name]
+        worst = max if measure.greatest_is_worst else min
+        rounded = away(tightest, measure)
+        met, passed = worst(tightest, wanted) == wanted, worst(rounded, wanted) == rounded
+        return as_plain(wanted if met and passed else rounded)
+
+    plain = {name: (_plain_number(wanted), measure) for name, (wanted, measure) in parameters.items()}
+    return {
+        "requirement": str(requirement),
         "parameters": {
-            name: {"asked": as_plain(_plain_number(wanted)), "holds": as_plain(tightest)}
-            for name, (wanted, tightest) in holds.items()
-        }
+            name: {"asked": as_plain(wanted), "holds": holds(wanted, measure)}
+            for name, (wanted, measure) in plain.items()
+        },
     }
 
 
@@ -669,7 +764,7 @@ def _at_a_glance(privacy: Mapping[str, Any], utility: Mapping[str, Any]) -> Tabl
         ("greatest privacy loss of a class (p_loss)", privacy["p_loss"]),
         ("mean risk of re-identification", privacy["prosecutor"]["mean"]),
         ("mean information loss of a cell (gcp)", utility["gcp"]),
-        ("utility loss (u_loss)", utility["u_loss"]),
+        ("utility loss (u_loss)", utility.get("u_loss")),
     ]
     known = tuple((name, value) for name, value in facts if value is not None)
     return Table("At a glance", ("measure", "value"), known)
@@ -816,6 +911,21 @@ def _origin_section(told: Mapping[str, Any]) -> Section:
     if files:
         tables.insert(1, Table("Files", ("file", "use", "sha256"), tuple(files)))
     return Section("Certificate, and how to repeat this", (), tuple(tables))
+
+
+def _released_section(told: Mapping[str, Any]) -> Section:
+    """What of a certificate may be handed out: the release's own hashes, and none of its input."""
+    required = ", ".join(one["requirement"] for one in told.get("asked", ()))
+    facts = [
+        *([("required", required)] if required else []),
+        ("verdict", told["verdict"]),
+        ("version of anon", told["origin"]["versions"]["anon"]),
+    ]
+    tables = [Table("Certificate", ("what", "finding"), tuple(facts))]
+    if told["origin"]["released"]:
+        released = tuple(told["origin"]["released"].items())
+        tables.append(Table("Files of the release", ("file", "sha256"), released))
+    return Section("Certificate", (), tuple(tables))
 
 
 def _shortened(cell: Any, most: int = 200) -> Any:

@@ -230,17 +230,14 @@ class Utility:
                 )
         return self.published
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, estimates: bool = True) -> dict[str, Any]:
         """The measures under their names, ready for JSON: an infinite one is "inf", a refused one None.
 
-        Computes `kl` and `u_loss` too.
+        Without `estimates` `kl` and `u_loss` are left out, which may take a while.
         """
-        return self._told(*_CELL_MEASURES, "kl", "u_loss")
-
-    def _told(self, *names: str) -> dict[str, Any]:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
-        for name in names:
+        for name in (*_CELL_MEASURES, *(("kl", "u_loss") if estimates else ())):
             try:
                 plain[name] = getattr(self, name)
             except UsageError:
@@ -251,7 +248,7 @@ class Utility:
         """Without `kl` and `u_loss`, which may take a while."""
         from anon.report import html_of, utility_tables
 
-        return html_of(*utility_tables(self._told(*_CELL_MEASURES)))
+        return html_of(*utility_tables(self.to_dict(estimates=False)))
 
     def __repr__(self) -> str:
         gcp = None if self.loss is None else self.loss.gcp
