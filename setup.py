@@ -3,7 +3,8 @@
 
 The kernels are C11 with `__int128`: gcc or clang; on Windows clang-cl, which must be on the path.
 
-`ANON_DEBUG=1` builds with bounds checks on and the C compiler's warnings as errors;
+`ANON_TIGHT=1` builds with growing arrays that have no room to spare (`anoncore/memory.pxd`);
+`ANON_DEBUG=1` does that, with bounds checks on and the C compiler's warnings as errors;
 `ANON_SANITIZE=1` adds the address and undefined-behavior sanitizers.
 """
 
@@ -18,6 +19,7 @@ from setuptools.command.build_ext import build_ext
 
 SANITIZE = os.environ.get("ANON_SANITIZE") == "1"
 DEBUG = SANITIZE or os.environ.get("ANON_DEBUG") == "1"
+TIGHT = DEBUG or os.environ.get("ANON_TIGHT") == "1"
 KERNELS = Path("src/anoncore")
 
 WINDOWS = sys.platform == "win32"
@@ -63,6 +65,7 @@ setup(
                 f"anoncore.{source.stem}",
                 [str(source)],
                 depends=[str(source)],  # sources are C by the time that a source distribution lists them
+                define_macros=[("ANON_TIGHT", "1")] if TIGHT else [],
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
             )

@@ -10,33 +10,49 @@ import numpy as np
 
 from anoncore.bits cimport count_common, lowest_bit
 from anoncore.classes import _run, group
+from anoncore.doors import MOST_ROWS, array_of, codes_of, given, parts_of, whole
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
 
 TASKS = 16  # the first predicates are shared out among so many at most
 
 
-def _check(columns, predicates, sensitive, n_values):
-    if not columns:
-        raise ValueError("there must be at least one column")
-    n = len(columns[0])
-    for column in (*columns, *sensitive):
-        if column.dtype not in (np.uint8, np.uint16, np.uint32) or column.ndim != 1 or len(column) != n:
-            raise ValueError("columns must be uint8, uint16 or uint32 and of one length")
-    if n >= 2**32:
-        raise ValueError("at most 2**32 - 1 rows")
-    if len(predicates) != len(columns) or len(n_values) != len(sensitive):
-        raise ValueError("every column needs its predicates, every sensitive column its number of values")
+def _columns_of(columns, name):
+    """Code columns of one length, checked."""
+    given(**{name: columns})
+    listed = [codes_of(column, 1, name) for column in columns]
+    if len({len(column) for column in listed}) > 1:
+        raise ValueError(f"{name} must have one length")
+    return listed
+
+
+def _predicates_of(predicates, n_columns, empty=False):
+    """The predicates of each column, (offsets, first, last), checked; with `empty` one may hold no code."""
+    given(predicates=predicates)
+    if len(predicates) != n_columns or any(not isinstance(listed, tuple | list) for listed in predicates):
+        raise ValueError("every column needs its predicates")
+    checked = []
     for offsets, first, last in predicates:
-        if offsets[0] != 0 or offsets[len(offsets) - 1] != len(first) or len(first) != len(last):
-            raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
-        if np.any(np.diff(offsets) < 1) or np.any(first > last):
-            raise ValueError("a predicate must hold at least one run of codes, first <= last")
+        first, last = array_of(first, np.uint32, 1, "first"), array_of(last, np.uint32, 1, "last")
+        offsets = parts_of(offsets, len(first), "the offsets of predicates", empty)
+        if len(first) != len(last) or np.any(first > last):
+            raise ValueError("a run must have first <= last")
         inner = np.ones(len(first), np.bool_)
-        inner[offsets[: len(offsets) - 1]] = False
+        inner[offsets[: len(offsets) - 1][offsets[1:] > offsets[: len(offsets) - 1]]] = False
         if np.any(inner[1:] & (first[1:] <= last[: max(len(last) - 1, 0)])):
             raise ValueError("the runs of a predicate must ascend and not overlap")
+        checked.append((offsets, first, last))
+    return checked
+
+
+def _check(columns, sensitive, n_values):
+    if not columns:
+        raise ValueError("there must be at least one column")
+    if len(n_values) != len(sensitive):
+        raise ValueError("every sensitive column needs its number of values")
     for column, n_codes in zip(sensitive, n_values):
+        if len(column) != len(columns[0]):
+            raise ValueError("columns must have one length")
         if len(column) and int(column.max()) >= n_codes:
             raise ValueError("a sensitive code lies beyond its number of values")
 
@@ -151,12 +167,13 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
     predicate, -1 if that is empty), the last predicate's column and number (int32), support (int64)
     and, per sensitive column, the counts of its values (int64, populations x n_values[s]).
     """
-    predicates = [
-        (np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(first, np.uint32),
-         np.ascontiguousarray(last, np.uint32))
-        for offsets, first, last in predicates
-    ]
-    _check(columns, predicates, sensitive, n_values)
+    given(n_values=n_values)
+    columns, sensitive = _columns_of(columns, "columns"), _columns_of(sensitive, "sensitive")
+    predicates = _predicates_of(predicates, len(columns))
+    n_values = [whole(one, 0, MOST_ROWS, "n_values") for one in n_values]
+    _check(columns, sensitive, n_values)
+    min_count = max(whole(min_count, 0, 2**63 - 1, "min_count"), 1)
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
     n = len(columns[0])
     sizes = [len(offsets) - 1 for offsets, _, _ in predicates]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -177,7 +194,7 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
             held[s] = column[rows]
         base = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int64)
         step = (n_items + TASKS - 1) // TASKS
-        fixed = (bits, next_attribute, held, base, total_values, max(int(min_count), 1))
+        fixed = (bits, next_attribute, held, base, total_values, min_count)
         tasks = [(*fixed, t, min(t + step, n_items), len(columns)) for t in range(0, n_items, step)]
         parts = [part for task in _run(_subtree, tasks, n_threads) for part in task]
     depth, item, support = (

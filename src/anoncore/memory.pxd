@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one way to hold memory: every array is an allocation of its own, and belongs to a list `keep`.
+
+A fixed array is what `take` gives: zeros, as many as asked for. Who stores the pointer stores beside it
+the number from which the length follows. A growing array is an `Array` made by `growing`: `reserve`
+makes room, `extend` claims some of it. Both are freed when `keep` is, with the call or the object
+that has it, however it ends; `release` frees a growing array's elements before.
+
+No array is carved out of another, so that a sanitizer sees every step beyond an end. Nothing is written
+beyond a capacity, in any build: `extend` compares, and ends the process rather than hand out what is not
+there. When memory is short `take` and `growing` raise `MemoryError`; `reserve`, which runs without the
+interpreter, returns False and changes nothing, and its callers hand that up to one who raises.
+
+In a build with the C macro ANON_TIGHT a growing array never has room for more than was asked for: every
+append is a growth, so that small inputs take all the paths of large ones.
+"""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.pycapsule cimport PyCapsule_GetContext, PyCapsule_GetPointer, PyCapsule_New, PyCapsule_SetContext
+from libc.stdint cimport int64_t
+
+cdef extern from *:
+    """
+    #ifdef ANON_TIGHT
+    #define ANON_IS_TIGHT 1
+    #else
+    #define ANON_IS_TIGHT 0
+    #endif
+    """
+    const bint TIGHT "ANON_IS_TIGHT"
+
+cdef extern from "Python.h":
+    void end_process "Py_FatalError" (const char* message) noexcept nogil
+    const int64_t MOST_BYTES "PY_SSIZE_T_MAX"
+
+
+# Elements 0..length-1 are in use, `capacity` of them fit. `reserve` voids pointers to them.
+cdef struct Array:
+    void* at
+    int64_t length
+    int64_t capacity
+    int64_t size        # bytes of an element
+
+
+cdef inline void free_fixed(object capsule) noexcept:
+    PyMem_RawFree(PyCapsule_GetPointer(capsule, NULL))
+
+
+cdef inline void free_growing(object capsule) noexcept:
+    cdef Array* arrays = <Array*>PyCapsule_GetPointer(capsule, NULL)
+    cdef int64_t i
+    for i in range(<int64_t><size_t>PyCapsule_GetContext(capsule)):
+        PyMem_RawFree(arrays[i].at)
+    PyMem_RawFree(arrays)
+
+
+cdef inline void* zeros(int64_t n, int64_t size) except NULL:
+    cdef void* at = NULL
+    if 0 <= n <= MOST_BYTES // size:
+        at = PyMem_RawCalloc(n if n else 1, size)
+    if at == NULL:
+        raise MemoryError
+    return at
+
+
+cdef inline void* take(list keep, int64_t n, int64_t size) except NULL:
+    """A fixed array of `n` elements of `size` bytes, all zero; it has an address for n = 0 too."""
+    cdef void* at = zeros(n, size)
+    try:
+        capsule = PyCapsule_New(at, NULL, free_fixed)
+    except:
+        PyMem_RawFree(at)
+        raise
+    keep.append(capsule)
+    return at
+
+
+cdef inline Array* growing(list keep, int64_t n, int64_t size) except NULL:
+    """`n` growing arrays of elements of `size` bytes, each of length 0."""
+    cdef Array* arrays = <Array*>zeros(n, sizeof(Array))
+    cdef int64_t i
+    for i in range(n):
+        arrays[i].size = size
+    try:
+        capsule = PyCapsule_New(arrays, NULL, free_growing)
+    except:
+        PyMem_RawFree(arrays)
+        raise
+    PyCapsule_SetContext(capsule, <void*><size_t>n)
+    keep.append(capsule)
+    return arrays
+
+
+cdef inline bint reserve(Array* array, int64_t more) noexcept nogil:
+    """Make room for `more` elements behind the last one. False: memory is short, and nothing has changed."""
+    cdef int64_t capacity = array.capacity, most = MOST_BYTES // array.size
+    cdef void* at
+    if more <= capacity - array.length:
+        return True
+    if more > most - array.length:
+        return False
+    if TIGHT:
+        capacity = array.length + more
+    else:
+        # twice as much as before, or what is asked for
+        capacity = max(min(2 * capacity, most), array.length + more)
+    at = PyMem_RawRealloc(array.at, capacity * array.size)
+    if at == NULL:
+        return False
+    array.at = at
+    array.capacity = capacity
+    return True
+
+
+cdef inline void* extend(Array* array, int64_t more) noexcept nogil:
+    """The place of `more` further elements, for which `reserve` has made room; they are not set."""
+    if more < 0 or more > array.capacity - array.length:
+        end_process("anoncore: an array would be filled beyond its capacity")
+    array.length += more
+    return <char*>array.at + (array.length - more) * array.size
+
+
+cdef inline void release(Array* array) noexcept nogil:
+    """Empty the array and free its elements; it may grow again."""
+    PyMem_RawFree(array.at)
+    array.at = NULL
+    array.length = 0
+    array.capacity = 0
