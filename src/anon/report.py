@@ -31,6 +31,7 @@ from anon.errors import UsageError
 from anon.figures import Figure
 from anon.plain import as_plain
 from anon.populations import boxes
+from anon.privacy import ROLES_FROM_FILE
 from anon.release import CLASS_ID
 from anon.requirements import (
     AlphaK,
@@ -412,6 +413,10 @@ def of_check(
         verdict = f"Not met: {', '.join(privacy.unmet)}."
     else:
         verdict = "Every requirement is met."
+    claim = []
+    if privacy.roles_from == "file":
+        claim = [ROLES_FROM_FILE]
+        verdict += " The roles of the columns are the file's own claim."
     told: dict[str, Any] = {
         **privacy.to_dict(),
         "asked": asked,
@@ -425,6 +430,7 @@ def of_check(
         Section(
             "In short",
             (
+                *claim,
                 f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
                 f"{_groups(CLASS_ID in privacy.worst_cells.get('k', {}))}.",
                 verdict,
