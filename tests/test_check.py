@@ -147,6 +147,7 @@ def test_metadata_that_is_not_ours_says_nothing(tmp_path: Path) -> None:
         *({**told, "cells": [1]}, {**told, "cells": {"a": 5}}, {**told, "cells": {"a": {"columns": [5]}}}),
         *({**told, "roles": None}, {**told, "kinds": []}, {**told, "publish": [1]}),
         {**told, "roles": {"quasi": ["a"], "sensitive": [1]}},
+        *({**told, "hierarchies": ["s"]}, {**told, "orders": None}),
     ]
     for text in [*map(json.dumps, odd), "{", b"\xff", "[" * 100_000]:
         held = release.table.replace_schema_metadata({"anon": text})
@@ -191,7 +192,8 @@ def test_unmet_requirements_are_named(requirement: Any, met: bool) -> None:
 def test_requirements_hold_in_buckets_and_not_in_suppressed_rows(tmp_path: Path) -> None:
     bucketized([1, 2, 3, 1, 2, 3]).write(tmp_path / "b.parquet")
     require = [anon.LDiversity(2), anon.LDiversity(4, "distinct")]
-    assert anon.check(tmp_path / "b.parquet", require=require).unmet == ("4-diversity (distinct)",)
+    measured = anon.check(tmp_path / "b.parquet", require=require, roles_from_file=True)
+    assert measured.unmet == ("4-diversity (distinct)",)
     starred = {"q": ["a", "a", "*"], "s": ["x", "y", "x"]}
     schema = anon.Schema(["q"], ["s"])
     assert anon.check(starred, schema, require=[anon.KAnonymity(2)]).unmet == ()
@@ -223,3 +225,245 @@ def test_the_risk_of_a_bucketization_is_that_of_its_intact_quasi_identifiers(tmp
     assert found.population is not None
     # F: 20 twice, 30 twice, 40 once, 50 twice: (1/2 + 1/2 + 1/2 + 1 + 1/2 + 1/2) / 6
     assert found.population.marketer == pytest.approx(3.5 / 6)
+
+
+def forged(table: pa.Table, path: Path, **other: Any) -> Path:
+    """The table in a Parquet file with some of its metadata changed."""
+    told = json.loads(table.schema.metadata[b"anon"])
+    changed = table.replace_schema_metadata({"anon": json.dumps(told | other)})
+    pyarrow.parquet.write_table(changed, path)
+    return path
+
+
+def test_roles_of_the_file_are_its_own_claim(tmp_path: Path) -> None:
+    path, schema = tmp_path / "r.parquet", anon.Schema(["sex", "age"], ["s"])
+    table = pa.table({"sex": list("ffffmmmm"), "age": [1, 1, 2, 2, 1, 1, 2, 2], "s": list("xyxyxyxy")})
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)])
+    release.write(path)
+    claimed, given = anon.check(path), anon.check(path, schema)
+    assert (claimed.roles_from, given.roles_from, release.privacy().roles_from) == ("file", "given", None)
+    assert claimed.to_dict() | {"roles_from": "given"} == given.to_dict()
+    assert anon.check(release.table).roles_from == "file"
+    # metadata that name sex alone: k = 4 by their word, and 2 in truth
+    told = release.metadata
+    cells = {"sex": told["cells"]["sex"]}
+    roles = {**told["roles"], "quasi": ["sex"]}
+    path = forged(release.table, tmp_path / "forged.parquet", cells=cells, roles=roles)
+    assert (anon.check(path).k, anon.check(path).roles_from) == (4, "file")
+    three = [anon.KAnonymity(3)]
+    for source in (path, pyarrow.parquet.read_table(path)):
+        with pytest.raises(UsageError, match=r"only the file itself says .* roles_from_file=True"):
+            anon.check(source, require=three)
+    assert anon.check(path, require=three, roles_from_file=True).unmet == ()
+    assert anon.check(path, schema, require=three).unmet == ("3-anonymity",)
+    with pytest.raises(UsageError, match=r"roles are given, and to be taken from the file .*: choose one"):
+        anon.check(path, schema, require=three, roles_from_file=True)
+    with pytest.raises(UsageError, match="does not say its roles"):
+        anon.check(table, require=three, roles_from_file=True)
+
+
+ILLS = {"any": {"lungs": ["flu", "cold", "asthma"], "gut": {"stomach": ["ulcer"], "bowel": ["colitis"]}}}
+
+
+def ill(suppressed: bool = False) -> pa.Table:
+    """12 rows with six ages and five illnesses; the one of a row without an age is like no other."""
+    ages = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
+    ills = [
+        "flu",
+        "cold",
+        "flu",
+        "ulcer",
+        "cold",
+        "colitis",
+        "asthma",
+        "flu",
+        "ulcer",
+        "colitis",
+        "cold",
+        "flu",
+    ]
+    if suppressed:
+        ages, ills = [*ages, None], [*ills, "SUPPRESSED"]
+    return pa.table({"age": ages, "ill": ills})
+
+
+def with_tree() -> anon.Schema:
+    tree: Any = {
+        "any": {**ILLS["any"], "SECRETBRANCH": ["SUPPRESSED"], "UNUSEDBRANCH": {"UNUSED": ["unused"]}}
+    }
+    return anon.Schema(["age"], [anon.nominal("ill", tree)])
+
+
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+@pytest.mark.parametrize("suppressed", [False, True])
+def test_hierarchical_closeness_is_checked_from_the_file(
+    tmp_path: Path, suffix: str, publish: Any, suppressed: bool
+) -> None:
+    path = tmp_path / f"r.{suffix}"
+    t = anon.TCloseness(0.4, "hierarchical")
+    release = anon.anonymize(
+        *(ill(suppressed), with_tree()),
+        require=[anon.KAnonymity(2), t],
+        missing="suppress",
+        publish=publish,
+    )
+    release.write(path)
+    holds = release.privacy().t_hierarchical
+    assert holds is not None
+    assert release.n_rows == 12
+    measured = anon.check(path, require=[t], roles_from_file=True)
+    assert (measured.t_hierarchical, measured.unmet) == (holds, ())
+    just = anon.TCloseness(holds, "hierarchical")
+    less = anon.TCloseness(holds - 1e-6, "hierarchical")
+    assert anon.check(path, require=[just, less], roles_from_file=True).unmet == (str(less),)
+    for each in tmp_path.iterdir():
+        said = anon.release.read_metadata(each)
+        assert said is not None
+        assert said["hierarchies"]["ill"] == {
+            "labels": [
+                "any",
+                "lungs",
+                "flu",
+                "cold",
+                "asthma",
+                "gut",
+                "stomach",
+                "ulcer",
+                "bowel",
+                "colitis",
+            ],
+            "parent": [-1, 0, 1, 1, 1, 0, 5, 6, 5, 8],
+        }
+        content = each.read_bytes() if suffix == "parquet" else json.dumps(said).encode()
+        for word in (b"SUPPRESSED", b"SECRETBRANCH", b"UNUSED", b"unused"):
+            assert word not in content
+
+
+def test_a_tree_of_any_depth_is_told(tmp_path: Path) -> None:
+    values = ["x" * n + end for n in (200, 1) for end in "ab"] * 3
+    schema = anon.Schema(["q"], [anon.nominal("s", anon.prefix(*range(1, 200)))])
+    table = pa.table({"q": list(range(12)), "s": values})
+    t = anon.TCloseness(0.01, "hierarchical")
+    release = anon.anonymize(table, schema, require=[t])
+    release.write(tmp_path / "r.parquet")
+    measured = anon.check(tmp_path / "r.parquet", require=[t], roles_from_file=True)
+    assert (measured.unmet, measured.t_hierarchical) == ((), release.privacy().t_hierarchical)
+
+
+def test_one_published_value_and_none_have_trees(tmp_path: Path) -> None:
+    tree = {"any": {"some": ["x"], "other": ["y"]}}
+    table = pa.table({"q": pa.array([1, 1, 2, 2, None], pa.int64()), "s": ["x", "x", "x", "x", "y"]})
+    schema = anon.Schema(["q"], [anon.nominal("s", tree)])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], missing="suppress")
+    assert release.metadata["hierarchies"] == {"s": {"labels": ["x"], "parent": [-1]}}
+    release.write(tmp_path / "r.parquet")
+    assert anon.check(tmp_path / "r.parquet").t_hierarchical == 0
+    nobody = table.set_column(1, "s", pa.array([None, None, None, None, "y"]))
+    with pytest.warns(anon.PrivacyWarning, match="the release is empty"):
+        release = anon.anonymize(nobody, schema, require=[anon.KAnonymity(2)], missing="suppress")
+    assert (release.n_rows, release.metadata["hierarchies"]) == (0, {})
+
+
+def test_a_tree_that_is_too_large_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anon.release, "MOST_NODES", 9)
+    t = anon.TCloseness(0.4, "hierarchical")
+    path = tmp_path / "r.parquet"
+    release = anon.anonymize(ill(), with_tree(), require=[t])
+    release.write(path)
+    assert release.metadata["hierarchies"] == {"ill": None}
+    with pytest.raises(UsageError, match=r"the table alone cannot decide it.*give it in the schema"):
+        anon.check(path, require=[t], roles_from_file=True)
+    assert anon.check(path, with_tree(), require=[t]).unmet == ()
+
+
+def test_without_the_hierarchy_closeness_is_decided_where_any_would_do(tmp_path: Path) -> None:
+    csv, parquet = tmp_path / "r.csv", tmp_path / "r.parquet"
+    t = anon.TCloseness(0.4, "hierarchical")
+    release = anon.anonymize(ill(), with_tree(), require=[t])
+    for path in (csv, parquet):
+        release.write(path)
+    flat = anon.Schema(["age"], ["ill"])
+    greatest = release.privacy().t_equal
+    assert greatest is not None
+    assert greatest > 0.4
+    for path in (csv, parquet):
+        with pytest.raises(UsageError, match="it depends on the hierarchy of column 'ill'") as caught:
+            anon.check(path, flat, require=[t])
+        assert ("roles_from_file=True" in str(caught.value)) == (path == parquet)
+        assert anon.check(path, flat, require=[anon.TCloseness(greatest, "hierarchical")]).unmet == ()
+        assert anon.check(path, with_tree(), require=[t]).unmet == ()
+    flat_release = anon.anonymize(ill(), flat, require=[t])  # one level, told as such
+    flat_release.write(parquet)
+    assert flat_release.metadata["hierarchies"] == {}
+    tight = anon.TCloseness(1e-6, "hierarchical")
+    assert anon.check(parquet, require=[t], roles_from_file=True).unmet == ()
+    if flat_release.privacy().t_equal:
+        assert anon.check(parquet, require=[tight], roles_from_file=True).unmet == (str(tight),)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"labels": ["any", "flu", "flu"], "parent": [-1, 0, 0]},
+        {"labels": ["any", "flu"], "parent": [-1]},
+        {"labels": ["any", "flu"], "parent": [0, -1]},
+        {"labels": ["any", "flu"], "parent": [-1, 1]},
+        {"labels": ["any", "flu"], "parent": [-1, -1]},
+        {"labels": ["any", "flu"], "parent": [-1, 0.0]},
+        {"labels": ["any", 5], "parent": [-1, 0]},
+        {"labels": [], "parent": []},
+        {"labels": 5, "parent": 5},
+        *({"tree": {"any": ["flu"]}}, "hierarchy.csv", [], 5),
+        {"labels": ["any", "flu"], "parent": [-1, 0]},  # labels are missing
+    ],
+)
+def test_forged_hierarchies_are_one_error(tmp_path: Path, tree: Any) -> None:
+    release = anon.anonymize(ill(), with_tree(), require=[anon.KAnonymity(2)])
+    path = forged(release.table, tmp_path / "r.parquet", hierarchies={"ill": tree})
+    with pytest.raises(DataError, match=r"column 'ill'.* in the file's metadata.* yourself") as caught:
+        anon.check(path)
+    assert caught.value.column == "ill"
+    assert anon.check(path, with_tree()).k == release.privacy().k
+
+
+def test_ordinal_attributes_keep_their_order_in_the_file(tmp_path: Path) -> None:
+    table = pa.table(
+        {"q": [1, 1, 1, 2, 2, 2, None], "s": ["low", "middle", "high", "low", "middle", "high", "UNSEEN"]}
+    )
+    schema = anon.Schema(["q"], [anon.ordinal("s", ["UNUSED", "low", "middle", "UNSEEN", "high"])])
+    t = anon.TCloseness(0.2, "ordered")
+    release = anon.anonymize(table, schema, require=[t], missing="suppress")
+    assert release.metadata["orders"] == {"s": ["low", "middle", "high"]}
+    for suffix in ("parquet", "feather"):
+        path = tmp_path / f"r.{suffix}"
+        release.write(path)
+        measured = anon.check(path, require=[t], roles_from_file=True)
+        assert (measured.unmet, measured.t_ordered) == ((), release.privacy().t_ordered)
+        assert b"UNSEEN" not in path.read_bytes()
+    for order in (["low"], ["low", "low"], "low", []):
+        path = forged(release.table, tmp_path / "forged.parquet", orders={"s": order})
+        with pytest.raises(DataError, match="column 's'"):
+            anon.check(path)
+
+
+def test_labels_that_are_numbers_stay_labels(tmp_path: Path) -> None:
+    tree = {"any": {"few": [1, 2], "many": [10, 20]}}
+    table = pa.table({"q": list(range(8)), "s": [1, 2, 10, 20] * 2})
+    t = anon.TCloseness(0.3, "hierarchical")
+    release = anon.anonymize(table, anon.Schema(["q"], [anon.nominal("s", tree)]), require=[t])
+    release.write(tmp_path / "r.parquet")
+    measured = anon.check(tmp_path / "r.parquet", require=[t], roles_from_file=True)
+    assert (measured.unmet, measured.t_ordered) == ((), None)
+    assert measured.t_hierarchical == release.privacy().t_hierarchical
+
+
+def test_the_half_of_a_bucketization_holds_no_sensitive_attribute(tmp_path: Path) -> None:
+    release = bucketized([1, 2, 3, 1, 2, 3])
+    release.write(tmp_path / "b.parquet")
+    told = anon.release.read_metadata(tmp_path / "b.parquet")
+    open_ = release.table.append_column("s", pa.array([1, 2, 3, 1, 2, 3]))
+    path = forged(open_.replace_schema_metadata({"anon": json.dumps(told)}), tmp_path / "b.parquet")
+    for schema in (None, anon.Schema(["age"], ["s"])):
+        with pytest.raises(DataError, match="column 's' is sensitive and stands in"):
+            anon.check(path, schema)

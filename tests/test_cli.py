@@ -40,6 +40,7 @@ SECRET = "Mary Smith"
 class FakePrivacy:
     per_class: pa.Table | None = None
     unmet: tuple[str, ...] | None = None
+    roles_from: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -560,10 +561,62 @@ def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) 
     assert "prosecutor.at_risk.5" in capsys.readouterr().out
     flags = ["--quasi", "age", "--sensitive", "ill", "--risk-k", "3", "--null", "?", "--kind", "age=nominal"]
     assert main(["check", people, "--json", *flags]) == 0
-    assert json.loads(capsys.readouterr().out) == {"audience": "owner", **PRIVACY}
+    assert json.loads(capsys.readouterr().out) == {"audience": "owner", "roles_from": None, **PRIVACY}
     assert engine.calls["schema"]["quasi"] == [{"name": "age", "kind": "nominal"}]
     assert engine.calls["at_risk"] == (3,)
     assert engine.calls["reading"] == {"null": ["?"]}
+
+
+def test_check_says_whose_word_the_roles_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people, release, page = (str(tmp_path / name) for name in ("p.csv", "r.parquet", "page.html"))
+    Path(people).write_text("age,ill\n1,flu\n1,cold\n2,flu\n2,cold\n", encoding="utf-8")
+    roles = ["--quasi", "age", "--sensitive", "ill"]
+    assert main(["anonymize", people, "-o", release, *roles, "--k", "2", "-q"]) == 0
+
+    def first_line(*words: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert main(["check", release, *words]) == code
+        return capsys.readouterr().out.split("\n")[0]
+
+    assert first_line().startswith("The roles of the columns are the file's own claim: ")
+    assert first_line("--k", "3", "--roles-from-file", code=1).startswith("The roles of the columns are")
+    assert first_line(*roles, "--k", "2") == "Privacy of r.parquet"
+    for words, source in (([], "file"), (roles, "given"), (["--k", "2", "--roles-from-file"], "file")):
+        assert main(["check", release, "--json", *words]) == 0
+        assert json.loads(capsys.readouterr().out)["roles_from"] == source
+    assert main(["check", release, "--k", "2"]) == 2
+    message = "name its quasi-identifiers with --quasi, or believe it with --roles-from-file\n"
+    assert capsys.readouterr().err.endswith(message)
+    assert main(["check", release, "--k", "2", "--roles-from-file", *roles]) == 2
+    assert "to be taken from the file with --roles-from-file: choose one" in capsys.readouterr().err
+    for words, claimed in ((roles, False), (["--roles-from-file"], True)):
+        assert main(["check", release, "--k", "2", *words, "--report", page, "-q"]) == 0
+        text = Path(page).read_text(encoding="utf-8")
+        assert ("the file&#39;s own claim: whoever wrote" in text) == claimed
+        assert ("Every requirement is met. The roles of the columns are" in text) == claimed
+
+
+def test_check_names_what_a_file_cannot_decide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people, tree = str(tmp_path / "p.csv"), str(tmp_path / "ill.csv")
+    Path(people).write_text(
+        "age,ill\n1,flu\n1,cold\n2,ulcer\n2,colitis\n3,cold\n3,ulcer\n4,flu\n4,colitis\n", encoding="utf-8"
+    )
+    Path(tree).write_text("flu,lungs,*\ncold,lungs,*\nulcer,gut,*\ncolitis,gut,*\n", encoding="utf-8")
+    roles = ["--quasi", "age", "--sensitive", "ill"]
+    asked = ["--t", "0.3", "--t-distance", "hierarchical"]
+    for suffix in ("csv", "parquet", "feather"):
+        release = str(tmp_path / f"r.{suffix}")
+        made = [*roles, *asked, "--hierarchy", f"ill={tree}", "--order", "input"]
+        assert main(["anonymize", people, "-o", release, *made, "-q"]) == 0
+        capsys.readouterr()
+        assert main(["check", release, *roles, *asked]) == 2
+        message = capsys.readouterr().err
+        assert "cannot decide it" in message
+        assert "give it with --hierarchy ill=FILE" in message
+        assert ("believe the file's own with --roles-from-file" in message) == (suffix != "csv")
+        assert main(["check", release, *roles, *asked, "--hierarchy", f"ill={tree}"]) == 0
+        if suffix != "csv":
+            assert main(["check", release, *asked, "--roles-from-file"]) == 0
 
 
 def test_check_writes_the_measures_of_every_class(engine: Engine, people: str, tmp_path: Path) -> None:

@@ -301,11 +301,26 @@ def test_every_number_of_a_check_is_in_the_json(
     released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "r.html"
-    told = run(capsys, "check", released, "--k", 5, "--l", 3, "--risk-k", "3,40", "--report", page, code=1)
+    told = run(
+        capsys,
+        "check",
+        released,
+        "--roles-from-file",
+        "--k",
+        5,
+        "--l",
+        3,
+        "--risk-k",
+        "3,40",
+        "--report",
+        page,
+        code=1,
+    )
     html = page.read_text()
     assert assert_every_number_is_told(html, told) > 50
     assert told["unmet"] == ["3-diversity (probabilistic)"]
-    assert "Not met: 3-diversity (probabilistic)." in Page(html).text
+    claim = "The roles of the columns are the file's own claim."
+    assert f"Not met: 3-diversity (probabilistic). {claim}" in Page(html).text
     assert told["k"] >= 5
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,11 @@ from anon.cells import MISSING, texts
 from anon.classes import Classes, group, sensitive_counts
 from anon.encode import Codes, Domain, Encoded, available_threads, encode
 from anon.errors import DataError, UsageError
+from anon.hierarchy import listed
 from anon.privacy import Privacy, measure, measure_columns, of_intact, population_risk
 from anon.read import Source, read_source, read_table
 from anon.release import CLASS_ID, METADATA_KEY, PAIR, read_metadata, sensitive_path
-from anon.requirements import Requirement, check_list, compile
+from anon.requirements import Requirement, TCloseness, check_list, compile
 from anon.schema import Attribute, Schema, check_names, is_text
 from anoncore.requirement import passing_classes
 
@@ -40,6 +41,7 @@ def check(
     sampling_fraction: float | None = None,
     per_class: bool = False,
     require: Sequence[Requirement] = (),
+    roles_from_file: bool = False,
     n_threads: int | None = None,
 ) -> Privacy:
     """Measure the privacy of a released table, whoever made it.
@@ -53,7 +55,8 @@ def check(
     source : as for `anonymize`
     schema : Schema, optional
         The roles; of the quasi-identifiers only the names are used. Without it the table must be a
-        Parquet or Feather release of this package, which says its roles itself.
+        Parquet or Feather release of this package, which says its roles itself; the answer's
+        `roles_from` is then "file": anybody can write such words, and leave a quasi-identifier out.
     sensitive_table : as `source`, optional
         The second table of a bucketization. Needed for tables in memory; beside a file it is found.
     at_risk : sequence of float
@@ -63,18 +66,39 @@ def check(
     per_class : bool
         Also give every measure of every class, as an Arrow table.
     require : sequence of requirements
-        Those that some class does not meet are named in the answer's `unmet`.
+        Those that some class does not meet are named in the answer's `unmet`. Without a schema they
+        need `roles_from_file`.
+    roles_from_file : bool
+        Believe the roles, hierarchies and orders that the file claims.
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
+
+    Raises
+    ------
+    UsageError
+        Roles are missing, are given and to be taken from the file as well, or are the file's own though
+        something is required; or a requirement cannot be decided without a hierarchy or an order.
+    DataError
+        The table cannot be measured, or what it says of itself contradicts itself.
     """
     check_list(require)
     n_threads = available_threads(n_threads)
+    if roles_from_file and schema is not None:
+        raise UsageError(
+            "roles are given, and to be taken from the file with roles_from_file=True: choose one"
+        )
     table_source = read_source(source)
     table = table_source.table
     told = metadata_of(table_source)
     refuse_sensitive_half(table_source, schema)
     if schema is None and told is None:
         raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+    if schema is None and require and not roles_from_file:
+        raise UsageError(
+            "only the file itself says which columns are quasi-identifiers and sensitive, and may leave some "
+            "out: name its quasi-identifiers in a schema, or believe it with roles_from_file=True"
+        )
+    roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     schema = _schema(told, schema)
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
@@ -105,13 +129,15 @@ def check(
         )
         shown, groups = encoded, classes
     if require:
-        privacy = replace(privacy, unmet=unmet(require, classes, domains, codes, n_threads))
+        missed = unmet(require, classes, domains, codes, n_threads)
+        _refuse_undecided(missed, require, domains, told, roles_from)
+        privacy = replace(privacy, unmet=missed)
     if sampling_fraction is not None:
         privacy = replace(
             privacy,
             population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
         )
-    return replace(privacy, worst_cells=_worst_cells(shown, classes, privacy.worst))
+    return replace(privacy, roles_from=roles_from, worst_cells=_worst_cells(shown, classes, privacy.worst))
 
 
 def unmet(
@@ -145,6 +171,37 @@ def unmet(
     return tuple(missed)
 
 
+def _refuse_undecided(
+    missed: Sequence[str],
+    require: Sequence[Requirement],
+    domains: Sequence[Domain],
+    told: Mapping[str, Any] | None,
+    roles_from: Literal["given", "file"],
+) -> None:
+    """Raise UsageError where a requirement fails in a flat hierarchy, and the true one is not known.
+
+    No hierarchy makes the distance greater than the flat one, so that what holds there holds in any.
+    """
+    in_file: Mapping[str, Any] | None = (told or {}).get("hierarchies")
+    for each in require:
+        if not isinstance(each, TCloseness) or each.distance != "hierarchical" or str(each) not in missed:
+            continue
+        for domain in domains:
+            name = domain.name
+            if domain.kind != "nominal" or domain.tree is not None or each.sensitive not in (None, name):
+                continue
+            kept = in_file is not None and in_file.get(name, {}) is not None
+            if kept and roles_from == "file":  # it has none: its values are one level
+                continue
+            way_out = f"give it in the schema (nominal({name!r}, hierarchy=...))"
+            if in_file is not None and in_file.get(name) is not None:
+                way_out += ", or believe the file's own with roles_from_file=True"
+            raise UsageError(
+                f"{each}: the table alone cannot decide it, since it depends on the hierarchy of column "
+                f"{name!r}, which is not known here: {way_out}"
+            )
+
+
 def metadata_of(source: Source) -> dict[str, Any] | None:
     """What a release says about itself; None for a table that this package did not make."""
     try:
@@ -162,6 +219,7 @@ def _is_ours(told: Any) -> bool:
         cells, kinds, roles = told["cells"], told["kinds"], told["roles"]
         shown = [text for cell in cells.values() for text in (cell["meaning"], *cell["columns"])]
         words = [*kinds.values(), *roles["quasi"], *roles["sensitive"], *told["requirements"], *shown]
+        words += [name for key in ("hierarchies", "orders") for name, _ in told.get(key, {}).items()]
         return set(cells) <= set(kinds) and all(isinstance(word, str) for word in [told["publish"], *words])
     except (AttributeError, KeyError, TypeError):
         return False
@@ -173,11 +231,28 @@ def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         return Schema([attribute.name for attribute in given.quasi], given.sensitive)
     assert told is not None
     quasi = [column for cells in told["cells"].values() for column in cells["columns"]]
-    numeric = {name for name, kind in told["kinds"].items() if kind == "numeric"}
-    return Schema(
-        quasi,
-        [Attribute(name, "numeric" if name in numeric else None) for name in told["roles"]["sensitive"]],
-    )
+    return Schema(quasi, [_attribute(name, told) for name in told["roles"]["sensitive"]])
+
+
+def _attribute(name: str, told: Mapping[str, Any]) -> Attribute:
+    """A sensitive attribute as a release describes it; DataError where its hierarchy or order is none."""
+    kind = told["kinds"].get(name)
+    tree, order = (told.get(key, {}).get(name) for key in ("hierarchies", "orders"))
+    try:
+        if kind == "nominal" and tree is not None:
+            return Attribute(name, "nominal", listed(tree, name))
+        if kind == "ordinal" and order is not None:
+            return Attribute(name, "ordinal", order=tuple(order if isinstance(order, list) else ()))
+    except (DataError, UsageError):
+        what = "hierarchy" if kind == "nominal" else "order"
+        raise DataError(
+            f"column {name!r}: its {what} in the file's metadata is broken, "
+            f"so that the file was changed after it was written; name the roles, and the {what}, yourself",
+            column=name,
+        ) from None
+    if kind in ("numeric", "nominal"):
+        return Attribute(name, kind)
+    return Attribute(name)
 
 
 def _with_missing(domain: Domain, codes: Codes) -> tuple[Domain, Codes]:
@@ -249,9 +324,18 @@ def second_table(source: Source, given: Any) -> pa.Table:
 
 def is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:
     """By its own word; or there are class ids, a table beside it, and no sensitive attribute in it."""
-    if told is not None:
-        return bool(told["publish"] == "bucketization")
     names = source.table.column_names
+    if told is not None:
+        bucketized = bool(told["publish"] == "bucketization")
+        both = [attribute.name for attribute in schema.sensitive if attribute.name in names]
+        if bucketized and both:
+            raise DataError(
+                f"column {both[0]!r} is sensitive and stands in what calls itself the first half of a "
+                "bucketization: the file was changed after it was written; to measure it as it is, save it "
+                "without its metadata, such as in CSV",
+                column=both[0],
+            )
+        return bucketized
     return (
         CLASS_ID in names
         and len(source.paths) == 1

@@ -503,6 +503,10 @@ def check(
     enhanced: Enhanced = None,
     s_bound: SBound = None,
     r: R = None,
+    roles_from_file: Annotated[
+        bool,
+        _option("--roles-from-file", "Believe the roles that the file claims, and its hierarchies.", ROLES),
+    ] = False,
     risk_k: Annotated[
         str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
     ] = "2,5,10,20",
@@ -531,10 +535,12 @@ def check(
 ) -> None:
     """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
 
-    A Parquet release of anon knows its own columns; for other files name them with --quasi and --sensitive.
+    A Parquet or Feather release of anon claims roles for its columns; for other files, and to trust no such
+    claim, name them with --quasi and --sensitive.
     """
     import anon
     from anon import datasets
+    from anon.privacy import ROLES_FROM_FILE
     from anon.release import sensitive_path
 
     job = _job(context)
@@ -560,6 +566,7 @@ def check(
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or "owner" in pages,
         require=require,
+        roles_from_file=roles_from_file,
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
@@ -575,8 +582,10 @@ def check(
             ),
         )
     if as_json:
-        _print_json({**privacy.to_dict(), **told})
+        _print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **told})
     elif not quiet:
+        if privacy.roles_from == "file":
+            print(ROLES_FROM_FILE)
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
         for requirement in privacy.unmet or ():
             print(f"not met: {requirement}", file=sys.stderr)
@@ -1289,6 +1298,11 @@ SPELLINGS = [
         (r"name one in the schema( \(sensitive=\[\.\.\.\]\))?", "name one with --sensitive"),
         (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
         (r"give them in a schema", "name --quasi and --sensitive, and give it with --hierarchy or --ordinal"),
+        (r"with roles_from_file=True", "with --roles-from-file"),
+        (
+            r"give it in the schema \(nominal\('(.*)', hierarchy=\.\.\.\)\)",
+            r"give it with --hierarchy \1=FILE",
+        ),
         (r"give it as sensitive_table", "give it with --sensitive-table"),
         (r"\(adult=\)", "with --adult"),
         (r"\bn_threads\b", "--threads"),

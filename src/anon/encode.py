@@ -19,6 +19,7 @@ from anon.errors import DataError, UsageError
 from anon.hierarchy import (
     TICKS_PER_SECOND,
     Levels,
+    Listed,
     MissingValues,
     Tree,
     label_of,
@@ -516,11 +517,11 @@ def coded_columns(
 class _Unlisted(Exception):
     """Some of a column's values (`missing`, bool) are not where the user should have listed them."""
 
-    def __init__(self, missing: npt.NDArray[np.bool_], where: str) -> None:
+    def __init__(self, missing: npt.NDArray[np.bool_], where: str, way_out: str | None = None) -> None:
         super().__init__(where)
         self.missing = missing
         self.what = f"holds values that its {where} does not list,"
-        self.way_out = f"add them to the {where}"
+        self.way_out = way_out or f"add them to the {where}"
 
 
 def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Domain, npt.NDArray[np.int64]]:
@@ -573,6 +574,9 @@ def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
         try:
             tree, leaves = tree_of(attribute.hierarchy, labels.to_pylist(), attribute.name)
         except MissingValues as error:
+            if isinstance(attribute.hierarchy, Listed):
+                where = "hierarchy in the file's metadata"
+                raise _Unlisted(error.missing[ranks], where, "name its role and hierarchy yourself") from None
             raise _Unlisted(error.missing[ranks], "hierarchy") from None
         labels = labels.take(pa.array(leaves))
         code_of_rank = np.empty_like(leaves)

@@ -12,7 +12,7 @@ import csv
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -82,7 +82,21 @@ class CsvFile:
         return repr(self.path)
 
 
-Hierarchy = Intervals | Prefix | Dates | Nested | CsvFile
+@dataclass(frozen=True, repr=False)
+class Listed:
+    """A hierarchy as the metadata of a release writes it: nodes, each after its parent.
+
+    `parent[v]` is the place of node v's parent in `labels`, -1 for the root, which is the first.
+    """
+
+    labels: tuple[str, ...]
+    parent: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Listed(nodes={len(self.labels)})"
+
+
+Hierarchy = Intervals | Prefix | Dates | Nested | CsvFile | Listed
 
 
 def intervals(*widths: int | float) -> Intervals:
@@ -124,7 +138,7 @@ def dates(*units: str) -> Dates:
 
 def as_hierarchy(written: Any, column: str) -> Hierarchy:
     """What the user wrote for a column, as a Hierarchy: dicts become Nested, paths CsvFile."""
-    if isinstance(written, Intervals | Prefix | Dates | Nested | CsvFile):
+    if isinstance(written, Hierarchy):
         return written
     if isinstance(written, Mapping):
         return _nested(written, column)
@@ -168,12 +182,16 @@ def hierarchy_to_dict(hierarchy: Hierarchy) -> Any:
             return {"tree": copy.deepcopy(dict(hierarchy.root))}
         case CsvFile():
             return hierarchy.path
+        case Listed():
+            return {"labels": list(hierarchy.labels), "parent": list(hierarchy.parent)}
 
 
 def hierarchy_from_dict(data: Any, column: str) -> Hierarchy:
     """The inverse of `hierarchy_to_dict`."""
     if isinstance(data, str):
         return _csv_file(data, column)
+    if isinstance(data, Mapping) and set(data) == {"labels", "parent"}:
+        return listed(data, column)
     if isinstance(data, Mapping) and len(data) == 1:
         (key, value), *_ = data.items()
         makers: dict[str, Callable[..., Hierarchy]] = {
@@ -189,6 +207,23 @@ def hierarchy_from_dict(data: Any, column: str) -> Hierarchy:
         f"column {column!r}: a hierarchy is the path of a CSV file or a table with one of the keys "
         "intervals, prefix, dates (lists) or tree (nested tables)"
     )
+
+
+def listed(data: Any, column: str) -> Listed:
+    """The hierarchy that `hierarchy_to_dict` listed, or anybody wrote; DataError where it is none."""
+    where = f"the hierarchy of column {column!r}"
+    known: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    labels, parent = known.get("labels"), known.get("parent")
+    if not (isinstance(labels, list) and isinstance(parent, list) and len(labels) == len(parent) > 0):
+        raise DataError(f"{where} is broken: it takes labels, and as many places of parents", column=column)
+    if not all(isinstance(label, str) for label in labels):
+        raise DataError(f"{where} is broken: its labels are text", column=column)
+    n_more = len(labels) - len(set(labels))
+    if n_more:
+        raise DataError(f"{where} is broken: {n_more} of its labels have two parents", column=column)
+    if not all(type(above) is int and min(v, 1) <= above + 1 <= v for v, above in enumerate(parent)):
+        raise DataError(f"{where} is broken: not every label stands after its parent", column=column)
+    return Listed(tuple(labels), tuple(parent))
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,6 +247,11 @@ class Tree:
     def height(self) -> int:
         """H: the greatest depth of a leaf."""
         return int(self.depth.max())
+
+    @property
+    def listed(self) -> Listed:
+        """The tree as a hierarchy that knows no domain."""
+        return Listed(self.labels, tuple(self.parent.tolist()))
 
     def __repr__(self) -> str:
         return f"Tree(nodes={len(self.labels)}, leaves={len(self.leaf)}, height={self.height})"
@@ -296,12 +336,22 @@ def tree_of(hierarchy: Hierarchy, labels: Sequence[str], column: str) -> tuple[T
     if isinstance(hierarchy, Prefix):
         parents = _prefix_parents(hierarchy.lengths, labels)
         return _pruned(parents, labels)
+    if isinstance(hierarchy, Listed):
+        above = [None, *hierarchy.labels]
+        parents = {v: above[p + 1] for v, p in zip(hierarchy.labels, hierarchy.parent, strict=True)}
+        leaves = set(hierarchy.labels) - set(parents.values())
+        _refuse_missing(labels, leaves)
+        return _pruned(parents, labels)
     rows = _rows(hierarchy, column, set(labels))
     parents, leaves = _parents(rows, hierarchy, column)
+    _refuse_missing(labels, leaves)
+    return _pruned(parents, labels)
+
+
+def _refuse_missing(labels: Sequence[str], leaves: Set[str]) -> None:
     missing = np.fromiter((label not in leaves for label in labels), dtype=np.bool_, count=len(labels))
     if missing.any():
         raise MissingValues(missing)
-    return _pruned(parents, labels)
 
 
 def _pruned(parents: dict[str, str | None], labels: Sequence[str]) -> tuple[Tree, npt.NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,10 @@ _CLASSES_AT_ONCE = 1 << 14
 # Is the greatest value the least private one? The first are set by one class, the others by all.
 _BY_CLASS, _BY_ALL = (
     {name: measure.greatest_is_worst for name, measure in measures.items()} for measures in (BY_CLASS, BY_ALL)
+)
+ROLES_FROM_FILE = (
+    "The roles of the columns are the file's own claim: whoever wrote the file may have left a "
+    "quasi-identifier or a sensitive attribute out."
 )
 GREATEST_IS_WORST = _BY_CLASS | _BY_ALL
 
@@ -146,7 +150,8 @@ class Privacy(Disclosure):
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
-    does not meet, None where none was asked about.
+    does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
+    its roles were "given", or are the claim of the "file" itself.
     """
 
     n_rows: int
@@ -166,6 +171,7 @@ class Privacy(Disclosure):
     per_class: pa.Table | None = None
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
+    roles_from: Literal["given", "file"] | None = None
 
     @property
     def joint(self) -> Disclosure:

@@ -30,10 +30,11 @@ import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
 from anon.classes import Cells, Classes, group, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
-from anon.encode import Codes, Encoded, available_threads, encode, of_published_rows
+from anon.encode import Codes, Encoded, available_threads, encode, narrowed, of_published_rows
 from anon.entropy import Entropy, permutation, system
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.files import not_written, replacing
+from anon.hierarchy import hierarchy_to_dict
 from anon.measures import Measure, away
 from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
 from anon.read import read_table
@@ -54,6 +55,7 @@ Order = Literal["class", "input"]
 METADATA_KEY = "anon"
 CLASS_ID = "class_id"
 PAIR = "pair"  # in both files of a bucketization the same, in no others
+MOST_NODES = 1 << 17  # of a hierarchy in the metadata, of which readers take some megabytes alone
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 _ROWS_AT_ONCE = 1 << 17
 
@@ -323,10 +325,31 @@ class Release:
                 }
                 for cells, columns in zip(self.cells, self.published, strict=True)
             },
+            **self._sensitive_order,
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
+
+    @cached_property
+    def _sensitive_order(self) -> dict[str, dict[str, Any]]:
+        """The hierarchies of nominal and the orders of ordinal sensitive attributes, for whoever checks the
+        file: of published values alone. None in place of one with more than `MOST_NODES` nodes.
+        """
+        trees: dict[str, Any] = {}
+        orders: dict[str, Any] = {}
+        for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
+            if domain.name in self.dropped or (domain.tree is None and domain.kind != "ordinal"):
+                continue
+            if len(self.classes.suppressed):
+                kept = np.bincount(codes[self.classes.rows], minlength=domain.n_codes) > 0
+                domain = narrowed(domain, kept)
+            if domain.kind == "ordinal":
+                orders[domain.name] = domain.values.to_pylist() if domain.n_values <= MOST_NODES else None
+            elif domain.tree is not None:
+                small = len(domain.tree.labels) <= MOST_NODES
+                trees[domain.name] = hierarchy_to_dict(domain.tree.listed) if small else None
+        return {"hierarchies": trees, "orders": orders}
 
     def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
         """Row numbers of the original table in the order of publication, and the class of each."""

@@ -33,6 +33,7 @@ from anon.figures import Figure
 from anon.measures import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, away, handed_out
 from anon.plain import as_plain
 from anon.populations import boxes
+from anon.privacy import ROLES_FROM_FILE
 from anon.release import CLASS_ID
 from anon.requirements import (
     AlphaK,
@@ -466,6 +467,10 @@ def of_check(
         verdict = f"Not met: {', '.join(privacy.unmet)}."
     else:
         verdict = "Every requirement is met."
+    claim = []
+    if privacy.roles_from == "file":
+        claim = [ROLES_FROM_FILE]
+        verdict += " The roles of the columns are the file's own claim."
     if audience == "public":
         told: dict[str, Any] = {
             "audience": audience,
@@ -475,7 +480,7 @@ def of_check(
             "verdict": verdict,
         }
         handed = (
-            Section("In short", (_about(told, bucketized), verdict), _asked_tables(asked)),
+            Section("In short", (*claim, _about(told, bucketized), verdict), _asked_tables(asked)),
             Section("What holds", (), privacy_tables(told)),
             _released_section(told),
         )
@@ -495,6 +500,7 @@ def of_check(
         Section(
             "In short",
             (
+                *claim,
                 f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
                 f"{_groups(bucketized)}.",
                 verdict,

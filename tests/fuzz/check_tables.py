@@ -67,9 +67,20 @@ def table(take: Bytes) -> pa.Table:
     made = pa.Table.from_arrays([column(take, n_rows) for _ in names], names=names)
     if take.number(0, 3) == 0:
         cells = {"a": {"columns": take.pick([["a"], ["a", "a_min"], []]), "meaning": take.text()}}
-        kinds = {"a": "numeric", "b": take.pick(["numeric", "nominal", "x"])}
+        kinds = {"a": "numeric", "b": take.pick(["numeric", "nominal", "ordinal", "x"])}
         publish = take.pick(["generalization", "bucketization", ""])
-        told = {"publish": publish, "roles": ROLES, "kinds": kinds, "cells": cells, "requirements": []}
+        tree = {
+            "labels": [
+                *take.pick([["root"], ["x", "root"], []]),
+                *(take.pick(WORDS) for _ in range(take.number(0, 4))),
+            ],
+            "parent": [-1, *(take.number(-1, 4) for _ in range(take.number(0, 4)))],
+        }
+        told: dict[str, Any] = {
+            **{"publish": publish, "roles": ROLES, "kinds": kinds, "cells": cells, "requirements": []},
+            "hierarchies": take.pick([{}, {"b": tree}, {"b": None}]),
+            "orders": take.pick([{}, {"b": tree["labels"]}]),
+        }
         if take.number(0, 3) == 0:
             told[take.pick(list(told))] = take.pick([None, 5, [], {}, "x", [{}]])
         made = made.replace_schema_metadata({"anon": json.dumps(told)})
@@ -107,6 +118,7 @@ def target(data: bytes) -> None:
             schema,
             sensitive_table=second,
             require=require,
+            roles_from_file=take.number(0, 1) == 1,
             n_threads=1,
             per_class=take.number(0, 1) == 1,
         )

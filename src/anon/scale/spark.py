@@ -220,8 +220,10 @@ def check_spark(
         if df.isEmpty():
             raise DataError("the table has no rows")
         if sensitive_table is not None:
-            return _of_buckets(df, sensitive_table, names, schema.sensitive, at_risk, require)
-        return _of_cells(df, names, schema.sensitive, at_risk, require)
+            measured = _of_buckets(df, sensitive_table, names, schema.sensitive, at_risk, require)
+        else:
+            measured = _of_cells(df, names, schema.sensitive, at_risk, require)
+        return replace(measured, roles_from="given")
 
 
 def measure_release(
