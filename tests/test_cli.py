@@ -40,6 +40,7 @@ SECRET = "Mary Smith"
 class FakePrivacy:
     per_class: pa.Table | None = None
     unmet: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -537,7 +537,9 @@ def check(
     told: dict[str, Any] = {}
     if report is not None:
         from anon import report as reports
+        from anon.check import labels_as_written
 
+        table = table if schema is None else labels_as_written(table, schema)
         origin = _origin(context, read, [per_class])
         made = reports.of_check(privacy, table.table, require=require, origin=origin)
         told = _write_report(report, made)
@@ -545,6 +547,8 @@ def check(
         _print_json({**privacy.to_dict(), **told})
     elif not quiet:
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        for note in privacy.notes:
+            print(f"note: {note}", file=sys.stderr)
         for requirement in privacy.unmet or ():
             print(f"not met: {requirement}", file=sys.stderr)
     if privacy.unmet:
@@ -1359,7 +1363,7 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     if len(by_sensitive) > 1 and measures["joint"] is not None:
         by_sensitive["(joint)"] = measures["joint"]
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
-    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
+    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells", "notes"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
     if shown.get("unmet") == []:
         shown["unmet"] = "none"

@@ -161,7 +161,8 @@ class Privacy(Disclosure):
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
-    does not meet, None where none was asked about.
+    does not meet, None where none was asked about. `notes` tell of columns whose values were not read as
+    they are written.
     """
 
     n_rows: int
@@ -181,6 +182,7 @@ class Privacy(Disclosure):
     per_class: pa.Table | None = None
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def joint(self) -> Disclosure:
