@@ -519,7 +519,7 @@ def cell(column: Column, rows: list[int], by_level: bool) -> str | None:
     end = " or missing" if null else ""
     if not present:
         return "missing"
-    if len(present) == len(domain):
+    if len(present) == len(domain) > 1:
         return ROOT + end
     if column.kind in ("tree", "zip"):
         if len(present) == 1:
@@ -531,7 +531,7 @@ def cell(column: Column, rows: list[int], by_level: bool) -> str | None:
         while not isinstance(node, str) and label in domain:
             label += "…"
         return slow_cells.quote(label) + end
-    if by_level and column.levels:
+    if by_level and column.levels and len(domain) > 1:
         return _level(column, present, domain) + end
     if by_level and column.kind in ("decimal", "float"):
         return None

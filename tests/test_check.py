@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -467,3 +468,41 @@ def test_the_half_of_a_bucketization_holds_no_sensitive_attribute(tmp_path: Path
     for schema in (None, anon.Schema(["age"], ["s"])):
         with pytest.raises(DataError, match="column 's' is sensitive and stands in"):
             anon.check(path, schema)
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_labels_of_a_csv_are_what_is_written(tmp_path: Path, engine: Any) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("q,s\n1,01\n1.0,1\n2,1.0\n2.0,2\n")
+    source = anon.read_source(path, engine=engine)
+    require = [anon.KAnonymity(2), anon.LDiversity(2, "distinct")]
+    labels = anon.check(source, anon.Schema([anon.nominal("q")], [anon.nominal("s")]), require=require)
+    assert (labels.k, labels.n_classes, labels.notes) == (1, 4, ())
+    assert labels.unmet == tuple(map(str, require))
+    ordered = anon.check(source, anon.Schema([anon.ordinal("q", ["1", "1.0", "2", "2.0"])], ["s"]))
+    assert (ordered.k, ordered.notes) == (1, ())  # 01 keeps s a text
+    merged = anon.check(source, anon.Schema(["q"], ["s"]), require=require)
+    assert (merged.k, merged.n_classes, merged.unmet) == (2, 2, ())
+    [note] = merged.notes
+    assert note.startswith("column 'q': 2 of its 4 texts were read as")
+    assert anon.check(source, anon.Schema([anon.numeric("q")])).notes == ()  # numbers, as was said
+
+
+def test_words_and_dates_of_a_csv_that_were_merged_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,c\ntrue,2020-01-01,1\nTrue,2020-01-01 00:00:00,2\nfalse,2020-01-02,3\n")
+    notes = anon.check(path, anon.Schema(["a", "b", "c"])).notes
+    assert [note.split(":")[0] for note in notes] == ["column 'a'", "column 'b'"]
+
+
+def test_rows_of_stars_meet_a_requirement_apart_or_as_a_class(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    values = ["a", "b", "a", "b", "a", "b", "c", "c"]
+    pa.csv.write_csv(pa.table({"q": [*"xxyy", *"****"], "s": values}), path)
+    schema, t = anon.Schema(["q"], ["s"]), anon.TCloseness(0.25, "equal")
+    assert anon.check(path, schema, require=[t, anon.KAnonymity(2)]).unmet == ()
+    assert anon.check(path, schema, require=[anon.KAnonymity(3)]).unmet == ("3-anonymity",)
+    pa.csv.write_csv(pa.table({"q": [*"xxyy*"], "s": values[:5]}), path)
+    assert anon.check(path, schema, require=[anon.KAnonymity(2)]).unmet == ()  # suppressed ones of others
+    pa.csv.write_csv(pa.table({"q": [*"xxxx****"], "s": [*"abcdabab"]}), path)
+    assert anon.check(path, schema, require=[anon.LDiversity(3, "distinct")]).unmet == ()

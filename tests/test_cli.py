@@ -41,6 +41,7 @@ class FakePrivacy:
     per_class: pa.Table | None = None
     unmet: tuple[str, ...] | None = None
     roles_from: str | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -8,14 +8,15 @@
 | a level's interval | `[20, 30)` (the upper end does not) |
 | a node of a tree | its label |
 | a set of labels | `{Divorced, Widowed}` |
-| the whole domain, of one value too | `*` |
+| the whole domain of several values | `*` |
 | any of these, or null | `[17, 25] or missing` |
 | nulls only | `missing` |
 
 Labels that could be mistaken for something else are JSON strings: `"Paris, TX"`. Dates and times
 are ISO 8601, with a time zone in UTC and marked `Z`; durations are numbers with their unit; floats
 have as many digits as they need to read back; decimals have their scale.
-The domain of a constant column is its one value, so that suppressing the column hides it.
+A domain of one value is published as that value: `*` would tell as much, and rows of `*` only are taken
+for suppressed ones.
 """
 
 from __future__ import annotations
@@ -380,7 +381,7 @@ def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
         body = _level_names(domain, domain.levels, low, high)
     else:
         body = _intervals(domain, low, high)
-    if domain.n_values:
+    if domain.n_values > 1:
         body = pc.if_else(pa.array(is_full(cells)), pa.scalar(ROOT, pa.large_string()), body)
     if cells.null.any():
         either = _joined(body, pa.scalar(OR_MISSING, pa.large_string()))

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 
 from anon.cells import MISSING, texts
 from anon.classes import Classes, group, sensitive_counts
-from anon.encode import Codes, Domain, Encoded, available_threads, encode
+from anon.encode import Codes, Domain, Encoded, available_threads, encode, label_codes
 from anon.errors import DataError, UsageError
 from anon.hierarchy import listed
 from anon.privacy import Privacy, measure, measure_columns, of_intact, population_risk
-from anon.read import Source, read_source, read_table
+from anon.read import Source, as_written, read_source, read_table
 from anon.release import CLASS_ID, METADATA_KEY, PAIR, read_metadata, sensitive_path
 from anon.requirements import Requirement, TCloseness, check_list, compile
-from anon.schema import Attribute, Schema, check_names, is_text
+from anon.schema import Attribute, Schema, check_names, is_text, value_type
 from anoncore.requirement import passing_classes
 
 if TYPE_CHECKING:
@@ -99,6 +99,11 @@ def check(
             "out: name its quasi-identifiers in a schema, or believe it with roles_from_file=True"
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
+    notes: tuple[str, ...] = ()
+    if schema is not None and table_source.format == "csv":
+        table_source = labels_as_written(table_source, schema)
+        notes = _merged(table_source, schema, n_threads)
+        table = table_source.table
     schema = _schema(told, schema)
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
@@ -130,6 +135,11 @@ def check(
         shown, groups = encoded, classes
     if require:
         missed = unmet(require, classes, domains, codes, n_threads)
+        if privacy.n_starred and missed:  # of a release of ours, rows of `*` are a class
+            whole = group([column for _, column in quasi], n_threads=n_threads)
+            missed = tuple(
+                each for each in unmet(require, whole, domains, codes, n_threads) if each in missed
+            )
         _refuse_undecided(missed, require, domains, told, roles_from)
         privacy = replace(privacy, unmet=missed)
     if sampling_fraction is not None:
@@ -137,7 +147,41 @@ def check(
             privacy,
             population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
         )
-    return replace(privacy, roles_from=roles_from, worst_cells=_worst_cells(shown, classes, privacy.worst))
+    return replace(
+        privacy,
+        roles_from=roles_from,
+        worst_cells=_worst_cells(shown, classes, privacy.worst),
+        notes=notes,
+    )
+
+
+def labels_as_written(source: Source, schema: Schema) -> Source:
+    """The source with the labels of the schema, columns declared nominal or ordinal, as its CSV has them."""
+    labels = [each.name for each in (*schema.quasi, *schema.sensitive) if each.kind in ("nominal", "ordinal")]
+    return as_written(source, [name for name in labels if name in source.table.column_names])
+
+
+def _merged(source: Source, schema: Schema, n_threads: int) -> tuple[str, ...]:
+    """Notes on columns of a CSV, of no declared kind, some of whose texts were read as one value."""
+    table = source.table
+    names = [
+        each.name
+        for each in (*schema.quasi, *schema.sensitive)
+        if each.kind is None
+        and each.name in table.column_names
+        and not is_text(value_type(table.schema.field(each.name).type))
+    ]
+    written = as_written(source, names).table
+    counts = [
+        [len(words) for _, words in label_codes(each, names, n_threads)] if names else []
+        for each in (written, table)
+    ]
+    return tuple(
+        f"column {name!r}: {n_texts - n_values} of its {n_texts - 1} texts were read as values that others "
+        f"stand for, such as 1 and 1.0; declare it nominal (--kind {name}=nominal) to keep them apart"
+        for name, n_texts, n_values in zip(names, *counts, strict=True)
+        if n_texts > n_values
+    )
 
 
 def unmet(

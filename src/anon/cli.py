@@ -573,7 +573,9 @@ def check(
     told: dict[str, Any] = {}
     if pages:
         from anon import report as reports
+        from anon.check import labels_as_written
 
+        table = table if schema is None else labels_as_written(table, schema)
         origin = _origin(context, read, [per_class], [source, second])
         told = _write_reports(
             pages,
@@ -587,6 +589,8 @@ def check(
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
         _print(*_privacy(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        for note in privacy.notes:
+            print(f"note: {note}", file=sys.stderr)
         for requirement in privacy.unmet or ():
             print(f"not met: {requirement}", file=sys.stderr)
     if privacy.unmet:
@@ -1435,7 +1439,7 @@ def _privacy(title: str, measures: Mapping[str, Any]) -> list[Table]:
     if len(by_sensitive) > 1 and measures["joint"] is not None:
         by_sensitive["(joint)"] = measures["joint"]
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
-    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells"}
+    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells", "notes"}
     shown = {name: value for name, value in measures.items() if name not in left_out}
     if shown.get("unmet") == []:
         shown["unmet"] = "none"

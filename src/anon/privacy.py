@@ -152,6 +152,8 @@ class Privacy(Disclosure):
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
     does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
     its roles were "given", or are the claim of the "file" itself.
+    does not meet, None where none was asked about. `notes` tell of columns whose values were not read as
+    they are written.
     """
 
     n_rows: int
@@ -172,6 +174,7 @@ class Privacy(Disclosure):
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
     roles_from: Literal["given", "file"] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def joint(self) -> Disclosure:

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from anon.encode import available_threads, in_threads
 from anon.errors import DataError, UsageError
-from anon.schema import check_names, check_unique, is_measurable, is_text
+from anon.schema import check_names, check_unique, is_measurable, is_text, value_type
 
 if TYPE_CHECKING:
     from anon.scale.scan import Scan
@@ -69,13 +69,14 @@ class Source:
 
     `schema` holds the columns' own types: `table` may hold strings as dictionaries where that is
     how the file stores them. `format` is None and `paths` empty for a table that was in memory.
-    `table` is a Scan where the rows stay in the files.
+    `table` is a Scan where the rows stay in the files. `csv` is how CSV files are read.
     """
 
     table: pa.Table | Scan
     schema: pa.Schema
     format: Format | None = None
     paths: tuple[Path, ...] = ()
+    csv: Csv | None = None
 
     def __repr__(self) -> str:
         where = "memory" if self.format is None else f"{len(self.paths)} {self.format}"
@@ -152,15 +153,16 @@ def read_source(
         raise UsageError("null, delimiter and encoding are for CSV files only")
     from anon.scale.scan import scan, table_bytes
 
+    how = Csv(markers, delimiter, encoding)
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
-        rows = scan(paths, format, columns, Csv(markers, delimiter, encoding), budget, spill)
-        return Source(rows, rows.file_schema, format, tuple(paths))
+        rows = scan(paths, format, columns, how, budget, spill)
+        return Source(rows, rows.file_schema, format, tuple(paths), how)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns))
     if format == "feather":
         tables = [_read_feather(path) for path in paths]
     else:
-        tables = Csv(markers, delimiter, encoding).tables(paths)
+        tables = how.tables(paths, columns)
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, file_name(path))
         if format == "feather":  # a date64 need not be a whole day: it is read as its day
@@ -168,7 +170,32 @@ def read_source(
     schema = common_schema(paths, [each.schema for each in tables])
     table = pa.concat_tables(each.cast(schema) for each in tables)
     table = table if columns is None else table.select(wanted_names(columns, table.column_names))
-    return _checked(Source(table, table.schema, format, tuple(paths)))
+    return _checked(Source(table, table.schema, format, tuple(paths), how))
+
+
+def as_written(source: Source, names: Iterable[str]) -> Source:
+    """The source with these columns of its CSV files as text, every field as it stands there.
+
+    Columns of other formats, and those that are text already, stay as they are.
+    """
+    schema = source.table.schema
+    names = [name for name in names if not is_text(value_type(schema.field(name).type))]
+    if source.csv is None or source.format != "csv" or not names:
+        return source
+    csv = replace(source.csv, text=(*source.csv.text, *names))
+    if not isinstance(source.table, pa.Table):
+        from anon.scale.scan import scan
+
+        held = source.table
+        rows = scan(source.paths, "csv", held.column_names, csv, held.memory, held.folder)
+        return replace(source, table=rows, schema=rows.file_schema, csv=csv)
+    written = pa.concat_tables(csv.tables(source.paths, names))
+    if written.num_rows != source.table.num_rows:
+        raise DataError("the input has changed while it was read; start again")
+    table = source.table
+    for name in names:
+        table = table.set_column(table.column_names.index(name), name, written.column(name))
+    return replace(source, table=table, schema=table.schema, csv=csv)
 
 
 def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -451,6 +478,7 @@ class Csv:
     null: tuple[str, ...]
     delimiter: str | None
     encoding: str
+    text: tuple[str, ...] = ()  # columns that are strings whatever they hold
 
     def __post_init__(self) -> None:
         delimiter = self.delimiter
@@ -465,9 +493,13 @@ class Csv:
         except (LookupError, ValueError):
             raise UsageError(f"there is no encoding {self.encoding!r}") from None
 
-    def tables(self, paths: Sequence[Path]) -> list[pa.Table]:
-        """One table per file, of types that agree: a column that they type differently is text in all."""
-        tables = [self.read(path) for path in paths]
+    def tables(self, paths: Sequence[Path], columns: Sequence[str] | None = None) -> list[pa.Table]:
+        """One table per file, of types that agree: a column that they type differently is text in all.
+
+        Of one file alone, just the `columns` (None: all).
+        """
+        columns = columns if len(paths) == 1 else None
+        tables = [self.read(path, columns=columns) for path in paths]
         names = tables[0].column_names
         if any(table.column_names != names for table in tables):
             return tables
@@ -482,10 +514,10 @@ class Csv:
             tables = [each.set_column(at, name, each.column(at).cast(pa.float64())) for each in tables]
         return tables
 
-    def read(self, path: Path, as_text: Iterable[str] = ()) -> pa.Table:
-        """One file. `as_text` names columns that are strings whatever they hold."""
+    def read(self, path: Path, as_text: Iterable[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
+        """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all)."""
         try:
-            return self._read(path, as_text)
+            return self._read(path, (*self.text, *as_text), columns)
         except (pa.ArrowException, OSError, EOFError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "csv") from None
@@ -516,9 +548,11 @@ class Csv:
             if fault.row is not None:
                 raise fault
 
-    def _read(self, path: Path, as_text: Iterable[str]) -> pa.Table:
+    def _read(self, path: Path, as_text: Iterable[str], columns: Sequence[str] | None) -> pa.Table:
         read, parse, convert, header = self.options(path)
         self.check_ends(path, header, parse.delimiter)
+        if columns is not None:
+            convert.include_columns = wanted_names(columns, header)
         try:
             convert.column_types = dict.fromkeys(as_text, pa.string())
             table = pa_csv.read_csv(os.fspath(path), read, parse, convert)

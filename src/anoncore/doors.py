@@ -74,5 +74,7 @@ def parts_of(offsets: Any, n: int, name: str, empty: bool = False) -> npt.NDArra
     before, after = bounds[:-1], bounds[1:]  # compared, as differences may overflow
     descends = np.any(after < before if empty else after <= before)
     if not len(bounds) or bounds[0] != 0 or bounds[-1] != n or descends:
-        raise ValueError(f"{name} must ascend from 0 to {n}" + ("" if empty else ", every part holding something"))
+        raise ValueError(
+            f"{name} must ascend from 0 to {n}" + ("" if empty else ", every part holding something")
+        )
     return bounds

@@ -35,6 +35,6 @@ def text(kind: str, domain: Sequence[str], present: set[int], null: bool) -> str
     else:
         full = low == 0 and high == len(domain) - 1
         body = words[low] if low == high else f"[{words[low]}, {words[high]}]"
-    if full:
+    if full and len(domain) > 1:
         body = "*"
     return body + " or missing" if null else body
