@@ -402,6 +402,14 @@ def indexed(values: pa.Array) -> pa.Array:
         (indexed(pa.array([[1], [2, 3]])), pa.list_(pa.int64())),
         (indexed(pa.array(["a", "b"], pa.string_view())), pa.dictionary(pa.int64(), pa.large_string(), True)),
         (indexed(pa.array(["a", "b"])), pa.dictionary(pa.int64(), pa.string(), True)),
+        (indexed(pa.array([["a"], []], pa.list_view(pa.string_view()))), pa.large_list(pa.large_string())),
+        (indexed(pa.array(["a", "b"]).dictionary_encode()), pa.large_string()),
+        (
+            pa.RunEndEncodedArray.from_arrays(
+                [1, 3], pa.array([{"a": "x"}, None], pa.struct({"a": pa.string_view()}))
+            ),
+            pa.struct({"a": pa.large_string()}),
+        ),
     ],
     ids=lambda each: str(getattr(each, "type", "")),
 )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Cells, Classes, cells, full_cells, merge
+from anon.columns import check_publishable
 from anon.encode import Encoded, available_threads, encode, of_published_rows
 from anon.errors import UsageError
 from anon.inspection import identifying_neutral, role_of_name
@@ -118,6 +119,7 @@ def anonymize(
         recheck_noise(original, source.table, noise)
     tell("encode", 0, 1)
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
+    check_publishable(encoded.table.schema)
     judged = of_published_rows(encoded)
     counts = table_counts(judged)
     n_kept = encoded.n_rows - len(encoded.suppressed)

@@ -152,7 +152,7 @@ class Privacy(Disclosure):
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
     does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
     its roles were "given", or are the claim of the "file" itself.
-    does not meet, None where none was asked about. `notes` tell of columns whose values were not read as
+    `notes` tell of columns whose values were not read as
     they are written.
     """
 

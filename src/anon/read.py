@@ -28,6 +28,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
+from anon.columns import values_alone, values_type
 from anon.encode import available_threads, in_threads
 from anon.errors import DataError, UsageError
 from anon.schema import check_names, check_unique, is_measurable, is_text, value_type
@@ -159,10 +160,7 @@ def read_source(
         return Source(rows, rows.file_schema, format, tuple(paths), how)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns))
-    if format == "feather":
-        tables = [_read_feather(path) for path in paths]
-    else:
-        tables = how.tables(paths, columns)
+    tables = [_read_feather(path) for path in paths] if format == "feather" else how.tables(paths, columns)
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, file_name(path))
         if format == "feather":  # a date64 need not be a whole day: it is read as its day
@@ -733,6 +731,8 @@ def _from_memory(source: Any) -> pa.Table:
 def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
     """The type as which a column is held: one that every part of Arrow can work with."""
     types = pa.types
+    if _is_of_nested(arrow_type):
+        return values_type(arrow_type) or arrow_type  # None: told where it is to be published
     if types.is_dictionary(arrow_type):
         values = _plain_type(arrow_type.value_type)
         sortable = is_text(values) or (is_measurable(values) and not types.is_float16(values))
@@ -744,11 +744,23 @@ def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
     return pa.large_binary() if types.is_binary_view(arrow_type) else arrow_type
 
 
+def _is_of_nested(arrow_type: pa.DataType) -> bool:
+    """A dictionary of, or runs of, values that are no flat ones."""
+    types = pa.types
+    return bool(types.is_dictionary(arrow_type) or types.is_run_end_encoded(arrow_type)) and bool(
+        types.is_nested(arrow_type.value_type)
+        or types.is_dictionary(arrow_type.value_type)
+        or isinstance(arrow_type.value_type, pa.BaseExtensionType)
+    )
+
+
 def _plain(array: pa.Array) -> pa.Array:
     """An array in its plain type."""
     plain = _plain_type(array.type)
     if plain == array.type:
         return array
+    if _is_of_nested(array.type):
+        return values_alone(array)
     if pa.types.is_run_end_encoded(array.type):
         run = pa.RunEndEncodedArray.from_arrays(array.run_ends, np.arange(len(array.values)))
         return _plain(array.values).take(pc.run_end_decode(run.slice(array.offset, len(array))))

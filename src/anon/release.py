@@ -30,6 +30,7 @@ import anon
 from anon.cells import Column, Rendering, is_full, render, texts, to_levels
 from anon.classes import Cells, Classes, group, merge, population_counts, sensitive_counts
 from anon.classes import cells as cells_of
+from anon.columns import check_publishable, takeable
 from anon.encode import Codes, Encoded, available_threads, encode, narrowed, of_published_rows
 from anon.entropy import Entropy, permutation, system
 from anon.errors import DataError, InfeasibleError, UsageError
@@ -404,8 +405,7 @@ def recode(
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
     n_threads = available_threads(n_threads)
-    for name in encoded.table.column_names:
-        takeable(_column(encoded.table, name).slice(0, 1), name)
+    check_publishable(encoded.table.schema)
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
@@ -680,7 +680,8 @@ def _fields(release: Release, spill: Spilled | None = None) -> list[_Field]:
             continue
         column = takeable(_column(table, name), name)
         written = column.type
-        if written == described.type and known is not None and known.get_field_index(name) >= 0:
+        as_read = written == described.type and not pa.types.is_nested(written)
+        if as_read and known is not None and known.get_field_index(name) >= 0:
             written = known.field(name).type
         if spill is not None:
             kept = spill.take(name)
@@ -747,39 +748,6 @@ def _kept(
     return lambda rows, of_row: pa.DictionaryArray.from_arrays(
         renumbered.take(pa.array(rows)), dictionary, ordered=column.type.ordered
     )
-
-
-def takeable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """The column in a type whose rows can be put in another order; DataError where there is none.
-
-    Run-end-encoded columns, views of bytes, and dictionaries whose values have no order are decoded.
-    """
-    kind = column.type
-    try:
-        if pa.types.is_run_end_encoded(kind):
-            decoded = [pc.run_end_decode(chunk) for chunk in column.chunks]
-            return takeable(pa.chunked_array(decoded, kind.value_type), name)
-        if pa.types.is_binary_view(kind):
-            return column.cast(pa.large_binary())
-        if pa.types.is_dictionary(kind) and not kind.ordered and not _has_order(kind.value_type):
-            decoded = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
-            return pa.chunked_array(decoded, kind.value_type)
-        column.slice(0, 1).combine_chunks().take(pa.array([0] if len(column) else [], pa.uint32()))
-    except pa.ArrowNotImplementedError:
-        raise DataError(
-            f"column {name!r} of type {kind} cannot be published; "
-            "convert it, or make it identifying to drop it",
-            column=name,
-        ) from None
-    return column
-
-
-def _has_order(kind: pa.DataType) -> bool:
-    try:
-        pc.array_sort_indices(pa.array([], kind))
-    except pa.ArrowNotImplementedError:
-        return False
-    return True
 
 
 def _taken(
