@@ -673,10 +673,13 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
             "method": anon.Anatomy(2),
             "publish": "bucketization",
         },
+        {"method": anon.Laplace(1, {"age": (0, 99)})},
     ],
-    ids=["mean", "no sensitive", "one class", "original", "two sensitive", "anatomy"],
+    ids=["mean", "no sensitive", "one class", "original", "two sensitive", "anatomy", "noise"],
 )
 def test_every_kind_of_release_has_a_report(options: dict[str, Any], tmp_path: Path) -> None:
+    public = report.of_release(release(**options), audience="public")
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
     made = report.of_release(release(**options))
     assert_every_number_is_told(made.html(), json.loads(json.dumps(made.told)))
     made.write(tmp_path / "r.html")
@@ -692,6 +695,8 @@ def test_an_empty_release_has_a_report() -> None:
             method=anon.Identity(),
             missing="suppress",
         )
+    public = report.of_release(made, audience="public")
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
     told = report.of_release(made)
     assert told.told["worst_class"] is None
     assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told)))
@@ -720,7 +725,7 @@ def test_the_commands_of_the_documentation_run(
         assert program == "anon"
         assert main(words) == 0, capsys.readouterr().err
     pages = sorted(path.name for path in tmp_path.glob("*.html"))
-    assert pages == ["check.html", "loss.html", "report.html"]
+    assert pages == ["check.html", "loss.html", "public.html", "report.html"]
 
 
 def test_a_report_without_a_command_says_so() -> None:
