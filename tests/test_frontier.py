@@ -12,9 +12,11 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -588,8 +590,7 @@ def test_a_cached_point_is_not_made_again(
         return anon.frontier(table, schema, asked, cache=tmp_path / "deep" / "cache", **options)
 
     first = sweep(measures=["delta", "t_ordered"])
-    files = list((tmp_path / "deep" / "cache").iterdir())
-    assert len(files) == 5
+    assert len(list((tmp_path / "deep" / "cache").glob("*.json"))) == 5
     module = sys.modules["anon.frontier"]
     made, tried = module._made, []
     monkeypatch.setattr(module, "_made", lambda sweep, one: tried.append(one) or made(sweep, one))
@@ -659,19 +660,221 @@ def test_a_sweep_leaves_the_memory_of_its_process_alone(monkeypatch: pytest.Monk
     assert not asked
 
 
-def test_cache_files_hold_no_cell_and_broken_ones_count_as_absent(census: pa.Table, tmp_path: Path) -> None:
-    first = anon.frontier(census, SCHEMA, "k=5 method=mondrian,curve", cache=tmp_path)
+def test_cache_files_hold_no_cell_and_broken_ones_count_as_absent(
+    census: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sweep() -> Frontier:
+        return anon.frontier(census, SCHEMA, "k=5 method=mondrian,curve", cache=tmp_path)
+
+    first = sweep()
     words = {str(value) for name in ("education", "occupation") for value in census[name].to_pylist()}
-    for path in tmp_path.iterdir():
+    kept = sorted(tmp_path.glob("*.json"))
+    contents = [path.read_bytes() for path in kept]
+    assert len(kept) == 4
+    for path, content in zip(kept, contents, strict=True):
         assert len(path.stem) == 64
         assert set(path.stem) <= set("0123456789abcdef")
-        held = json.loads(path.read_text())
-        assert set(held) == {"measures", "classes", "seconds", "satisfied", "why"}
-        assert not any(word in path.read_text() for word in words)
-    for path, text in zip(tmp_path.iterdir(), ("", "{", "[]", '{"measures": {}}'), strict=True):
-        path.write_text(text)
-    assert anon.frontier(census, SCHEMA, "k=5 method=mondrian,curve", cache=tmp_path) == first
-    assert all(len(path.read_text()) > 50 for path in tmp_path.iterdir())
+        code, text = content.decode().splitlines()
+        assert len(code) == 64
+        assert set(json.loads(text)) == {"measures", "classes", "seconds", "satisfied", "why"}
+        assert not any(word in text for word in words)
+    tried = counted(monkeypatch)
+    damages: list[Callable[[int], bytes]] = [
+        lambda i: b"",
+        lambda i: contents[i][:-1],
+        lambda i: contents[i].replace(b'"classes": ', b'"classes": 1'),  # whole JSON, another number
+        lambda i: contents[i - 1],  # another point's
+        lambda i: contents[i][64:],
+        lambda i: b"0" * 64 + b"\n{}",
+    ]
+    for damage in damages:
+        for i, path in enumerate(kept):
+            path.write_bytes(damage(i))
+        tried.clear()
+        assert sweep() == first
+        assert len(tried) == 4
+        assert sorted(tmp_path.glob("*.json")) == kept
+    tried.clear()
+    assert sweep() == first
+    assert not tried
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Configuration]:
+    """The configurations that are made from now on, and not taken from a cache."""
+    module = sys.modules["anon.frontier"]
+    made, tried = module._made, []
+    monkeypatch.setattr(module, "_made", lambda sweep, one: tried.append(one) or made(sweep, one))
+    return tried
+
+
+SMALL = {"q": [1, 2, 1, 2, 3, 3], "s": list("ababab")}
+
+
+def small(cache: Path) -> Frontier:
+    """A sweep of three points that is over at once."""
+    return anon.frontier(SMALL, anon.Schema(["q"], ["s"]), "k=2", privacy="k", utility="gcp", cache=cache)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_a_cache_is_its_owners_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        small(tmp_path / "cache")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    assert len(modes(tmp_path / "cache")) == 4
+    assert set(modes(tmp_path / "cache").values()) == {0o600}
+    assert len((tmp_path / "cache" / "key").read_bytes()) == 32
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o701, 0o770])
+def test_a_cache_that_others_may_enter_is_refused_and_left_as_it_is(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(mode)
+    with pytest.raises(UsageError, match=r"cache '.*' is open to others than you.*\(chmod 700\)"):
+        small(folder)
+    assert folder.stat().st_mode & 0o777 == mode
+    assert list(folder.iterdir()) == []
+    folder.chmod(0o700)  # the way out
+    small(folder)
+    assert len(list(folder.iterdir())) == 4
+
+
+def test_names_in_a_cache_are_keyed_with_the_secret_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    tried = counted(monkeypatch)
+    first = small(one)
+    assert small(other) == first
+    assert len(tried) == 6
+    names, others = ({path.name for path in folder.glob("*.json")} for folder in (one, other))
+    assert not names & others
+    # with the secret goes what it named
+    (other / "key").write_bytes((one / "key").read_bytes())
+    for path in one.glob("*.json"):
+        (other / path.name).write_bytes(path.read_bytes())
+    tried.clear()
+    assert small(other) == first
+    assert not tried
+
+
+def broken_keys() -> dict[str, Callable[[Path], object]]:
+    def linked(key: Path) -> None:
+        (key.parent.parent / "known").write_bytes(b"k" * 32)
+        key.symlink_to(key.parent.parent / "known")
+
+    def readable(key: Path) -> None:
+        key.write_bytes(b"k" * 32)
+        key.chmod(0o644)
+
+    return {
+        "absent": lambda key: None,
+        "short": lambda key: key.write_bytes(b"k" * 31),
+        "long": lambda key: key.write_bytes(b"k" * 33),
+        "a link": linked,
+        "a dangling link": lambda key: key.symlink_to(key.parent / "nowhere"),
+        "a pipe": os.mkfifo,
+        "open to others": readable,
+    }
+
+
+@pytest.mark.parametrize("kind", broken_keys())
+def test_a_key_that_is_no_secret_is_drawn_again(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = small(tmp_path)
+    key = tmp_path / "key"
+    key.unlink()
+    broken_keys()[kind](key)
+    tried = counted(monkeypatch)
+    assert small(tmp_path) == first
+    assert len(tried) == 3
+    assert (key.is_symlink(), key.stat().st_mode & 0o777) == (False, 0o600)
+    assert b"kkk" not in key.read_bytes()
+    assert len(key.read_bytes()) == 32
+    tried.clear()
+    assert small(tmp_path) == first
+    assert not tried
+    if kind == "a link":
+        assert (tmp_path.parent / "known").read_bytes() == b"k" * 32
+
+
+def test_two_processes_that_open_a_new_cache_agree_on_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["anon.cache"]
+    write_new, theirs = module.write_new, []
+
+    def beaten(path: Path, drawn: bytes) -> bool:
+        if not theirs:
+            theirs.append(b"t" * 32)
+            assert write_new(path, theirs[0])
+        return bool(write_new(path, drawn))
+
+    monkeypatch.setattr(module, "write_new", beaten)
+    assert module.open_cache(tmp_path).secret == theirs[0]
+    assert modes(tmp_path) == {"key": 0o600}
+
+
+def test_a_cache_of_another_build_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = small(tmp_path)
+    tried = counted(monkeypatch)
+    monkeypatch.setattr(sys.modules["anon.frontier"], "build_id", lambda: "another")
+    assert small(tmp_path) == first
+    assert len(tried) == 3
+
+
+def test_a_build_is_told_by_the_bytes_of_its_kernels_and_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels, modules = tmp_path / "anoncore", tmp_path / "anon"
+    suffix = EXTENSION_SUFFIXES[0]
+    for path, content in (
+        (kernels / f"a{suffix}", b"one"),
+        (kernels / "a.pyx", b"source"),
+        (modules / "deep" / "b.py", b"two"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    module = sys.modules["anon.cache"]
+    monkeypatch.setattr(module, "anoncore", SimpleNamespace(__path__=[str(kernels)]))
+    monkeypatch.setattr(module, "anon", SimpleNamespace(__path__=[str(modules)]))
+    build_id = module.build_id.__wrapped__
+    ids = [build_id()]
+    (kernels / f"a{suffix}").write_bytes(b"other")
+    ids.append(build_id())
+    (modules / "deep" / "b.py").write_bytes(b"three")
+    ids.append(build_id())
+    (modules / "deep" / "b.py").rename(modules / "b.py")
+    ids.append(build_id())
+    (kernels / "a.pyx").write_bytes(b"not what runs")
+    assert len(set(ids)) == 4
+    assert build_id() == ids[-1]
+
+
+def test_something_else_with_the_name_of_a_cached_point_is_left_alone(tmp_path: Path) -> None:
+    first = small(tmp_path)
+    one, other, third = sorted(tmp_path.glob("*.json"))
+    elsewhere = tmp_path.parent / "elsewhere.json"
+    elsewhere.write_bytes(other.read_bytes())
+    for path in (one, other, third):
+        path.unlink()
+    os.mkfifo(one)
+    other.symlink_to(elsewhere)
+    third.mkdir()
+    before = elsewhere.read_bytes()
+    assert small(tmp_path) == first
+    assert one.is_fifo()
+    assert third.is_dir()
+    assert not other.is_symlink()
+    assert elsewhere.read_bytes() == before
 
 
 def test_requirements_of_the_users_own_are_tried_and_not_kept(census: pa.Table, tmp_path: Path) -> None:
@@ -685,7 +888,7 @@ def test_requirements_of_the_users_own_are_tried_and_not_kept(census: pa.Table, 
     swept = anon.frontier(census, SCHEMA, asked, privacy="k", cache=tmp_path)
     assert [point.satisfied for point in swept.points[:2]] == [True, True]
     assert len({point.name for point in swept.points}) == 4
-    assert len(list(tmp_path.iterdir())) == 2  # the special cases
+    assert len(list(tmp_path.glob("*.json"))) == 2  # the special cases
     assert swept.points[0].requirement == "custom requirement"
 
 
@@ -764,7 +967,7 @@ def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     )
     assert {name: told[name] for name in swept.to_dict()} == json.loads(json.dumps(swept.to_dict()))
     assert told["chosen"]["name"] == swept.choose(max_p_loss=0.3).name
-    assert len(list((tmp_path / "cache").iterdir())) == 7
+    assert len(list((tmp_path / "cache").glob("*.json"))) == 7
 
 
 def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
@@ -789,7 +992,7 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
     assert told["privacy"] == "t_js"
     assert told["chosen"]["utility"] <= 0.9
     assert not (tmp_path / "release.parquet").exists()  # that is the release's, of `anon anonymize`
-    assert len(list((tmp_path / "kept").iterdir())) == 5
+    assert len(list((tmp_path / "kept").glob("*.json"))) == 5
 
 
 @pytest.mark.parametrize(
@@ -884,15 +1087,3 @@ def test_a_bound_that_nothing_keeps_hides_no_point(people: str, capsys: pytest.C
     assert "error: no point keeps max_u_loss = -1" in shown.err
     assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 1
     assert "no point keeps" in json.loads(capsys.readouterr().out)["error"]
-
-
-@pytest.mark.parametrize("held", ['{"measures": {}}', "[]", "1", '{"a": 1}'])
-def test_a_file_of_the_cache_that_is_something_else_counts_as_absent(
-    people: str, tmp_path: Path, held: str
-) -> None:
-    schema = anon.Schema(["age", "sex"], ["occupation"])
-    first = anon.frontier(people, schema, "k=5", cache=tmp_path / "cache")
-    for path in (tmp_path / "cache").iterdir():
-        whole = json.loads(path.read_text())
-        path.write_text(held if held != '{"measures": {}}' else json.dumps(whole | json.loads(held)))
-    assert anon.frontier(people, schema, "k=5", cache=tmp_path / "cache").points == first.points

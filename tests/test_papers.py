@@ -436,7 +436,9 @@ def test_json_on_stdout_holds_each_paper(
     monkeypatch.setattr(papers, "reproduce", fake)
     words = ["reproduce", "all", "--quick", "--adult", str(tmp_path), "-o", str(tmp_path / "out"), "--json"]
     assert main(words) == 0
-    printed = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)
+    assert tuple(told) == ("audience", "papers")
+    printed = told["papers"]
     assert tuple(printed) == papers.PAPERS
     assert printed["li2009"]["files"] == [
         str(tmp_path / "out" / f"li2009.{kind}") for kind in ("json", "html")

@@ -445,6 +445,113 @@ def test_both_files_of_a_bucketization_are_certified(
     assert_every_number_is_told(page.read_text(), told)
 
 
+# Whose a page is
+
+
+def first_line(html: str) -> str:
+    shown = Page(html)
+    assert [tag for tag, _ in shown.elements if tag in ("p", "h1")][:2] == ["p", "h1"]
+    return shown.words["p"][0]
+
+
+def test_both_pages_of_a_command_say_whose_they_are(
+    evil: Path, released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, everybodys = tmp_path / "mine.html", tmp_path / "everybodys.html"
+    pages = ["--report", mine, "--report-public", everybodys]
+    out = tmp_path / "out.parquet"
+    for words, hashed in (
+        (["anonymize", evil, "-o", out, *ROLES, "--k", 7, "--t", 0.35], out),
+        (["check", released, "--k", 5], released),
+        (["compare", evil, released, *ROLES], released),
+    ):
+        told = run(capsys, *words, *pages)
+        assert (told["report"], told["report_public"]) == (str(mine), str(everybodys))
+        assert next(iter(told.items())) == ("audience", "owner")
+        assert_every_number_is_told(mine.read_text(), told)
+        html = everybodys.read_text()
+        assert first_line(mine.read_text()).startswith("For the owner of the data alone")
+        assert first_line(html).startswith("May be handed out together with the release.")
+        digest = hashlib.sha256(hashed.read_bytes()).hexdigest()
+        assert re.findall(r"\b[0-9a-f]{64}\b", html) == [digest]
+        assert "evil.parquet" not in html
+        assert "--report" not in html
+        for value, _ in Page(html).numbers:
+            assert float(value) == float(f"{float(value):.1e}") or float(value) in (0.35,)
+    only = run(capsys, "check", released, "--report-public", everybodys)
+    assert "report" not in only
+    assert "origin" not in only
+
+
+def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -> None:
+    made = anon.anonymize(
+        datasets.census(3000, 1),
+        datasets.census_schema(),
+        require=[anon.KAnonymity(123), anon.TCloseness(0.4)],
+    )
+    privacy, utility = made.privacy(), made.utility()
+    page = report.of_release(made, audience="public")
+    told = page.told
+    assert privacy.k > 123
+    assert (told["privacy"]["k"], told["privacy"]["n_rows"]) == (privacy.k // 10 * 10, 3000)
+    assert told["privacy"]["n_classes"] >= privacy.n_classes
+    for name in ("t_js", "p_loss", "alpha"):
+        exact, shown = getattr(privacy, name), told["privacy"][name]
+        assert exact < shown < exact * 1.1
+    assert utility.gcp < told["utility"]["gcp"] < utility.gcp * 1.1
+    asked = {name: each for one in told["asked"] for name, each in one["parameters"].items()}
+    assert asked["k"] == {"asked": 123, "holds": max(123, privacy.k // 10 * 10)}
+    assert asked["t"]["asked"] == 0.4
+    assert privacy.t_js <= asked["t"]["holds"] <= 0.4
+    html = page.html()
+    assert_every_number_is_told(html, json.loads(json.dumps(told)))
+    assert Page(html).all("img") == []
+    # a demand that is not met is told as it is
+    checked = anon.check(made.table, require=[anon.KAnonymity(1234)])
+    [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").told[
+        "asked"
+    ]
+    assert one["parameters"]["k"] == {"asked": 1234, "holds": privacy.k // 10 * 10}
+
+
+def test_a_column_that_is_left_out_has_its_name_on_no_public_page() -> None:
+    made = release(method=anon.Suppress("sensitive"))
+    assert "disease" in report.of_release(made).html()
+    assert "disease" not in report.of_release(made, audience="public").html()
+
+
+def test_without_a_release_there_is_no_page_to_hand_out(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "o.parquet", tmp_path / "r.html"
+    words = ["anonymize", evil, "-o", out, *ROLES, "--l", 50, "--on-infeasible", "trivial"]
+    assert main([*map(str, words), "--report-public", str(page), "-q"]) == 1
+    assert "note: no release was written, and so no page that may be handed out" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_pages_of_a_job_file_are_those_of_anonymize(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('output = "o.parquet"\nk = 6\nreport = "mine.html"\nreport_public = "all.html"\n')
+    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--report", tmp_path / "flag.html")
+    assert (told["report"], told["report_public"]) == (
+        str(tmp_path / "flag.html"),
+        str(tmp_path / "all.html"),
+    )
+    pages = sorted(path.name for path in tmp_path.glob("*.html"))
+    assert pages == ["all.html", "flag.html"]
+    before = (tmp_path / "all.html").read_text()
+    assert "report" not in run(capsys, "check", "--config", job)
+    assert (tmp_path / "all.html").read_text() == before
+    same = ["--report", tmp_path / "x.html", "--report-public", tmp_path / "x.html"]
+    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, *same, code=2)
+    assert "is also another file of this command" in told["error"]
+    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--engine", "spark", code=2)
+    assert "on Spark there is no report" in told["error"]
+
+
 # What is told
 
 
@@ -581,10 +688,13 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
             "method": anon.Anatomy(2),
             "publish": "bucketization",
         },
+        {"method": anon.Laplace(1, {"age": (0, 99)})},
     ],
-    ids=["mean", "no sensitive", "one class", "original", "two sensitive", "anatomy"],
+    ids=["mean", "no sensitive", "one class", "original", "two sensitive", "anatomy", "noise"],
 )
 def test_every_kind_of_release_has_a_report(options: dict[str, Any], tmp_path: Path) -> None:
+    public = report.of_release(release(**options), audience="public")
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
     made = report.of_release(release(**options))
     assert_every_number_is_told(made.html(), json.loads(json.dumps(made.told)))
     made.write(tmp_path / "r.html")
@@ -600,6 +710,8 @@ def test_an_empty_release_has_a_report() -> None:
             method=anon.Identity(),
             missing="suppress",
         )
+    public = report.of_release(made, audience="public")
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
     told = report.of_release(made)
     assert told.told["worst_class"] is None
     assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told)))
@@ -628,7 +740,7 @@ def test_the_commands_of_the_documentation_run(
         assert program == "anon"
         assert main(words) == 0, capsys.readouterr().err
     pages = sorted(path.name for path in tmp_path.glob("*.html"))
-    assert pages == ["check.html", "loss.html", "report.html"]
+    assert pages == ["check.html", "loss.html", "public.html", "report.html"]
 
 
 def test_a_report_without_a_command_says_so() -> None:

@@ -861,7 +861,7 @@ def test_a_job_says_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> 
     bad = anon.BadUtility("age", ["ZeroR", "naive Bayes"], ["ZeroR"], chosen=0.1, name="C")
     elsewhere = anon.Sanitization(str(job.parent / "elsewhere.parquet"), table=census())
     expected = anon.Scenario(census(), SCHEMA, [TEN, elsewhere], good, bad, n_folds=4, seed=1).run()
-    assert printed == json.loads(json.dumps(expected.to_dict()))
+    assert printed == json.loads(json.dumps({"audience": "owner", **expected.to_dict()}))
     assert sorted(path.stem for path in (job.parent / "out").iterdir()) == sorted(expected.tables())
 
 

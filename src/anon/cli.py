@@ -914,7 +914,7 @@ def reproduce(
         if not (quiet or as_json):
             _print(*_reproduction(found, written))
     if as_json:
-        _print_json({one["paper"]: one for one in done})
+        _print_json({"papers": {one["paper"]: one for one in done}})
 
 
 @app.command()

@@ -3,23 +3,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from anon.errors import DataError, UsageError
 
 
 @contextmanager
-def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
+def replacing(targets: Sequence[Path], most: int = 0o666) -> Iterator[list[Path]]:
     """Temporary files beside the targets, which they replace, all or none, when the block succeeds.
 
-    They can be read by their owner only until they are complete; any exception removes them. Those
-    of a killed process, and what it had put aside, are removed by the next one that writes to the same
-    target.
+    They get the mode `most`, less what the umask takes. Until they are complete their owner alone can read
+    them; any exception removes them. Those of a killed process, and what it had put aside, are removed by
+    the next one that writes to the same target.
     """
     for target in targets:
         if target.exists() and not target.is_file():  # a folder, a device, a pipe
@@ -30,7 +33,7 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
             modes = []
             for target in targets:
                 remove_leftovers(target)
-                modes.append(_create(target, temporary, locks))
+                modes.append(_create(target, temporary, locks, most))
             yield temporary
             for path, mode in zip(temporary, modes, strict=True):
                 _sync(path)
@@ -49,6 +52,37 @@ def replacing(targets: Sequence[Path]) -> Iterator[list[Path]]:
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
             raise
+
+
+def open_own(path: Path) -> BinaryIO:
+    """Open a file of ours to read it; OSError where a link, a pipe or anything but a file has its name."""
+    file = open(path, "rb", opener=_without_following)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    return file
+
+
+def write_new(path: Path, content: bytes) -> bool:
+    """Write a file that its owner alone can read, whole or not at all; False where there is one already."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    with open(temporary, "xb", opener=_without_following) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.link(temporary, path)
+            return True
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+
+
+def _without_following(path: str, flags: int) -> int:
+    """Open no link, wait for no pipe; a new file is its owner's alone."""
+    never = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    return os.open(path, flags | never, 0o600)
 
 
 def not_written(where: str, error: OSError) -> DataError:
@@ -84,12 +118,12 @@ def _remove_old(target: Path) -> None:
             path.unlink()
 
 
-def _create(target: Path, temporary: list[Path], locks: ExitStack) -> int:
-    """Add a temporary file to `temporary`, locked until `locks` end; the mode that the umask gives files."""
+def _create(target: Path, temporary: list[Path], locks: ExitStack, most: int) -> int:
+    """Add a temporary file to `temporary`, locked until `locks` end; what the umask leaves of `most`."""
     while True:
         path = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
         temporary.append(path)
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, most)
         mode = os.fstat(descriptor).st_mode & 0o777
         os.chmod(descriptor if os.chmod in os.supports_fd else path, 0o600)
         try:

@@ -33,14 +33,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-import anon
 from anon.anonymize import check_arguments, partitioned, table_counts
+from anon.cache import Cache, build_id, open_cache
 from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
 from anon.entropy import KEY_BYTES, keyed
 from anon.errors import AnonError, InfeasibleError, UsageError, did_you_mean
-from anon.files import replacing
 from anon.measures import COSTS, RISKS
 from anon.methods import (
     PERTURBING,
@@ -579,7 +578,7 @@ class _Sweep:
     n_threads: int
     all_threads: int
     splitting: Lock
-    cache: Path | None
+    cache: Cache | None
     key: bytes
 
 
@@ -630,8 +629,9 @@ def frontier(
         The COUNT queries of `count_error`; default: Li & Li's preset, drawn with `seed`.
     cache : folder, optional
         Points are kept there as soon as they are measured, and taken from there when the same is asked of
-        the same table: an interrupted sweep goes on. The files hold measures, no cell; their names are
-        hashes. Points with a `Custom` requirement are not kept.
+        the same table by the same build: an interrupted sweep goes on. The folder must be its owner's alone.
+        The files hold measures, no cell; their names are keyed with a secret of the folder. Points with a
+        `Custom` requirement are not kept.
 
     Raises
     ------
@@ -727,27 +727,28 @@ def _prepared(
         else:
             queries = workload(encoded) if callable(workload) else parse_queries(encoded, workload)
         answers = true_counts(queries, encoded, n_threads)
-    key = b""
+    kept, key = None, b""
     if cache is not None:
-        cache = _folder(cache)
+        kept = open_cache(cache)
         codes = (encoded.quasi_codes, encoded.sensitive_codes, encoded.suppressed)
-        key = _digest(anon.__version__, encoded.quasi, encoded.sensitive, codes, names, queries, seed)
+        key = _digest(build_id(), encoded.quasi, encoded.sensitive, codes, names, queries, seed)
         key += _digest(None if populations is None else populations.min_support)
     return _Sweep(
         *(encoded, judged, counts, names, min_support, populations, queries, answers),
-        *(seed, n_threads, n_threads, Lock(), cache, key),
+        *(seed, n_threads, n_threads, Lock(), kept, key),
     )
 
 
 def _outcome(sweep: _Sweep, one: Configuration) -> _Outcome:
     """From the cache, or made, measured and put there."""
     path = _cached_at(sweep, one)
-    if path is not None and (known := _read_outcome(path)) is not None:
-        return known
+    if sweep.cache is None or path is None:
+        return _made(sweep, one)
+    known = sweep.cache.read(path)
+    if known is not None:
+        return _Outcome(**known)
     outcome = _made(sweep, one)
-    if path is not None:
-        with replacing([path]) as [temporary]:
-            temporary.write_text(json.dumps({f.name: getattr(outcome, f.name) for f in fields(outcome)}))
+    sweep.cache.write(path, {f.name: getattr(outcome, f.name) for f in fields(outcome)})
     return outcome
 
 
@@ -894,19 +895,8 @@ def _is_measured(cost: Cost) -> bool:
 # --- the cache
 
 
-def _folder(cache: str | os.PathLike[str]) -> Path:
-    path = Path(cache)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"the cache {str(cache)!r} cannot be used: {os.strerror(error.errno or 0)}; name a folder"
-        ) from None
-    return path
-
-
 def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
-    """The file of a point, named by a hash of all that its outcome depends on."""
+    """The file of a point, named by a keyed hash of all that its outcome depends on."""
     if sweep.cache is None or any(isinstance(each, Custom) for each in one.require):
         return None
     target = getattr(one.method, "target", None)
@@ -917,26 +907,7 @@ def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
             codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
         except AnonError:
             return None  # the point tells why
-    name = hashlib.sha256(sweep.key + _digest(repr(one), codes)).hexdigest()
-    return sweep.cache / f"{name}.json"
-
-
-_CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-
-
-def _read_outcome(path: Path) -> _Outcome | None:
-    """What the cache holds of a point; a file that is not whole counts as absent."""
-    try:
-        held = json.loads(path.read_text(), parse_constant=_CONSTANTS.__getitem__)
-        outcome = _Outcome(**held)
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    numbers = isinstance(outcome.measures, dict) and all(
-        isinstance(value, int | float) for value in outcome.measures.values()
-    )
-    kinds = isinstance(outcome.classes, int) and isinstance(outcome.seconds, int | float)
-    whole = numbers and kinds and isinstance(outcome.satisfied, bool)
-    return outcome if whole and (outcome.measures or not outcome.satisfied) else None
+    return sweep.cache.path(sweep.key + _digest(repr(one), codes))
 
 
 def _digest(*things: Any) -> bytes:
