@@ -39,7 +39,7 @@ from anon.cells import texts
 from anon.classes import group
 from anon.encode import Encoded, Missing, available_threads, encode, encode_column, of_published_rows
 from anon.errors import AnonError, InfeasibleError, UsageError, did_you_mean
-from anon.files import replacing
+from anon.files import content_of, opened, replacing
 from anon.methods import (
     PERTURBING,
     TGC,
@@ -739,9 +739,10 @@ def _outcome(sweep: _Sweep, one: Configuration) -> _Outcome:
     if path is not None and (known := _read_outcome(path)) is not None:
         return known
     outcome = _made(sweep, one)
-    if path is not None:
-        with replacing([path]) as [temporary]:
-            temporary.write_text(json.dumps({f.name: getattr(outcome, f.name) for f in fields(outcome)}))
+    if path is not None and (path.is_file() or not os.path.lexists(path)):
+        content = json.dumps({f.name: getattr(outcome, f.name) for f in fields(outcome)})
+        with replacing([path]) as [temporary], opened(temporary) as file:
+            file.write(content.encode())
     return outcome
 
 
@@ -915,7 +916,7 @@ _CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def _read_outcome(path: Path) -> _Outcome | None:
     """What the cache holds of a point; a file that is not whole counts as absent."""
     try:
-        held = json.loads(path.read_text(), parse_constant=_CONSTANTS.__getitem__)
+        held = json.loads(content_of(path), parse_constant=_CONSTANTS.__getitem__)
         outcome = _Outcome(**held)
     except (OSError, ValueError, TypeError, KeyError):
         return None
