@@ -177,10 +177,10 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     target = tmp_path / "figure.svg"
     target.write_text("old")
 
-    def full(self: Path, content: bytes) -> int:
+    def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(DataError, match="No space left on device; nothing was written"):
         figures.save(EVERY[1](), target)
     assert target.read_text() == "old"

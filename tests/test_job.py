@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -348,7 +349,84 @@ def test_the_files_a_job_reads() -> None:
 def test_a_job_file_without_an_end_of_nesting_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nested too deeply"):
         load_job(written(tmp_path, f"quasi = {'[' * 3000}"), {})
-    deep = f"[hierarchy.zip.tree.{'.'.join('a' * 1500)}]"
+    deep = f"[hierarchy.zip.tree.{'.'.join('a' * 900)}]"
     job = load_job(written(tmp_path, f'quasi = ["zip"]\n{deep}\nb = ["1"]'), {})
     with pytest.raises(UsageError, match="more than 200 levels"):
         job.roles()
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("k = {n}", "k"),
+        ("k = -{n}", "k"),
+        ("k = -1_0_{n}", "k"),
+        ("k = 0x{n}", "k"),
+        ("input = 'x'\n[weight]\nage = {n}", "weight.age"),
+        ("ordinal = {{ grade = [1, {n}] }}", "ordinal.grade.1"),
+        ("delimiter = '{n}'\nk = {n}", "k"),
+        ("[hierarchy.age]\nintervals = [5, [{n}]]", "hierarchy.age.intervals.1.0"),
+    ],
+)
+@pytest.mark.parametrize("n_digits", [20, 5000])
+def test_an_integer_that_toml_has_no_room_for(tmp_path: Path, text: str, key: str, n_digits: int) -> None:
+    path = written(tmp_path, text.format(n="9" * n_digits))
+    with pytest.raises(UsageError) as slip:
+        load_job(path, {})
+    assert str(slip.value) == f"{path}: {key}: the integer has more than 64 bits; give a smaller one"
+
+
+def test_the_greatest_integers_of_toml(tmp_path: Path) -> None:
+    assert load_job(written(tmp_path, f"seed = {2**63 - 1}\ns = {-(2**63)}"), {}).seed == 2**63 - 1
+
+
+PARTS = ".".join("a" * 20_000)
+QUOTES = '"""', "'''"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"{PARTS} = 1", 1),
+        (f"k = 1\n[{PARTS}]\nx = 1", 2),
+        (f"[[{PARTS}]]", 1),
+        (f"x = {{ {PARTS} = 1 }}", 1),
+        ("'a' . " + PARTS.replace(".", "\t. ") + " = 1", 1),
+        ('"a\\".b"' + '."#"' * 2000 + " = 1", 1),
+        (f"x = {QUOTES[0]}\n{QUOTES[1]}\n{QUOTES[0]}\n{PARTS} = 1", 4),
+    ],
+)
+def test_a_key_of_very_many_parts_is_refused_before_it_is_read(
+    tmp_path: Path, text: str, line: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tomllib, "loads", lambda text: pytest.fail("it was read"))
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as slip:
+        load_job(path, {})
+    assert str(slip.value) == f"{path}, line {line}: a key has more than 1000 parts; shorten it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"input = '{PARTS}'",
+        f'input = "\\"{PARTS}\\\\"',
+        f"input = {QUOTES[0]}\n'\"{PARTS}\n{QUOTES[0]}",
+        f"input = {QUOTES[1]}\n'\"{PARTS}\n{QUOTES[1]}",
+        f"input = 'x' # {PARTS}",
+        "input = 'x'\nquasi = [" + "'a.b', " * 2000 + "]",
+        "input = 'x'\n" + "\n".join(f"weight.a{i} = 1.0" for i in range(2000)),
+        f"input = 'x'\n[hierarchy.zip.{'.'.join('a' * 990)}]\nb = ['1']",
+    ],
+    ids=range(8),
+)
+def test_what_is_no_long_key_is_read(tmp_path: Path, text: str) -> None:
+    assert load_job(written(tmp_path, text), {}).input is not None
+
+
+def test_very_many_slips_are_counted(tmp_path: Path) -> None:
+    text = "[kind]\n" + "\n".join(f"k{i} = 1" for i in range(3000))
+    with pytest.raises(UsageError) as slip:
+        load_job(written(tmp_path, text), {})
+    assert str(slip.value).count("input should be") == 20
+    assert str(slip.value).endswith("; and 2980 more")

@@ -405,10 +405,10 @@ def test_a_report_is_written_whole_or_not_at_all(
     target = tmp_path / "r.html"
     target.write_text("old")
 
-    def full(self: Path, content: bytes) -> int:
+    def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     told = run(capsys, "check", released, "--report", target, code=2)
     assert "No space left on device; nothing was written" in told["error"]
     assert target.read_text() == "old"

@@ -264,6 +264,7 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
         table = table.head()
         of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
     distinct = identifying_neutral(table, neutral)
+    known = set(distinct)
     notes = [
         f"column {name!r} is neutral but more than 90 % of its values{of_rows} are distinct: "
         "it may identify people; make it identifying to drop it"
@@ -272,5 +273,5 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
     return notes + [
         f"column {name!r} is neutral but by its name it identifies people; make it identifying to drop it"
         for name in neutral
-        if name not in distinct and role_of_name(name) is Role.IDENTIFYING
+        if name not in known and role_of_name(name) is Role.IDENTIFYING
     ]

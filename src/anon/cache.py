@@ -14,7 +14,6 @@ import json
 import math
 import os
 import secrets
-import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from typing import Any
 import anon
 import anoncore
 from anon.errors import UsageError
-from anon.files import open_own, replacing, write_new
+from anon.files import content_of, opened, replacing, write_new
 
 SECRET = "key"
 SECRET_BYTES = 32
@@ -49,8 +48,7 @@ class Cache:
     def read(self, path: Path) -> Any:
         """What a file holds; None where it is not there, or not as it was written."""
         try:
-            with open_own(path) as file:
-                content = file.read()
+            content = content_of(path)
             code, text = content[:CODE_CHARACTERS], content[CODE_CHARACTERS:]
             if not hmac.compare_digest(code, self._code(path.name.encode() + text).hex().encode()):
                 return None
@@ -63,8 +61,8 @@ class Cache:
         if path.exists() and not path.is_file():
             return
         text = b"\n" + json.dumps(held).encode()
-        with replacing([path], most=0o600) as [temporary]:
-            temporary.write_bytes(self._code(path.name.encode() + text).hex().encode() + text)
+        with replacing([path], most=0o600) as [temporary], opened(temporary) as file:
+            file.write(self._code(path.name.encode() + text).hex().encode() + text)
 
     def _code(self, content: bytes) -> bytes:
         return hmac.digest(self.secret, content, "sha256")
@@ -96,9 +94,9 @@ def open_cache(folder: str | os.PathLike[str]) -> Cache:
 def _secret(path: Path) -> bytes:
     """The folder's secret, drawn where there is none that only its owner can have read."""
     for _ in range(2):
-        with suppress(OSError), open_own(path) as file:
-            secret = file.read(SECRET_BYTES + 1)
-            if len(secret) == SECRET_BYTES and not stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+        with suppress(OSError):
+            secret = content_of(path, private=True)
+            if len(secret) == SECRET_BYTES:
                 return secret
         if os.path.lexists(path):
             path.unlink()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.errors import DataError, UsageError
-from anon.files import not_written, replacing
+from anon.files import not_written, opened, replacing
 
 if TYPE_CHECKING:
     from anon.schema import Schema
@@ -606,7 +606,7 @@ def _write_batches(
     try:
         with (
             replacing([path]) as [temporary],
-            open(temporary, "wb") as file,
+            opened(temporary) as file,
             open_writer(file, schema) as writer,
         ):
             done = 0

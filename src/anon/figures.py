@@ -133,11 +133,11 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def write(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file, whole or not at all."""
-    from anon.files import not_written, replacing
+    from anon.files import not_written, opened, replacing
 
     try:
-        with replacing([Path(os.path.realpath(path))]) as [temporary]:
-            temporary.write_bytes(content)
+        with replacing([Path(os.path.realpath(path))]) as [temporary], opened(temporary) as file:
+            file.write(content)
     except OSError as error:
         raise not_written(repr(os.fspath(path)), error) from error
 

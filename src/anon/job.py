@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
 
 MOST_LEVELS = 200  # of a hierarchy in a job file
+MOST_PARTS = 1000  # of a key: `a.b.c` has three
+MOST_FAULTS = 20  # told of a job file at once
+BEYOND = 2**63  # TOML's integers have 64 bits
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
 
@@ -304,10 +308,69 @@ def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job)
         raise UsageError(_words(error, path, flags, model, given)) from None
 
 
+_TOML_TOKEN = re.compile(
+    r"""[#][^\n]*"""  # a comment
+    r"""|\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z)|'{3}.*?(?:'{3,5}|\Z)"""  # strings of several lines
+    r"""|(?P<part>"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z)|'[^'\n]*'|[A-Za-z0-9_-]+)"""  # of a key, or a value
+    r"""|(?P<dot>[.])|(?P<blank>[ \t]+)|.""",
+    re.DOTALL,
+)
+_LONG_INTEGER = re.compile(r"[0-9][0-9_]{999,}")
+
+
+def _parsed(path: str, text: str) -> dict[str, Any]:
+    """A TOML text as tables; UsageError before the work where it would take for ever, or holds no number."""
+    if text.count(".") >= MOST_PARTS and (line := _long_key(text)) is not None:
+        raise UsageError(f"{path}, line {line}: a key has more than {MOST_PARTS} parts; shorten it")
+    try:
+        job, is_whole = tomllib.loads(text), True
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python turns no text of so many digits into a number
+        job, is_whole = tomllib.loads(_LONG_INTEGER.sub(str(2 * BEYOND), text)), False
+    key = _long_integer(job)
+    if key is not None or not is_whole:
+        raise UsageError(f"{path}: {key or 'a key'}: the integer has more than 64 bits; give a smaller one")
+    return job
+
+
+def _long_key(text: str) -> int | None:
+    """The line of the first key, outside of strings and comments, of more than `MOST_PARTS` parts."""
+    n_dots = 0
+    after_dot = True
+    for token in _TOML_TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind == "dot":
+            n_dots += 1
+        elif kind == "part":
+            n_dots = n_dots if after_dot else 0
+        elif kind != "blank":
+            n_dots = 0
+        after_dot = kind == "dot" or (after_dot and kind == "blank")
+        if n_dots >= MOST_PARTS:
+            return text.count("\n", 0, token.start()) + 1
+    return None
+
+
+def _long_integer(job: dict[str, Any]) -> str | None:
+    """The key of an integer that TOML has no room for, with those above it."""
+    level: list[tuple[tuple[str, ...], Any]] = [((), job)]
+    while level:
+        below: list[tuple[tuple[str, ...], Any]] = []
+        for keys, value in level:
+            if isinstance(value, dict):
+                below += [((*keys, key), each) for key, each in value.items()]
+            elif isinstance(value, list):
+                below += [((*keys, str(i)), each) for i, each in enumerate(value)]
+            elif isinstance(value, int) and not -BEYOND <= value < BEYOND:
+                return ".".join(keys)
+        level = below
+    return None
+
+
 def _read_toml(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            job = tomllib.load(file)
+        job = _parsed(path, Path(path).read_bytes().decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not a TOML file: {error}") from None
     except RecursionError:
@@ -353,7 +416,7 @@ def _words(
         if fault["type"] == "extra_forbidden":
             *above, wrong = fault["loc"]
             known = _inside(model, above).model_fields
-            hint = did_you_mean(str(wrong), known)
+            hint = did_you_mean(str(wrong), known) if len(faults) < MOST_FAULTS else ""
             listed = "" if above else f"the keys are {', '.join(known)}"
             faults[where] = f"no such key; {hint}{listed}".rstrip("; ")
             continue
@@ -364,8 +427,10 @@ def _words(
         if where in faults:  # of a value that may have several types, each type has a fault
             message = f"{faults[where]} or {message.removeprefix('input should be ')}"
         faults[where] = message
-    deepest = [one for one in faults if not any(other.startswith(f"{one}.") for other in faults)]
-    return "; ".join(f"{where}: {faults[where]}" for where in deepest)
+    above_others = {where[: dot.start()] for where in faults for dot in re.finditer("[.]", where)}
+    deepest = [one for one in faults if one not in above_others]
+    more = f"; and {len(deepest) - MOST_FAULTS} more" if len(deepest) > MOST_FAULTS else ""
+    return "; ".join(f"{where}: {faults[where]}" for where in deepest[:MOST_FAULTS]) + more
 
 
 def _keys(location: Sequence[int | str], given: Any) -> list[str]:

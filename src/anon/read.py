@@ -17,6 +17,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -218,12 +219,25 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 def in_plain_types(table: pa.Table) -> pa.Table:
     """The table with every column in its plain type."""
-    for i, field in enumerate(table.schema):
-        plain = _plain_type(field.type)
-        if plain != field.type:
-            chunks = [_plain(chunk) for chunk in table.column(i).chunks]
-            table = table.set_column(i, field.name, pa.chunked_array(chunks, type=plain))
-    return table
+    schema = table.schema
+    kinds = [_plain_type(field.type) for field in schema]
+    columns = {
+        i: pa.chunked_array([_plain(chunk) for chunk in table.column(i).chunks], type=kind)
+        for i, (kind, field) in enumerate(zip(kinds, schema, strict=True))
+        if kind != field.type
+    }
+    return with_columns(table, columns)
+
+
+def with_columns(table: pa.Table, columns: Mapping[int, pa.ChunkedArray]) -> pa.Table:
+    """The table with other columns at these places, all put there at once: one by one is quadratic."""
+    if not columns:
+        return table
+    fields = list(table.schema)
+    for i, column in columns.items():
+        fields[i] = pa.field(fields[i].name, column.type)
+    whole = [columns.get(i, column) for i, column in enumerate(table.columns)]
+    return pa.Table.from_arrays(whole, schema=pa.schema(fields, table.schema.metadata))
 
 
 def bytes_of(memory: int | str | None) -> int:
@@ -263,7 +277,8 @@ def check_data(table: pa.Table, where: str, in_full: Callable[[pa.DataType], boo
 def wanted_names(columns: Sequence[str], names: Sequence[str]) -> list[str]:
     """The wanted ones of a table's names, in its order; DataError where one is unknown."""
     check_names(columns, names)
-    return [name for name in names if name in columns]
+    wanted = set(columns)
+    return [name for name in names if name in wanted]
 
 
 def file_name(path: Path) -> str:
@@ -420,7 +435,8 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
         dictionaries = compact if dictionaries is None else dictionaries & compact
     schema = common_schema(paths, schemas)
     wanted = schema.names if columns is None else wanted_names(columns, schema.names)
-    wanted = [name for name in wanted if name not in index_columns(schemas[0])]
+    indexes = index_columns(schemas[0])
+    wanted = [name for name in wanted if name not in indexes]
     tables = []
     for path in paths:
         try:
@@ -437,21 +453,17 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
 
 def stored_as_dictionary(file: pq.ParquetFile) -> set[str]:
     """The string columns whose values take less room in the file than their lengths alone would."""
-    names = set()
-    for i, field in enumerate(file.schema_arrow):
-        if not is_text(field.type) or file.schema_arrow.names.index(field.name) != i:
-            continue
-        n_bytes = n_values = 0
-        for group in range(file.metadata.num_row_groups):
-            row_group = file.metadata.row_group(group)
-            for j in range(row_group.num_columns):
-                chunk = row_group.column(j)
-                if chunk.path_in_schema == field.name:
-                    n_bytes += chunk.total_uncompressed_size
-                    n_values += chunk.num_values
-        if n_bytes < 4 * n_values:
-            names.add(field.name)
-    return names
+    schema = file.schema_arrow
+    first = {name: i for i, name in reversed(list(enumerate(schema.names)))}
+    sizes = {name: [0, 0] for name, i in first.items() if is_text(schema.field(i).type)}
+    stored = file.metadata
+    for row_group in map(stored.row_group, range(stored.num_row_groups)):
+        for chunk in map(row_group.column, range(row_group.num_columns)):
+            size = sizes.get(chunk.path_in_schema)
+            if size is not None:
+                size[0] += chunk.total_uncompressed_size
+                size[1] += chunk.num_values
+    return {name for name, (n_bytes, n_values) in sizes.items() if n_bytes < 4 * n_values}
 
 
 def index_columns(schema: pa.Schema) -> set[str]:
@@ -507,10 +519,10 @@ class Csv:
         )
         if texts:
             tables = [self.read(path, texts) for path in paths]
-        for name in numbers:
-            at = names.index(name)
-            tables = [each.set_column(at, name, each.column(at).cast(pa.float64())) for each in tables]
-        return tables
+        places = [at for at, name in enumerate(names) if name in numbers]
+        return [
+            with_columns(each, {at: each.column(at).cast(pa.float64()) for at in places}) for each in tables
+        ]
 
     def read(self, path: Path, as_text: Iterable[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
         """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all)."""
@@ -564,13 +576,12 @@ class Csv:
             raise self.fault(path, parse.delimiter) from None
         if any(pa.types.is_binary(field.type) for field in table.schema):
             raise self.fault(path, parse.delimiter)
-        for name in numbers:
-            if is_unsafe(written.column(name).chunks, table.schema.field(name).type):
-                text = written.column(name).cast(pa.string())
-                table = table.set_column(table.column_names.index(name), name, text)
-        for i, field in enumerate(table.schema):
-            table = table.set_column(i, field.name, self._finished(table.column(i)))
-        return table
+        finished = {i: self._finished(column) for i, column in enumerate(table.columns)}
+        place = {name: i for i, name in enumerate(table.column_names)}
+        for name, text in zip(numbers, written.columns if numbers else (), strict=True):
+            if is_unsafe(text.chunks, table.schema.field(place[name]).type):
+                finished[place[name]] = text.cast(pa.string())
+        return with_columns(table, finished)
 
     def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         if pa.types.is_timestamp(column.type):
@@ -591,9 +602,15 @@ class Csv:
                     n_blank += 1
             except UnicodeError:
                 raise self.fault(path, ",") from None
-        headers = [
-            (next(csv.reader([first], delimiter=each), []), each) for each in self.delimiter or ",;\t|"
-        ]
+        headers = []
+        for each in self.delimiter or ",;\t|":
+            with suppress(csv.Error):  # a name, or with another delimiter the whole line, can be too long
+                headers.append((next(csv.reader([first], delimiter=each), []), each))
+        if not headers:
+            raise DataError(
+                f"{file_name(path)}, line {n_blank + 1}: the name of a column has more than "
+                f"{csv.field_size_limit()} characters; shorten it, or name the --delimiter"
+            )
         return *max(headers, key=lambda header: len(header[0])), n_blank
 
     def _text(self, path: Path) -> io.TextIOWrapper:

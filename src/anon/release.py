@@ -34,7 +34,7 @@ from anon.columns import check_publishable, takeable
 from anon.encode import Codes, Encoded, available_threads, encode, narrowed, of_published_rows
 from anon.entropy import Entropy, permutation, system
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.files import not_written, replacing
+from anon.files import not_written, opened, replacing
 from anon.hierarchy import hierarchy_to_dict
 from anon.measures import Measure, away
 from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
@@ -802,7 +802,7 @@ _Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
 def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Dictionaries are written as they are; the Arrow schema in the file names the original types."""
     schema = base64.b64encode(written.serialize().to_pybytes()).decode()
-    with open(path, "wb") as file, pq.ParquetWriter(file, held, store_schema=False) as writer:
+    with opened(path) as file, pq.ParquetWriter(file, held, store_schema=False) as writer:
         writer.add_key_value_metadata({"ARROW:schema": schema, METADATA_KEY: json.dumps(metadata)})
         yield writer
 
@@ -811,7 +811,7 @@ def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     schema = written.with_metadata({METADATA_KEY: json.dumps(metadata)})
     options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
-    with open(path, "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+    with opened(path) as file, pa.ipc.new_file(file, schema, options=options) as writer:
         yield _Casting(writer, written)
 
 
@@ -819,7 +819,7 @@ def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 def _csv(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Every string is quoted, null is an empty field without quotes."""
     plain = pa.schema([pa.field(f.name, _value_type(f.type)) for f in written])
-    with open(path, "wb") as file, pa.csv.CSVWriter(file, plain) as writer:
+    with opened(path) as file, pa.csv.CSVWriter(file, plain) as writer:
         yield _Casting(writer, plain)
 
 

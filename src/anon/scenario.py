@@ -29,7 +29,7 @@ from anon.classes import Cells, at_rows, group
 from anon.compare import cells_of_rows
 from anon.encode import Codes, Domain, available_threads, coded_columns, encode, narrowed
 from anon.errors import DataError, UsageError, did_you_mean
-from anon.files import not_written, replacing
+from anon.files import not_written, opened, replacing
 from anon.interest import (
     ERRORS,
     Accuracy,
@@ -416,7 +416,8 @@ class ScenarioResult:
             Path(folder).mkdir(parents=True, exist_ok=True)
             with replacing([Path(folder) / f"{name}.parquet" for name in tables]) as temporary:
                 for path, table in zip(temporary, tables.values(), strict=True):
-                    pq.write_table(table, path)
+                    with opened(path) as file:
+                        pq.write_table(table, file)
         except OSError as error:
             raise not_written(f"to {str(folder)!r}", error) from error
 

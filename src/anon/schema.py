@@ -252,17 +252,20 @@ def is_text(arrow_type: pa.DataType) -> bool:
 
 def check_unique(names: Sequence[str], where: str = "the table") -> None:
     """Raise DataError where a table has two columns of one name."""
-    for position, name in enumerate(names):
-        if name in names[:position]:
+    before: set[str] = set()
+    for name in names:
+        if name in before:
             raise DataError(
                 f"{where} has {names.count(name)} columns named {name!r}; rename all but one", column=name
             )
+        before.add(name)
 
 
 def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     """Raise DataError where a table has no column of a name that the user gave."""
+    known = set(columns)
     for name in names:
-        if name not in columns:
+        if name not in known:
             raise DataError(
                 f"the table has no column {name!r}; {did_you_mean(name, columns)}"
                 f"its columns are {', '.join(map(repr, columns))}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doors of the kernels ask of arguments: a ValueError names what cannot be read, before any memory is."""
+"""What kernels ask of their arguments: a ValueError names what cannot be read, before any memory is."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from anon.anonymize import PrivacyWarning, anonymize
 from anon.datasets import adult
 from anon.errors import UsageError
 from anon.figures import Figure
-from anon.files import not_written, replacing
+from anon.files import not_written, opened, replacing
 from anon.plain import as_plain
 from anon.release import Release
 from anon.report import Section, Table, page
@@ -284,7 +284,8 @@ class Reproduction:
             paths[0].parent.mkdir(parents=True, exist_ok=True)
             with replacing(paths) as temporary:
                 for path, text in zip(temporary, texts, strict=True):
-                    path.write_text(text, encoding="utf-8")
+                    with opened(path) as file:
+                        file.write(text.encode())
         except OSError as error:
             raise not_written(f"to {os.fspath(folder)!r}", error) from error
         return paths[0], paths[1]

@@ -166,7 +166,8 @@ def scan(
         held, own, n_rows, read = _csv_files(paths, csv)
     else:
         held, own, n_rows, read = (_parquet if format == "parquet" else _feather)(paths)
-    names = [name for name in held.names if name not in index_columns(held)]
+    indexes = index_columns(held)
+    names = [name for name in held.names if name not in indexes]
     names = names if columns is None else wanted_names(columns, names)
     if not names:
         raise DataError("the table has no columns")
