@@ -53,6 +53,7 @@ ZIPS = ["", "1", "12", "123", "1234", "1244", "1300", "2", "23"]
 NASTY = ["a", "b", "", " ", "*", "missing", "x or missing", "{a, b}", "[1, 2]", '"q"', "a, b", "é", "e\u0301"]
 NASTY += ["\n", "\\", "{", "a,b", "10", "\u202e", "A", "None", "nan", "null", "\x00", "Ⅳ", "😀"]
 EXTREMES = [2**63 - 1, -(2**63), 0, 2**53, 2**53 + 1, -1]
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null", "None", "NaN", "nan"]
 UNSIGNED = [2**64 - 1, 2**64 - 2, 0, 2**53, 2**53 + 1, 1]
 FLOATS = [0.0, -0.0, 1.5, 0.1, 1e300, -1e300, 5e-324, math.nan]
 EPOCH = dt.datetime(1970, 1, 1)
@@ -357,11 +358,60 @@ def through_a_file(job: Job, release: Any, folder: Path) -> tuple[pa.Table, pa.T
             release.write(path)
         job.expect(not path.exists(), "a release that meets no requirement was written")
         return None
-    release.write(path)
+    try:
+        release.write(path)
+    except anon.DataError as error:
+        reason = job.suffix == "csv" and merges(job, release) == error.column is not None
+        job.expect(reason, f"not written without a reason: {error}")
+        job.expect(not path.exists(), "a refused file was written")
+        return None
+    job.expect(job.suffix != "csv" or merges(job, release) is None, "values that CSV merges were written")
+    check_file(job, release, path)
     second = None
     if job.options["publish"] == "bucketization":
         second = read(path.with_name(f"{job.seed}.sensitive.{job.suffix}"))
     return read(path), second, path
+
+
+def check_file(job: Job, release: Any, path: Path) -> None:
+    """`anon check FILE` with the same roles and demands passes."""
+    if not release.n_rows:
+        return
+    buckets = job.options["publish"] == "bucketization"
+    shown = job.quasi if buckets else _shown_columns(job, release.table)
+    dropped = job.method == anon.Suppress("sensitive")
+    attributes = [] if dropped else [job.columns[name].attribute for name in job.sensitive]
+    found = anon.check(path, anon.Schema(shown, attributes), require=_demands(job))
+    job.expect(not found.unmet, f"the file does not meet {found.unmet}")
+    job.expect(found.n_rows + found.n_starred == release.n_rows, "the file has other rows")
+
+
+def merges(job: Job, release: Any) -> str | None:
+    """The first column of cells or sensitive values in which two texts are one to some reader of CSV."""
+    columns = {column.name: column.values.to_pylist() for columns in release.published for column in columns}
+    rows = release.classes.rows.tolist()
+    intact = job.quasi if job.options["publish"] == "bucketization" else []
+    for name in [*intact, *(job.sensitive if job.method != anon.Suppress("sensitive") else [])]:
+        if job.columns[name].kind not in NUMERIC:
+            columns[name] = [job.columns[name].values[row] for row in rows]
+    for name, values in columns.items():
+        words = [str(value).lower() if isinstance(value, bool) else value for value in set(values)]
+        if any(isinstance(word, str) for word in words) and len({reads_as(w) for w in words}) < len(words):
+            return name
+    return None
+
+
+def reads_as(text: str | None) -> Any:
+    """What a reader of CSV may take a text for: a number, a truth value, a missing one, or a trimmed text."""
+    trimmed = "" if text is None else text.strip()
+    if trimmed in MISSING:
+        return None
+    if trimmed.lower() in ("true", "false"):
+        return trimmed.lower()
+    try:
+        return Fraction(trimmed)
+    except ValueError:
+        return trimmed
 
 
 class _raises:

@@ -506,3 +506,11 @@ def test_rows_of_stars_meet_a_requirement_apart_or_as_a_class(tmp_path: Path) ->
     assert anon.check(path, schema, require=[anon.KAnonymity(2)]).unmet == ()  # suppressed ones of others
     pa.csv.write_csv(pa.table({"q": [*"xxxx****"], "s": [*"abcdabab"]}), path)
     assert anon.check(path, schema, require=[anon.LDiversity(3, "distinct")]).unmet == ()
+
+
+def test_a_column_of_nulls_only_is_one_value() -> None:
+    table = pa.table({"age": pa.nulls(4, pa.int64()), "sex": [*"mmff"], "s": pa.nulls(4, pa.string())})
+    require = [anon.KAnonymity(2), anon.LDiversity(2)]
+    found = anon.check(table, anon.Schema(["age", "sex"], ["s"]), require=require)
+    assert (found.k, found.n_classes, found.l_distinct, found.unmet) == (2, 2, 1, (str(require[1]),))
+    assert found.null_matching is not None and found.null_matching.k == 2

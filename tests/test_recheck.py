@@ -29,8 +29,9 @@ from anon.encode import Domain, Encoded
 from anon.errors import RecheckError
 from anon.hierarchy import Tree
 from anon.recheck import recheck
+from anon.schema import Schema
 from test_cells import NUMBERS
-from test_release import NO_SCHEMA, cells_of, classes_of, encode
+from test_release import cells_of, classes_of, encode
 
 
 @dataclass
@@ -412,7 +413,13 @@ def test_every_type_in_every_rendering(values: pa.Array, numeric: Any) -> None:
     codes = np.array([n, 0, 1, n, *range(1, n)], dtype=np.uint8)
     domain = Domain("age", "numeric", values, True)
     encoded = Encoded(
-        pa.table({"id": range(len(codes))}), NO_SCHEMA, (domain,), (codes,), (), (), np.empty(0, np.uint32)
+        pa.table({"id": range(len(codes))}),
+        Schema(["age"]),
+        (domain,),
+        (codes,),
+        (),
+        (),
+        np.empty(0, np.uint32),
     )
     classes = classes_of([[0], [1], [2, 3], list(range(4, len(codes)))])
     columns = columns_of(encoded, classes, numeric)
@@ -604,7 +611,7 @@ def test_a_small_fault_beside_a_huge_value(values: pa.Array, wrong: pa.Array, nu
     codes = np.array([0, 0, 1, 1, 2, 2], dtype=np.uint8)
     domain = Domain("age", "numeric", values, False)
     encoded = Encoded(
-        pa.table({"id": range(6)}), NO_SCHEMA, (domain,), (codes,), (), (), np.empty(0, np.uint32)
+        pa.table({"id": range(6)}), Schema(["age"]), (domain,), (codes,), (), (), np.empty(0, np.uint32)
     )
     classes = classes_of([[0, 1], [2, 3], [4, 5]])
     columns = columns_of(encoded, classes, numeric)

@@ -26,10 +26,9 @@ from anon.hierarchy import Tree, intervals
 from anon.methods import Suppress
 from anon.release import Release, recode
 from anon.requirements import KAnonymity, SDiversityBound
-from anon.schema import Schema
+from anon.schema import Attribute, Schema
 from anon.schema import numeric as numeric_attribute
 
-NO_SCHEMA: Any = None
 KINDS = {"age": "numeric", "sex": "nominal", "grade": "ordinal"}
 
 
@@ -57,9 +56,13 @@ def encode(
 
     quasi_columns = [column(name) for name in quasi]
     sensitive_columns = [column(name) for name in sensitive]
+    attributes = [
+        Attribute(d.name, d.kind, order=d.values.to_pylist() if d.kind == "ordinal" else None)
+        for d, _ in sensitive_columns
+    ]
     return Encoded(
         table,
-        NO_SCHEMA,
+        Schema(list(quasi), attributes),
         tuple(domain for domain, _ in quasi_columns),
         tuple(codes for _, codes in quasi_columns),
         tuple(domain for domain, _ in sensitive_columns),

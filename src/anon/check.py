@@ -108,16 +108,17 @@ def check(
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
-        classes, domains, codes = _buckets(ids, second, schema, n_threads)
+        classes, domains, codes = in_buckets(ids, second, schema.sensitive, n_threads)
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
         )
-        intact = encode(table, Schema([attribute.name for attribute in schema.quasi]), n_threads=n_threads)
+        quasi_only = Schema([attribute.name for attribute in schema.quasi])
+        intact = encode(table, quasi_only, empty=True, n_threads=n_threads)
         groups = group(intact.quasi_codes, n_threads=n_threads)
         privacy = of_intact(privacy, groups, at_risk)
         shown = ids
     else:
-        encoded = encode(table, schema, n_threads=n_threads)
+        encoded = encode(table, schema, empty=True, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
         if told is not None:
             quasi = [_with_missing(*column) for column in quasi]
@@ -349,9 +350,9 @@ def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> 
 def second_table(source: Source, given: Any) -> pa.Table:
     """The sensitive table of a bucketization: the one that is given, or the file beside the first."""
     if given is not None:
-        second = read_source(given)
+        second = values_as_written(read_source(given))
     elif len(source.paths) == 1 and sensitive_path(source.paths[0]).exists():
-        second = read_source(sensitive_path(source.paths[0]))
+        second = values_as_written(read_source(sensitive_path(source.paths[0])))
     else:
         raise DataError(
             "this is one half of a bucketization and its sensitive table is not beside it; "
@@ -364,6 +365,11 @@ def second_table(source: Source, given: Any) -> pa.Table:
             "runs; keep the files of one run together"
         )
     return read_table(second)
+
+
+def values_as_written(second: Source) -> Source:
+    """The sensitive table of a bucketization with its values as text, which they are in any format."""
+    return as_written(second, [name for name in ("value",) if name in second.table.column_names])
 
 
 def is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:
@@ -458,13 +464,13 @@ def unpaired(name: str) -> DataError:
     )
 
 
-def _buckets(
-    ids: Encoded, second: pa.Table, schema: Schema, n_threads: int
+def in_buckets(
+    ids: Encoded, second: pa.Table, sensitive: Sequence[Attribute], n_threads: int
 ) -> tuple[Classes, tuple[Domain, ...], tuple[Codes, ...]]:
     """The buckets as classes, and the sensitive attributes with one code per row of the table."""
     classes, known, second = linked(ids, second, n_threads)
     domains, codes = [], []
-    for attribute in schema.sensitive:
+    for attribute in sensitive:
         part = second.filter(pc.equal(second["attribute"], attribute.name))
         domain, column = _bucket_codes(part, attribute, known, classes)
         domains.append(domain)
@@ -494,7 +500,7 @@ def _bucket_codes(
         values = values.cast(values.type.value_type)
     if attribute.kind == "numeric" and is_text(values.type):
         values = read_numbers(values, name)
-    encoded = encode(pa.table({name: values}), Schema([attribute]))
+    encoded = encode(pa.table({name: values}), Schema([attribute]), empty=True)
     order = np.argsort(bucket, kind="stable")
     codes = np.empty(len(classes.rows), encoded.quasi_codes[0].dtype)
     codes[classes.rows] = np.repeat(encoded.quasi_codes[0][order], counts[order])

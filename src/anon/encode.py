@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -150,14 +151,20 @@ def in_threads(n_threads: int, work: Callable[..., T], *items: Sequence[Any]) ->
 
 
 def encode(
-    table: pa.Table | Scan, schema: Schema, *, missing: Missing = "category", n_threads: int | None = None
+    table: pa.Table | Scan,
+    schema: Schema,
+    *,
+    missing: Missing = "category",
+    empty: bool = False,
+    n_threads: int | None = None,
 ) -> Encoded:
     """Codes and domains of the quasi-identifiers and sensitive attributes of a table.
 
     A Scan is read once, for these columns alone; only their codes and values are kept.
 
     Null and NaN are missing: with `missing="category"` one more value, with `"suppress"` their rows
-    are left out of every class, with `"error"` a DataError. Columns are encoded by `n_threads`
+    are left out of every class, with `"error"` a DataError. A column without values is one too, unless
+    `empty`, for tables that are only measured: then it is nominal. Columns are encoded by `n_threads`
     threads (None: one per processor); the answer does not depend on their number.
     """
     if missing not in get_args(Missing):
@@ -172,7 +179,7 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    encoded = _each_column(table, attributes, encode_factors, n_threads)
+    encoded = _each_column(table, attributes, partial(encode_factors, empty=empty), n_threads)
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
         if not domain.has_null or missing == "category":
@@ -455,11 +462,14 @@ def narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
     )
 
 
-def encode_factors(factors: Factors, attribute: Attribute) -> tuple[Domain, Codes]:
-    """The domain of an attribute and the code of every row."""
+def encode_factors(factors: Factors, attribute: Attribute, empty: bool = False) -> tuple[Domain, Codes]:
+    """The domain of an attribute and the code of every row; `empty` as for `encode`."""
     name = attribute.name
     used = factors.used()
     present = _present(factors, used, name)
+    if len(present) == 0 and empty:
+        nulls = factors.recode(np.zeros(len(factors.values) + 1, np.uint8))
+        return Domain(name, "nominal", pa.array([], pa.string()), True), nulls
     if len(present) == 0:
         raise DataError(
             f"column {name!r} has no values; leave it out of the quasi-identifiers and sensitive attributes",

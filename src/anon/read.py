@@ -161,7 +161,7 @@ def read_source(
         return Source(rows, rows.file_schema, format, tuple(paths), how)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns))
-    tables = [_read_feather(path) for path in paths] if format == "feather" else how.tables(paths, columns)
+    tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, file_name(path))
         if format == "feather":  # a date64 need not be a whole day: it is read as its day

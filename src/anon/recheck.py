@@ -59,14 +59,102 @@ def recheck(
     group_of, n_groups = _groups(shown, classes.n_classes)
     if not n_groups:
         return
+    sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    known = {domain.name: (domain, codes) for domain, codes in sensitive}
+    _check_requirements(requirements, known, classes, group_of, n_groups)
+
+
+def misread(
+    classes: Classes,
+    rows: npt.NDArray[np.uint32],
+    of_row: npt.NDArray[np.uint32],
+    shown: Mapping[str, tuple[Column, Codes]],
+    kept: Mapping[str, tuple[Codes, Codes]],
+) -> tuple[str, int] | None:
+    """The first column of a file some of whose values were read as others, and its rows that hold them.
+
+    `classes` are the file's rows by what was read of their cells; row i of the file was written from row
+    `rows[i]` of the table, in class `of_row[i]`. `shown` gives for each column of cells what was written
+    and the code read in each row of the file; `kept` for each other column the codes of the table's rows
+    and those read. Two values that are read as one are found, and one that is read as two. Raises
+    RecheckError where rows stand in other classes although every column was read as it was written.
+    """
+    for name, (codes, read) in kept.items():
+        if count := _n_unlike(codes[rows], read):
+            return name, count
+    if not shown:
+        return None
+    written = {name: _identities(column) for name, (column, _) in shown.items()}
+    group_of, n_groups = _groups(list(written.values()), len(next(iter(written.values()))))
+    a_row = np.zeros(len(group_of), np.uint32)
+    a_row[of_row] = np.arange(len(of_row), dtype=np.uint32)
+    alike = n_groups == classes.n_classes
+    for name, (_, read) in shown.items():
+        alike &= not _n_unlike(written[name], read[a_row])
+    for first, last in _chunks(classes.offsets) if alike else ():
+        of_file, starts = _inside(of_row, classes, first, last)
+        group = group_of[of_file]
+        alike &= np.array_equal(np.minimum.reduceat(group, starts), np.maximum.reduceat(group, starts))
+    for name, (_, read) in shown.items() if not alike else ():
+        if count := _n_unlike(written[name][of_row], read):
+            return name, count
+    if not alike:
+        raise RecheckError("the rows of the file stand in other classes than those of the release")
+    return None
+
+
+def _n_unlike(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> int:
+    """Rows of values that do not stand for one another alone, in codes before and after."""
+    n_before, n_after = int(before.max(initial=0)) + 1, int(after.max(initial=0)) + 1
+    read_as, written_as = np.zeros(n_before, after.dtype), np.zeros(n_after, before.dtype)
+    one = True
+    parts = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(before), _ROWS_AT_ONCE)]
+    for part in parts:
+        read_as[before[part]] = after[part]
+        written_as[after[part]] = before[part]
+    for part in parts:
+        one &= np.array_equal(read_as[before[part]], after[part])
+        one &= np.array_equal(written_as[after[part]], before[part])
+    if one:
+        return 0
+    pairs = np.unique(before.astype(np.int64) * n_after + after)
+    n_reads, n_writes = (np.bincount(codes) for codes in np.divmod(pairs, n_after))
+    return int(np.count_nonzero((n_reads[before] > 1) | (n_writes[after] > 1)))
+
+
+def recheck_file(
+    classes: Classes, sensitive: Sequence[Domain], codes: Sequence[Codes], requirements: Sequence[Any]
+) -> None:
+    """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
+
+    A user's own test is of the original's values, which a file may show otherwise; it is left out.
+    """
+    known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
+    _check_requirements(
+        [each for each in requirements if type(each).__name__ != "Custom"],
+        known,
+        classes,
+        np.arange(classes.n_classes),
+        classes.n_classes,
+    )
+
+
+def _check_requirements(
+    requirements: Sequence[Any],
+    sensitive: Mapping[str, tuple[Domain, Codes]],
+    classes: Classes,
+    group_of: npt.NDArray[np.int64],
+    n_groups: int,
+) -> None:
+    """Raise RecheckError unless every group of classes meets every requirement."""
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     counts: dict[str, _Counts] = {}
     for requirement in requirements:
         if type(requirement).__name__ != "KAnonymity":
             only = getattr(requirement, "sensitive", None)
-            for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
-                if domain.name not in counts and only in (None, domain.name):
-                    counts[domain.name] = _count(domain, codes, classes, group_of, n_groups)
+            for name, (domain, codes) in sensitive.items():
+                if name not in counts and only in (None, name):
+                    counts[name] = _count(domain, codes, classes, group_of, n_groups)
         passes = _passing(requirement, sizes, counts)
         if not passes.all():
             raise unmet(requirement, int((~passes).sum()), n_groups)

@@ -13,7 +13,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
@@ -82,6 +82,9 @@ class Release:
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
     which `noise` tells. `sources` are the paths of the input, `file_schema`
     the types that its columns had there.
+
+    Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
+    says nothing of itself.
     """
 
     encoded: Encoded
@@ -101,6 +104,12 @@ class Release:
     file_schema: pa.Schema | None = None
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
+    _seal: tuple[Any, ...] = field(init=False, default=(), repr=False, compare=False)
+
+    @property
+    def is_sealed(self) -> bool:
+        """Is it as `recode` made and checked it?"""
+        return bool(self._seal) and all(a is b for a, b in zip(self._seal, _contents(self), strict=True))
 
     @property
     def n_rows(self) -> int:
@@ -111,7 +120,7 @@ class Release:
     def table(self) -> pa.Table:
         """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were.
 
-        Its schema carries the same `metadata` as the files.
+        Its schema carries the same `metadata` as the files, unless the release is not sealed.
         """
         if not isinstance(self.encoded.table, pa.Table):
             raise UsageError(
@@ -120,7 +129,8 @@ class Release:
         fields = _fields(self)
         whole = _taken(fields, *self._rows())
         schema = pa.schema([(f.name, _in_memory(f)) for f in fields])
-        return whole.cast(schema).replace_schema_metadata({METADATA_KEY: json.dumps(self.metadata)})
+        said = {METADATA_KEY: json.dumps(self.metadata)} if self.is_sealed else None
+        return whole.cast(schema).replace_schema_metadata(said)
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
@@ -143,23 +153,35 @@ class Release:
         """Write the release to a Parquet, Feather or CSV file, chosen by the suffix of `path`.
 
         A bucketization writes its sensitive table beside it, with `.sensitive` before the suffix.
-        The files appear complete, both together, or not at all.
+        The files appear complete, both together, or not at all: first they are read back as `check` reads
+        them, and the requirements are tested on what was read. Raises DataError where CSV does not tell
+        apart what the release does.
         """
         if not self.meets_requirements:
             raise InfeasibleError(
                 "this release does not meet its requirements; it can be measured, not written"
             )
+        if not self.is_sealed:
+            raise UsageError(
+                "this release is not as it was checked: a copy with other fields can be measured, not "
+                "written; anonymize the table with what you want of it"
+            )
         if not _is_path(path):
             raise UsageError("write takes the path of a file, as a string or a Path")
+        from anon.readback import read_back, refuse_merged
+
         writer = _writer(Path(path))
         paths = [Path(os.path.realpath(path))]
         if self.publish == "bucketization":
             paths.append(sensitive_path(paths[0]))
         for target in paths:
             _refuse_source(target, self.sources)
+        if writer is _csv:
+            refuse_merged(self)
         try:
             with replacing(paths) as temporary:
                 _write_release(self, writer, temporary)
+                read_back(self, temporary, _FORMAT[writer])
         except OSError as error:
             raise not_written(repr(str(path)), error) from error
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -461,7 +483,13 @@ def recode(
     )
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    object.__setattr__(release, "_seal", _contents(release))
     return release
+
+
+def _contents(release: Release) -> tuple[Any, ...]:
+    """What a release was made with, by identity its seal."""
+    return tuple(getattr(release, each.name) for each in fields(release) if each.init)
 
 
 def _without_hidden_null(cells: Cells, codes: Codes, published: npt.NDArray[np.uint32]) -> Cells:
@@ -834,6 +862,7 @@ class _Casting:
         self.sink.write_table(table.cast(self.schema).combine_chunks())
 
 
+_FORMAT: Mapping[_Open, str] = {_parquet: "Parquet", _feather: "Feather", _csv: "CSV"}
 _PARQUET = (".parquet", ".pq")
 _FEATHER = (".feather", ".arrow", ".ipc")
 _CSV = (".csv",)
