@@ -462,7 +462,7 @@ def test_both_pages_of_a_command_say_whose_they_are(
     out = tmp_path / "out.parquet"
     for words, hashed in (
         (["anonymize", evil, "-o", out, *ROLES, "--k", 7, "--t", 0.35], out),
-        (["check", released, "--k", 5], released),
+        (["check", released, "--k", 5, "--roles-from-file"], released),
         (["compare", evil, released, *ROLES], released),
     ):
         told = run(capsys, *words, *pages)
@@ -507,7 +507,7 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
     assert_every_number_is_told(html, json.loads(json.dumps(told)))
     assert Page(html).all("img") == []
     # a demand that is not met is told as it is
-    checked = anon.check(made.table, require=[anon.KAnonymity(1234)])
+    checked = anon.check(made.table, require=[anon.KAnonymity(1234)], roles_from_file=True)
     [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").told[
         "asked"
     ]
@@ -543,7 +543,7 @@ def test_pages_of_a_job_file_are_those_of_anonymize(
     pages = sorted(path.name for path in tmp_path.glob("*.html"))
     assert pages == ["all.html", "flag.html"]
     before = (tmp_path / "all.html").read_text()
-    assert "report" not in run(capsys, "check", "--config", job)
+    assert "report" not in run(capsys, "check", "--config", job, "--roles-from-file")
     assert (tmp_path / "all.html").read_text() == before
     same = ["--report", tmp_path / "x.html", "--report-public", tmp_path / "x.html"]
     told = run(capsys, "anonymize", evil, *ROLES, "--config", job, *same, code=2)
