@@ -321,6 +321,8 @@ def hierarchical(offsets, values, counts, table_counts, parent, depth, leaf, n_t
         raise ValueError("the tree does not fit the values: leaf, parent and depth disagree")
     if n_nodes and (parent[0] != -1 or np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, n_nodes))):
         raise ValueError("a parent must come before its children, and node 0 be the only root")
+    if n_nodes and (depth[0] != 0 or np.any(depth[1:] != depth[parent[1:]] + 1)):
+        raise ValueError("a node must be one deeper than its parent, and node 0 have depth 0")
     distance = np.zeros(len(arrays[0]) - 1)
     height = int(depth.max()) if n_nodes else 0
     if height == 0:
