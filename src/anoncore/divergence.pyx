@@ -13,6 +13,7 @@ import numpy as np
 from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
 from anoncore.classes import _class_blocks, _run
 from anoncore.doors import MOST_ROWS, array_of, parts_of, whole
+from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
 from libc.math cimport INFINITY, M_LN2, fabs, fmax, fmin, log
@@ -68,14 +69,16 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
     cdef int64_t c, i, j, n, total, tail, kept
     cdef Sum weighted
     cdef double[1024] small  # x ln x of small counts
-    cdef int64_t[::1] ordered = np.empty(max(1, max(offsets[c + 1] - offsets[c] for c in range(first, end))), np.int64)
+    cdef list keep = []
+    cdef int64_t longest = np.max(np.diff(offsets[first:end + 1]))
+    cdef int64_t* ordered = <int64_t*>take(keep, longest, sizeof(int64_t))
     with nogil:
         small[0] = 0.0
         for i in range(1, 1024):
             small[i] = i * log(<double> i)
         for c in range(first, end):
             n = offsets[c + 1] - offsets[c]
-            memcpy(&ordered[0], &counts[offsets[c]], n * sizeof(int64_t))
+            memcpy(ordered, &counts[offsets[c]], n * sizeof(int64_t))
             if n <= 24:
                 for i in range(1, n):
                     kept = ordered[i]
@@ -85,7 +88,7 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
                         j -= 1
                     ordered[j] = kept
             else:
-                qsort(&ordered[0], n, sizeof(int64_t), ascending)
+                qsort(ordered, n, sizeof(int64_t), ascending)
             total = 0
             weighted = Sum(0, 0)
             l_recursive[c] = 0
@@ -254,11 +257,12 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
     # held: the class's rows below a node; seen: the table's rows below its children that the class
     # touches; more, less: the sums of the positive and the negative differences of its children.
     cdef int64_t n_nodes = parent.shape[0]
-    cdef uint64_t[::1] held = np.zeros(n_nodes, np.uint64)
-    cdef uint64_t[::1] seen = np.zeros(n_nodes, np.uint64)
-    cdef uint64_t[::1] more = np.zeros(n_nodes, np.uint64)
-    cdef uint64_t[::1] less = np.zeros(n_nodes, np.uint64)
-    cdef int32_t[::1] touched = np.zeros(n_nodes, np.int32)
+    cdef list keep = []
+    cdef uint64_t* held = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* seen = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* more = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* less = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef int32_t* touched = <int32_t*>take(keep, n_nodes, sizeof(int32_t))
     cdef int64_t c, i, n_touched
     cdef uint64_t size, a, b, n_rows = <uint64_t> node_counts[0]
     cdef int32_t node, above
@@ -317,6 +321,8 @@ def hierarchical(offsets, values, counts, table_counts, parent, depth, leaf, n_t
         raise ValueError("the tree does not fit the values: leaf, parent and depth disagree")
     if n_nodes and (parent[0] != -1 or np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, n_nodes))):
         raise ValueError("a parent must come before its children, and node 0 be the only root")
+    if n_nodes and (depth[0] != 0 or np.any(depth[1:] != depth[parent[1:]] + 1)):
+        raise ValueError("a node must be one deeper than its parent, and node 0 have depth 0")
     distance = np.zeros(len(arrays[0]) - 1)
     height = int(depth.max()) if n_nodes else 0
     if height == 0:

@@ -58,6 +58,13 @@ def codes_of(values: Any, ndim: int, name: str) -> npt.NDArray[Any]:
     return np.ascontiguousarray(values)
 
 
+def one_of(kind: type, thing: Any, name: str) -> Any:
+    """`thing`, which is a `kind`."""
+    if not isinstance(thing, kind):
+        raise ValueError(f"{name} must be {kind.__name__}, not {type(thing).__name__}")
+    return thing
+
+
 def all_of(things: Any, kind: type, name: str) -> tuple[Any, ...]:
     """`things` as a tuple, each of them a `kind`."""
     if not isinstance(things, Iterable):

@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from anoncore.doors import MOST_ROWS, array_of, codes_of, given, real, whole
+from anoncore.doors import MOST_ROWS, array_of, codes_of, given, one_of, real, whole
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport (
@@ -142,6 +142,8 @@ cdef class Attributes:
                 raise ValueError("weights must be finite and at least 0")
             self.c[a].kind = FLAT
             self.c[a].span = self.c[a].n_values - 1
+            if positions[a] is not None and trees[a] is not None:
+                raise ValueError(f"attribute {a} has positions or a tree, not both")
             if positions[a] is not None and self.c[a].n_values > 0:
                 line = array_of(positions[a], np.float64, 1, "positions").copy()
                 if len(line) < self.c[a].n_values:
@@ -1236,7 +1238,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     cdef int64_t j, n_table, largest = 1, m, width
     cdef const uint8_t[::1] view
     cdef const row_t[::1] numbers
-    given(columns=columns, attributes=attributes, conjunction=conjunction, sensitive=sensitive)
+    given(columns=columns, sensitive=sensitive)
     columns = [codes_of(column, 1, "columns") for column in columns]
     tracked = [codes_of(column, 1, "sensitive") for column in sensitive] if conjunction.c.n_sensitive else []
     m = len(columns)
@@ -1299,7 +1301,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     return run
 
 
-def partition(columns, Attributes attributes, Conjunction conjunction, *, sensitive=(), target=None,
+def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
               rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
@@ -1322,7 +1324,8 @@ def partition(columns, Attributes attributes, Conjunction conjunction, *, sensit
     if chooser not in CHOOSERS or (priority and chooser != "widest"):
         raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
-    run = lay_out(columns, attributes, conjunction, sensitive, target, rows)
+    one_of(Attributes, attributes, "attributes")
+    run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, rows)
     places = np.full(attributes.n, len(priority), dtype=np.int64)
     places[[whole(a, 0, attributes.n - 1, "priority") for a in priority]] = np.arange(len(priority))
     rank = places

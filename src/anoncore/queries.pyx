@@ -13,6 +13,7 @@ from anoncore.bits cimport count_bits, lowest_bit
 from anoncore.classes import _run
 from anoncore.doors import MOST_ROWS, array_of, given, parts_of, whole
 from anoncore.populations import _columns_of, _predicates_of
+from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.math cimport fmax, fmin
@@ -205,36 +206,41 @@ def reconstruct(cells, shares, groups, offsets, values, counts, n_values, parent
         position[todo[k]] = k
     cdef const int64_t[::1] depth = depths
     n_levels = int(depths.max()) + 2 if len(todo) else 1
-    cdef uint32_t[:, ::1] box = np.empty((n_levels, n_boxes + 1), np.uint32)
-    cdef double[:, ::1] weights = np.empty((n_levels, n_boxes + 1))
-    cdef int64_t[::1] lengths = np.zeros(n_levels, np.int64)
+    # per level: the boxes of a population, one more than there can be, and their weights
+    cdef list keep = []
+    cdef uint32_t** box = <uint32_t**>take(keep, n_levels, sizeof(uint32_t*))
+    cdef double** weights = <double**>take(keep, n_levels, sizeof(double*))
+    cdef int64_t* lengths = <int64_t*>take(keep, n_levels, sizeof(int64_t))
+    for d in range(n_levels):
+        box[d] = <uint32_t*>take(keep, n_boxes + 1, sizeof(uint32_t))
+        weights[d] = <double*>take(keep, n_boxes + 1, sizeof(double))
     estimates = np.zeros((end - first, n_values))
     cdef double[:, ::1] estimate = estimates
     with nogil:
         lengths[0] = n_boxes
         for i in range(n_boxes):
-            box[0, i] = <uint32_t> i
-            weights[0, i] = 1.0
+            box[0][i] = <uint32_t> i
+            weights[0][i] = 1.0
         for k in range(todo.shape[0]):
             i = todo[k]
             d = depth[k]
-            n = weigh(&box[d, 0], &weights[d, 0], lengths[d], &cell[on[i], 0], &share_of[row_of[i]],
-                      &box[d + 1, 0], &weights[d + 1, 0])
+            n = weigh(box[d], weights[d], lengths[d], &cell[on[i], 0], &share_of[row_of[i]], box[d + 1],
+                      weights[d + 1])
             lengths[d + 1] = n
             if k < n_chain:
                 continue
             j = 0
             while j < n:
-                weight = weights[d + 1, j]
+                weight = weights[d + 1][j]
                 if buckets:
-                    g = group[box[d + 1, j]]
+                    g = group[box[d + 1][j]]
                     j += 1
-                    while j < n and group[box[d + 1, j]] == g:
-                        weight += weights[d + 1, j]
+                    while j < n and group[box[d + 1][j]] == g:
+                        weight += weights[d + 1][j]
                         j += 1
                     weight /= sizes[g]
                 else:
-                    g = box[d + 1, j]
+                    g = box[d + 1][j]
                     j += 1
                 for e in range(begins[g], begins[g + 1]):
                     estimate[i - first, value[e]] += weight * listed[e]
@@ -361,21 +367,28 @@ cdef void settle(int64_t group, int64_t held, const uint8_t* member, const int64
     most[0] += min(held, asked)
 
 
-def _count_chunk(index, int64_t start, int64_t stop, buckets):
+# One column of codes, of `width` bytes each.
+cdef struct Column:
+    const uint8_t* codes
+    int64_t width
+
+
+def _count_chunk(_Index index, int64_t start, int64_t stop, buckets):
     """How many of the rows start..stop - 1 meet each query; with buckets their three bounds instead."""
-    cdef const uint64_t[::1] addresses = index.addresses
-    cdef const int64_t[::1] widths = index.widths, interval_starts = index.interval_starts, n_bounds = index.n_bounds
+    cdef const int64_t[::1] interval_starts = index.interval_starts, n_bounds = index.n_bounds
     cdef const int64_t[::1] item_starts = index.item_starts, bound_offsets = index.bound_offsets
     cdef const uint32_t[::1] intervals = index.intervals, bounds = index.bounds
     cdef const int64_t[::1] many = index.many, many_starts = index.many_starts, strides = index.strides
     cdef const int64_t[::1] member_starts = index.member_starts, query_offsets = index.query_offsets
     cdef const uint64_t[::1] members = index.members
     cdef const int32_t[::1] query_items = index.query_items
-    cdef int64_t n_columns = addresses.shape[0], n_queries = query_offsets.shape[0] - 1
-    cdef uint32_t[::1] code = np.empty(BLOCK, np.uint32)
-    cdef uint64_t[::1] below = np.empty((int(np.max(n_bounds)) + 1) * WORDS, np.uint64)
-    cdef uint64_t[::1] bits = np.empty(max(int(item_starts[n_columns]), 1) * WORDS, np.uint64)
-    cdef uint64_t[::1] met = np.empty(WORDS, np.uint64)
+    cdef int64_t n_columns = len(index.columns), n_queries = query_offsets.shape[0] - 1
+    cdef list keep = []
+    cdef const Column* columns = index.c
+    cdef uint32_t* code = <uint32_t*>take(keep, BLOCK, sizeof(uint32_t))
+    cdef uint64_t* below = <uint64_t*>take(keep, (int(np.max(n_bounds)) + 1) * WORDS, sizeof(uint64_t))
+    cdef uint64_t* bits = <uint64_t*>take(keep, item_starts[n_columns] * WORDS, sizeof(uint64_t))
+    cdef uint64_t* met = <uint64_t*>take(keep, WORDS, sizeof(uint64_t))
     cdef bint bucketized = buckets is not None
     cdef const uint32_t[::1] group = None
     cdef const int64_t[::1] offsets = None, counts = None, sizes = None
@@ -399,21 +412,21 @@ def _count_chunk(index, int64_t start, int64_t stop, buckets):
             for c in range(n_columns):
                 if item_starts[c] == item_starts[c + 1]:
                     continue
-                widen(<const uint8_t*> <size_t> addresses[c], widths[c], low, n, &code[0])
-                mark(&code[0], &intervals[interval_starts[c]], n, n_bounds[c], &below[0])
+                widen(columns[c].codes, columns[c].width, low, n, code)
+                mark(code, &intervals[interval_starts[c]], n, n_bounds[c], below)
                 for t in range(item_starts[c], item_starts[c + 1]):
-                    combine(&below[0], &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
+                    combine(below, &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
                             &bits[t * WORDS])
                 for t in range(many_starts[c], many_starts[c + 1], 64):
-                    look_up(&code[0], n, &members[member_starts[c] + (t - many_starts[c]) // 64], strides[c],
-                            &many[t], min(many_starts[c + 1] - t, <int64_t> 64), &bits[0])
+                    look_up(code, n, &members[member_starts[c] + (t - many_starts[c]) // 64], strides[c],
+                            &many[t], min(many_starts[c + 1] - t, <int64_t> 64), bits)
             for q in range(n_queries):
-                memcpy(&met[0], &bits[query_items[query_offsets[q]] * WORDS], WORDS * sizeof(uint64_t))
+                memcpy(met, &bits[query_items[query_offsets[q]] * WORDS], WORDS * sizeof(uint64_t))
                 for k in range(query_offsets[q] + 1, query_offsets[q + 1]):
                     for i in range(WORDS):
                         met[i] &= bits[query_items[k] * WORDS + i]
                 if not bucketized:
-                    total[q] += count_bits(&met[0], WORDS)
+                    total[q] += count_bits(met, WORDS)
                     continue
                 for i in range(WORDS):
                     word = met[i]
@@ -435,16 +448,31 @@ def _count_chunk(index, int64_t start, int64_t stop, buckets):
     return (estimates, leasts, mosts) if bucketized else (totals,)
 
 
-class _Index:
+cdef class _Index:
     """Columns, predicates and queries as `_count_chunk` reads them."""
 
-    def __init__(self, columns, predicates, queries):
+    cdef list keep
+    cdef const Column* c
+    cdef readonly int64_t n_rows
+    cdef readonly int64_t n_queries
+    cdef object columns, item_starts, intervals, interval_starts, n_bounds, bounds, bound_offsets, members
+    cdef object member_starts, strides, many, many_starts, query_items, query_offsets
+
+    def __cinit__(self, columns, predicates, queries):
+        cdef const uint8_t[::1] view
+        cdef Column* each
         columns, predicates, queries = _queries_of(columns, predicates, queries)
-        self.columns = columns  # kept alive for their addresses
-        self.n_queries = len(queries)
+        self.columns = columns
         self.n_rows = len(columns[0])
-        self.addresses = np.array([column.ctypes.data for column in columns], np.uint64)
-        self.widths = np.array([column.itemsize for column in columns], np.int64)
+        self.n_queries = len(queries)
+        self.keep = []
+        each = <Column*>take(self.keep, len(columns), sizeof(Column))
+        self.c = each
+        for at, column in enumerate(columns):
+            each[at].width = column.itemsize
+            if self.n_rows:
+                view = column.view(np.uint8)
+                each[at].codes = &view[0]
         self.item_starts = np.concatenate([[0], np.cumsum([len(listed[0]) - 1 for listed in predicates])])
         intervals, bounds, n_bounds, bound_lengths = [], [], [], []
         members, strides, many = [], [], []

@@ -18,7 +18,7 @@ from anoncore.diversity cimport (
     leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of,
     width_with,
 )
-from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, given, parts_of, real, whole
+from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, one_of, parts_of, real, whole
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take as take_array
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
@@ -1032,7 +1032,7 @@ cdef class _Growing:
         return self.offsets[end] - self.offsets[begin]
 
 
-def grow(codes, offsets, Objective objective, k, delta, *, most=None, bint mend=True, n_threads=1, progress=None):
+def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_threads=1, progress=None):
     """Cluster each subspace by algorithm 1, its rows `offsets[i]..offsets[i + 1] - 1` of `codes`.
 
     `codes` (uint8, uint16 or uint32) has one column per attribute of the objective, sensitive ones
@@ -1050,7 +1050,7 @@ def grow(codes, offsets, Objective objective, k, delta, *, most=None, bint mend=
     """
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
-    given(objective=objective)
+    one_of(Objective, objective, "objective")
     codes = _codes_of(codes, objective.attributes, objective.closeness)
     bounds = parts_of(offsets, len(codes), "offsets")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
@@ -1078,7 +1078,7 @@ def grow(codes, offsets, Objective objective, k, delta, *, most=None, bint mend=
     return home, int(n_classes.sum())
 
 
-def reinsert(codes, home, Objective objective, *, progress=None):
+def reinsert(codes, home, objective, *, progress=None):
     """Put each row with home -1, in row order, into the class whose weighted tuple diversity grows least.
 
     `codes` and `home` (int64) as for and from `grow`. Ties: the first class; without any class all rows
@@ -1090,7 +1090,7 @@ def reinsert(codes, home, Objective objective, *, progress=None):
     cdef Lists lists
     cdef int64_t i, at, n_left, block, n_classes, n
     cdef const uint8_t[::1] view
-    given(objective=objective)
+    one_of(Objective, objective, "objective")
     codes = _codes_of(codes, objective.attributes, objective.closeness)
     placed = array_of(home, np.int64, 1, "home").copy()
     n = len(codes)
