@@ -6,21 +6,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
 from anon.schema import is_text
 
-STARTS = ("=", "+", "-", "@", "\t", "\r")
+_STARTS = np.zeros(256, np.bool_)
+_STARTS[list(b"=+-@\t\r")] = True
 # what numbers and durations are written as (cells.texts): it is calculated, and stays what it was
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(s|ms|us|ns)?$|^[+-]?(inf|nan)$"
 _BEGIN = "begins with =, +, -, @, a tab or a carriage return and is no number"
 
 
 def is_formula(texts: pa.Array) -> pa.BooleanArray:
-    """Which texts a spreadsheet would run; null is none."""
-    starts = pc.is_in(pc.utf8_slice_codeunits(texts, 0, 1), value_set=pa.array(STARTS, texts.type))
+    """Which texts (large strings) a spreadsheet would run; null is none."""
+    if not len(texts):  # may lack buffers
+        return pa.array([], pa.bool_())
+    _, ends, content = texts.buffers()
+    end = np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    first = np.frombuffer(content or b"\0", np.uint8).take(end[:-1], mode="clip")
+    starts = pa.array(_STARTS.take(first) & (end[1:] > end[:-1]))
+    if texts.null_count:
+        starts = pc.and_(starts, texts.is_valid())
     if not pc.any(starts).as_py():
         return starts
     numbers = pc.match_substring_regex(texts.filter(starts), _NUMBER)
@@ -34,7 +43,7 @@ def guarded(texts: pa.Array) -> pa.Array:
 
 def guarded_names(names: Sequence[str]) -> list[str]:
     """The names of columns as a guarded file shows them; DataError where two become one."""
-    shown: list[str] = guarded(pa.array(names, pa.string())).to_pylist()
+    shown: list[str] = guarded(pa.array(names, pa.large_string())).to_pylist()
     for i, name in enumerate(shown):
         if name in shown[:i]:
             raise DataError(
@@ -137,7 +146,7 @@ class Formulas:
         such = [
             f"{each.n_cells} cells of column {name!r}" for name, each in self.seen.items() if each.n_cells
         ]
-        n_names = is_formula(pa.array([*self.names], pa.string())).true_count
+        n_names = is_formula(pa.array([*self.names], pa.large_string())).true_count
         if n_names:
             such.append(f"{n_names} names of columns")
         if not such:
