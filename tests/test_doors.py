@@ -63,7 +63,12 @@ def reals(*numbers: float) -> np.ndarray:
     return np.array(numbers, np.float64)
 
 
-TREE = (i32(-1, 0, 0, 1, 1), i32(0, 0, 2, 0, 1), i32(2, 1, 2, 0, 1), i32(3, 4, 2))  # parent, first, last, leaf
+TREE = (
+    i32(-1, 0, 0, 1, 1),
+    i32(0, 0, 2, 0, 1),
+    i32(2, 1, 2, 0, 1),
+    i32(3, 4, 2),
+)  # parent, first, last, leaf
 CODES = np.array([[0, 1, 2], [1, 0, 1], [2, 3, 0], [1, 1, 1], [0, 2, 2], [2, 0, 0]], np.uint8)
 SALARY = u8(0, 1, 0, 1, 0, 1)
 
@@ -331,7 +336,12 @@ KERNELS: dict[str, Kernel] = {
             "unit": True,
         },
         right=(
-            *(f"{name} [{i}] {end}" for name in ("reach", "run_reach") for i in (0, 1) for end in ("first", "last")),
+            *(
+                f"{name} [{i}] {end}"
+                for name in ("reach", "run_reach")
+                for i in (0, 1)
+                for end in ("first", "last")
+            ),
             "low first",
             "low last",
             "high first",

@@ -93,6 +93,7 @@ publish = "generalization"
 numeric = "level"
 missing = "suppress"
 order = "input"
+csv_guard = true
 on_infeasible = "trivial"
 seed = 7
 threads = 2
@@ -125,6 +126,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     }
     assert job.bound() == {"min_k": 15.0}
     assert job.cache == str(tmp_path / "kept")
+    assert job.write_options() == {"csv_guard": True}
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2},

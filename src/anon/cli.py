@@ -382,6 +382,14 @@ def anonymize(
     order: Annotated[
         str | None, _option("--order", "Rows by class (default), or as in the input.", PUBLISH)
     ] = None,
+    csv_guard: Annotated[
+        bool | None,
+        _option(
+            "--csv-guard/--no-csv-guard",
+            "An apostrophe before CSV cells that spreadsheets would run as formulas (default: not).",
+            PUBLISH,
+        ),
+    ] = None,
     on_infeasible: Annotated[
         str | None,
         _option("--on-infeasible", "What no release can meet: error (default) or trivial.", PUBLISH),
@@ -415,6 +423,7 @@ def anonymize(
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
     import anon
+    from anon.formulas import refuse_guard
 
     job = _job(context)
     schema = job.roles()
@@ -427,6 +436,8 @@ def anonymize(
     read = [source, config, population, *job.files()]
     written = _outputs(job)
     pages = _pages(job.report, job.report_public, [*read, *written])
+    if job.csv_guard:
+        refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
         if pages or population or sampling_fraction:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
@@ -438,8 +449,8 @@ def anonymize(
         notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
         _report_spark({"input": source, "output": output}, measured, notes, as_json, quiet)
         return
-    with _progress(quiet or as_json) as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", anon.PrivacyWarning)  # the report shows the release's own
+    with _progress(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", anon.PrivacyWarning)
         release = anon.anonymize(
             anon.read_source(source, **job.read_options()),
             schema,
@@ -448,8 +459,10 @@ def anonymize(
             progress=progress,
             **job.options(),
         )
+        caught.clear()  # the report shows the release's own
         if release.meets_requirements:
-            release.write(output)
+            release.write(output, **job.write_options())
+    notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None
     if as_json or pages or not quiet:
@@ -472,7 +485,7 @@ def anonymize(
             )
 
         told = _write_reports(pages, about)
-    _report_release(files, release, None if quiet and not as_json else privacy, as_json, told)
+    _report_release(files, release, None if quiet and not as_json else privacy, as_json, told, notes)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 
@@ -1302,6 +1315,7 @@ SPELLINGS = [
         (r"name one in the schema( \(sensitive=\[\.\.\.\]\))?", "name one with --sensitive"),
         (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
         (r"give them in a schema", "name --quasi and --sensitive, and give it with --hierarchy or --ordinal"),
+        (r"\bcsv_guard=True", "--csv-guard"),
         (r"with roles_from_file=True", "with --roles-from-file"),
         (
             r"give it in the schema \(nominal\('(.*)', hierarchy=\.\.\.\)\)",
@@ -1353,15 +1367,19 @@ def _report_release(
     privacy: Any | None,
     as_json: bool,
     told: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """`told` is what a report told too."""
+    """`told` is what a report told too, `notes` are about the files."""
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
-        summary = {**files, "release": release.summary(), **measures, "warnings": release.warnings}
+        said = [*release.warnings, *map(_in_flags, notes)]
+        summary = {**files, "release": release.summary(), **measures, "warnings": said}
         _print_json({**summary, **(told or {})})
         return
     for warning in release.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    for note in notes:
+        print(f"note: {_in_flags(note)}", file=sys.stderr)
     if release.publish == "bucketization":
         print(
             "note: the quasi-identifiers are published intact: everybody sees who is in the table, and the "

@@ -127,6 +127,7 @@ class Job(BaseModel):
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
     missing: Literal["category", "suppress", "error"] | None = None
     order: Literal["class", "input"] | None = None
+    csv_guard: bool | None = None
     on_infeasible: Literal["error", "trivial"] | None = None
     seed: int | None = None
     threads: int | None = None
@@ -246,6 +247,10 @@ class Job(BaseModel):
         if self.split is not None and len(self.split) == 1 and self.split[0] in CHOOSERS:
             return self.split[0]
         return self.split
+
+    def write_options(self) -> dict[str, Any]:
+        """Keyword arguments of `Release.write`."""
+        return _given(csv_guard=self.csv_guard)
 
     def sweep(self) -> dict[str, Any]:
         """Keyword arguments of `anon.frontier`."""

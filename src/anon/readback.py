@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from anon.check import bucket_ids, in_buckets, values_as_written
 from anon.classes import Classes, group
 from anon.encode import Codes, Domain, available_threads, encode, of_published_rows
 from anon.errors import AnonError, DataError, RecheckError
+from anon.formulas import guarded, guarded_names, is_formula
 from anon.read import Source, as_written, read_source, read_table
 from anon.recheck import misread, recheck_file
 from anon.release import CLASS_ID
@@ -52,17 +54,18 @@ def refuse_merged(release: Release) -> None:
             raise _not_in_csv(name, int(rows_of[merged].sum()))
 
 
-def read_back(release: Release, files: Sequence[Path], format: str) -> None:
+def read_back(release: Release, files: Sequence[Path], format: str, guard: bool = False) -> None:
     """Raise unless the files, under their temporary names, hold the release as it was checked.
 
-    `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages.
+    `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages. `guard`: formulas
+    have an apostrophe before them in the files.
     DataError where a CSV does not carry what it should; RecheckError, a fault of the tool, elsewhere.
     """
     if not release.n_rows:
         return
     try:
         with ExitStack() as stack:
-            wrong = _misread(release, [_to_be_opened(path, stack) for path in files])
+            wrong = _misread(release, [_to_be_opened(path, stack) for path in files], guard)
     except AnonError as error:
         if format == "CSV":
             raise DataError(
@@ -100,12 +103,19 @@ def _not_in_csv(name: str, count: int) -> DataError:
     )
 
 
-def _misread(release: Release, files: Sequence[Path]) -> tuple[str, int] | None:
+def _misread(release: Release, files: Sequence[Path], guard: bool) -> tuple[str, int] | None:
     """The first column that was not read as it was written; else every requirement is tested."""
     n_threads = available_threads()
     rows, of_row = release._rows()
     shown, kept = _written(release)
     sensitive = _sensitive(release)
+    original = {each.name: each.name for each in sensitive}
+    if guard:
+        as_written_there = dict(zip((*shown, *kept), guarded_names([*shown, *kept]), strict=True))
+        shown = {as_written_there[name]: column for name, column in shown.items()}
+        kept = {as_written_there[name]: codes for name, codes in kept.items()}
+        sensitive = _guarded(release)
+        original = {each.name: name for each, name in zip(sensitive, original, strict=True)}
     names = [*shown, *kept]
     source = _read(release, files[0], names)
     if source.table.num_rows != len(rows):
@@ -133,7 +143,8 @@ def _misread(release: Release, files: Sequence[Path]) -> tuple[str, int] | None:
         ids = bucket_ids(source.table, n_threads)
         [read[CLASS_ID]] = ids.quasi_codes
         second = read_table(values_as_written(_read(release, files[1])))
-        if wrong := _misread_second(release.sensitive_table, second):
+        before = _guarded_texts(release.sensitive_table) if guard else release.sensitive_table
+        if wrong := _misread_second(before, second):
             return wrong
         classes, domains, codes = in_buckets(ids, second, sensitive, n_threads)
     wrong = misread(
@@ -144,6 +155,7 @@ def _misread(release: Release, files: Sequence[Path]) -> tuple[str, int] | None:
         {name: (before, read[name]) for name, before in kept.items()},
     )
     if wrong is None:
+        domains = tuple(replace(domain, name=original[domain.name]) for domain in domains)
         _check_order(release, domains)
         recheck_file(classes, domains, codes, release.requirements)
     return wrong
@@ -184,6 +196,38 @@ def _written(release: Release) -> tuple[dict[str, Column], dict[str, Codes]]:
 
 def _sensitive(release: Release) -> list[Attribute]:
     return [each for each in release.encoded.schema.sensitive if each.name not in release.dropped]
+
+
+def _guarded(release: Release) -> list[Attribute]:
+    """The sensitive attributes as a guarded file has them; DataError where a formula has a place in a tree."""
+    domains = {domain.name: domain for domain in release.encoded.sensitive}
+    attributes = _sensitive(release)
+    for each in attributes:
+        values = domains[each.name].values
+        if is_text(values.type) and (each.hierarchy is not None or each.order is not None):
+            count = is_formula(values.cast(pa.large_string())).true_count
+            if count:
+                raise DataError(
+                    f"column {each.name!r} has a hierarchy or an order with {count} labels that a guard "
+                    "against formulas would change; choose Parquet, or leave the guard out",
+                    column=each.name,
+                    count=count,
+                )
+    names = guarded_names([each.name for each in attributes])
+    return [replace(each, name=name) for each, name in zip(attributes, names, strict=True)]
+
+
+def _guarded_texts(table: pa.Table) -> pa.Table:
+    """A table with an apostrophe before each text that is a formula."""
+    columns = [
+        pa.chunked_array(
+            [guarded(chunk.cast(pa.large_string())) for chunk in column.chunks], pa.large_string()
+        )
+        if is_text(value_type(column.type))
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
 
 
 def _as_read(attribute: Attribute, source: Source) -> Attribute:

@@ -11,7 +11,8 @@ import base64
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -35,6 +36,7 @@ from anon.encode import Codes, Encoded, available_threads, encode, narrowed, of_
 from anon.entropy import Entropy, permutation, system
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.files import not_written, opened, replacing
+from anon.formulas import Formulas, refuse_guard
 from anon.hierarchy import hierarchy_to_dict
 from anon.measures import Measure, away
 from anon.privacy import Privacy, measure, null_matching, of_intact, population_risk
@@ -149,13 +151,17 @@ class Release:
 
         return polars.from_arrow(self.table)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], *, csv_guard: bool = False) -> None:
         """Write the release to a Parquet, Feather or CSV file, chosen by the suffix of `path`.
 
         A bucketization writes its sensitive table beside it, with `.sensitive` before the suffix.
         The files appear complete, both together, or not at all: first they are read back as `check` reads
         them, and the requirements are tested on what was read. Raises DataError where CSV does not tell
         apart what the release does.
+
+        Spreadsheets run text of a CSV file that begins with `=`, `+`, `-`, `@`, a tab or a carriage return
+        and is no number: a PrivacyWarning tells where there is any. `csv_guard` puts an apostrophe before
+        each such cell and name of a column; DataError where two values become one by that.
         """
         if not self.meets_requirements:
             raise InfeasibleError(
@@ -171,6 +177,8 @@ class Release:
         from anon.readback import read_back, refuse_merged
 
         writer = _writer(Path(path))
+        if csv_guard:
+            refuse_guard(Path(path).suffix)
         paths = [Path(os.path.realpath(path))]
         if self.publish == "bucketization":
             paths.append(sensitive_path(paths[0]))
@@ -178,16 +186,20 @@ class Release:
             _refuse_source(target, self.sources)
         if writer is _csv:
             refuse_merged(self)
+        formulas = [Formulas(csv_guard) if writer is _csv else None for _ in paths]
         try:
             with replacing(paths) as temporary:
-                _write_release(self, writer, temporary)
-                read_back(self, temporary, _FORMAT[writer])
+                _write_release(self, writer, temporary, formulas)
+                read_back(self, temporary, _FORMAT[writer], csv_guard)
         except OSError as error:
             raise not_written(repr(str(path)), error) from error
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(
                 f"cannot write {str(path)!r}: {_unwritable(self, writer)}; nothing was written"
             ) from error
+        for note in (each.note() for each in formulas if each is not None):
+            if note is not None:
+                warnings.warn(note, anon.PrivacyWarning, stacklevel=2)
 
     def privacy(
         self,
@@ -887,8 +899,13 @@ def _writer(path: Path) -> _Open:
     )
 
 
-def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -> None:
-    """Row group by row group; the next one is gathered while one is written."""
+def _write_release(
+    release: Release, opener: _Open, temporary: Sequence[Path], formulas: Sequence[Formulas | None]
+) -> None:
+    """Row group by row group; the next one is gathered while one is written.
+
+    `formulas` are those of each file of CSV, None for other formats.
+    """
     rows, of_row = release._rows()
     metadata = release.metadata
     if len(temporary) > 1:
@@ -904,13 +921,28 @@ def _write_release(release: Release, opener: _Open, temporary: Sequence[Path]) -
 
         held = part(-(-len(rows) // piece) * piece).schema
         written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
-        with opener(temporary[0], held, written, metadata) as sink:
-            for table in ahead(part(start) for start in range(0, len(rows), piece)):
-                sink.write_table(table)
-    for path in temporary[1:]:
+        parts = ahead(part(start) for start in range(0, len(rows), piece))
+        _write_tables(opener, temporary[0], held, written, metadata, parts, formulas[0])
+    if len(temporary) > 1:
         table = release.sensitive_table
-        with opener(path, table.schema, table.schema, metadata) as sink:
-            sink.write_table(table)
+        _write_tables(opener, temporary[1], table.schema, table.schema, metadata, [table], formulas[1])
+
+
+def _write_tables(
+    opener: _Open,
+    path: Path,
+    held: pa.Schema,
+    written: pa.Schema,
+    metadata: Mapping[str, Any],
+    tables: Iterable[pa.Table],
+    formulas: Formulas | None,
+) -> None:
+    """One file; the formulas in one of CSV are counted or guarded."""
+    with opener(path, held, written if formulas is None else formulas.schema(written), metadata) as sink:
+        for table in tables:
+            sink.write_table(table if formulas is None else formulas.written(table))
+    if formulas is not None:
+        formulas.refuse_clashes()
 
 
 def _spill(
