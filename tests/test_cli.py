@@ -301,6 +301,7 @@ def test_json_is_one_object(
         "release": {"rows": 1234, "classes": 99, "suppressed": 0},
         "privacy": PRIVACY,
         "warnings": ["column 'key' identifies people"],
+        "notes": [],
     }
 
 
@@ -991,6 +992,7 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
             "output": output,
             "privacy": measured.to_dict(),
             "warnings": ["only one class"],
+            "notes": [],
         }
     assert ran == ends
     assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0

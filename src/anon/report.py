@@ -31,7 +31,7 @@ from anon.errors import UsageError
 from anon.figures import Figure
 from anon.plain import as_plain
 from anon.populations import boxes
-from anon.release import CLASS_ID
+from anon.release import CLASS_ID, NOTES_ON_BUCKETS
 from anon.requirements import (
     AlphaK,
     BetaLikeness,
@@ -362,6 +362,7 @@ def of_release(release: Release, *, privacy: Privacy | None = None, origin: Orig
                 f"{number(summary['suppressed'])} rows are suppressed.",
                 told["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
+                *_notes(release.publish == "bucketization"),
             ),
             (_at_a_glance(told["privacy"], told["utility"]),),
         ),
@@ -405,6 +406,7 @@ def of_check(
     `privacy` was measured of the `table` with `per_class`, `require` is what its `unmet` was asked about.
     """
     drawn = _class_figures(privacy)
+    bucketized = CLASS_ID in privacy.worst_cells.get("k", {})
     asked = [_asked(requirement, privacy) for requirement in require]
     if privacy.unmet is None:
         verdict = "Nothing was required."
@@ -426,8 +428,9 @@ def of_check(
             "In short",
             (
                 f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
-                f"{_groups(CLASS_ID in privacy.worst_cells.get('k', {}))}.",
+                f"{_groups(bucketized)}.",
                 verdict,
+                *_notes(bucketized),
             ),
             _asked_tables(asked),
         ),
@@ -440,10 +443,11 @@ def of_check(
 def _groups(bucketized: bool) -> str:
     if not bucketized:
         return "classes of rows that look alike"
-    return (
-        "buckets, each of which tells its sensitive values together (the quasi-identifiers are published "
-        "intact: everybody sees who is in the table, and the neutral columns belong to that person)"
-    )
+    return "buckets, each of which tells its sensitive values together"
+
+
+def _notes(bucketized: bool) -> tuple[str, ...]:
+    return tuple(f"Note: {note}." for note in NOTES_ON_BUCKETS) if bucketized else ()
 
 
 def of_comparison(utility: Utility, *, origin: Origin | None = None) -> Report:
