@@ -350,7 +350,7 @@ def anonymize(
     rounding: Rounding = None,
     clip: Clip = None,
     clamp: Clamp = None,
-    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
+    seed: Annotated[int | None, _option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     publish: Annotated[
         str | None, _option("--publish", "generalization (default) or bucketization.", PUBLISH)
@@ -679,7 +679,7 @@ def frontier(
             rich_help_panel=SWEEP,
         ),
     ] = None,
-    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
+    seed: Annotated[int | None, _option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     missing: Annotated[
         str | None,
