@@ -304,6 +304,7 @@ def test_json_is_one_object(
         "release": {"rows": 1234, "classes": 99, "suppressed": 0},
         "privacy": PRIVACY,
         "warnings": ["column 'key' identifies people"],
+        "notes": [],
     }
 
 
@@ -1048,6 +1049,7 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
             "output": output,
             "privacy": measured.to_dict(),
             "warnings": ["only one class"],
+            "notes": [],
         }
     assert ran == ends
     assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0

@@ -199,7 +199,7 @@ def test_the_command_tells_and_guards(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*words, "-q"]) == 0
     assert re.fullmatch(f"note: spreadsheets run as formulas .*{note}\n", capsys.readouterr().err)
     assert main([*words, "--json"]) == 0
-    [warning] = json.loads(capsys.readouterr().out)["warnings"]
+    [warning] = json.loads(capsys.readouterr().out)["notes"]
     assert warning.endswith(note)
     assert main([*words, "-q", "--csv-guard"]) == 0
     assert capsys.readouterr().err == ""

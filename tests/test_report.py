@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 import anon
 from anon import datasets, figures, report
 from anon.cli import main
+from anon.release import NOTES_ON_BUCKETS
 from anon.report import Origin, Section, Table, number, page, table_html
 from test_figures import contrast
 
@@ -436,8 +437,11 @@ def test_both_files_of_a_bucketization_are_certified(
     told = run(capsys, *words)
     both = {str(out), str(tmp_path / "o.sensitive.parquet")}
     assert set(told["origin"]["outputs"]) == both
+    assert told["notes"] == list(NOTES_ON_BUCKETS)
     assert_every_number_is_told(page.read_text(), told)
+    assert {f"Note: {note}." for note in NOTES_ON_BUCKETS} <= set(Page(page.read_text()).text)
     told = run(capsys, "check", out, "--report", page)
+    assert {f"Note: {note}." for note in NOTES_ON_BUCKETS} <= set(Page(page.read_text()).text)
     assert set(told["origin"]["inputs"]) == both
     assert told["mean_risk"] is None
     assert_every_number_is_told(page.read_text(), told)

@@ -85,8 +85,8 @@ def anonymize(
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
     seed : int
-        Seeds what a method draws at random. The shuffle inside classes never depends on it, nor does the
-        noise of Laplace.
+        Where a method's search starts. Nothing that hides something depends on it: the order inside
+        classes, the deal of Anatomy and the noise of Laplace come from the operating system.
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
     progress : callable(stage, done, total), optional

@@ -367,7 +367,7 @@ def anonymize(
     rounding: Rounding = None,
     clip: Clip = None,
     clamp: Clamp = None,
-    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
+    seed: Annotated[int | None, _option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     publish: Annotated[
         str | None, _option("--publish", "generalization (default) or bucketization.", PUBLISH)
@@ -446,8 +446,9 @@ def anonymize(
         with _progress(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
             measured = run(job, progress)
-        notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
-        _report_spark({"input": source, "output": output}, measured, notes, as_json, quiet)
+        warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+        ends = {"input": source, "output": output}
+        _report_spark(ends, measured, warned, _notes(job.publish), as_json, quiet)
         return
     with _progress(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
@@ -741,7 +742,7 @@ def frontier(
             rich_help_panel=SWEEP,
         ),
     ] = None,
-    seed: Annotated[int | None, _option("--seed", "Seed of the methods that draw (0).", METHOD)] = None,
+    seed: Annotated[int | None, _option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
     threads: Annotated[int | None, _option("--threads", "Threads (all cores).", METHOD)] = None,
     missing: Annotated[
         str | None,
@@ -1370,34 +1371,42 @@ def _report_release(
     notes: Sequence[str] = (),
 ) -> None:
     """`told` is what a report told too, `notes` are about the files."""
+    notes = [*map(_in_flags, notes), *_notes(release.publish)]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
-        said = [*release.warnings, *map(_in_flags, notes)]
-        summary = {**files, "release": release.summary(), **measures, "warnings": said}
+        said = {"warnings": release.warnings, "notes": notes}
+        summary = {**files, "release": release.summary(), **measures, **said}
         _print_json({**summary, **(told or {})})
         return
     for warning in release.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     for note in notes:
-        print(f"note: {_in_flags(note)}", file=sys.stderr)
-    if release.publish == "bucketization":
-        print(
-            "note: the quasi-identifiers are published intact: everybody sees who is in the table, and the "
-            "neutral columns belong to that person",
-            file=sys.stderr,
-        )
+        print(f"note: {note}", file=sys.stderr)
     if privacy is not None:
         _print(_facts("Release", {**files, **release.summary()}), *_privacy("Privacy", privacy.to_dict()))
 
 
+def _notes(publish: str | None) -> list[str]:
+    """What is said of every release that is published in this way."""
+    from anon.release import NOTES_ON_BUCKETS
+
+    return list(NOTES_ON_BUCKETS) if publish == "bucketization" else []
+
+
 def _report_spark(
-    files: dict[str, str | None], privacy: Any, notes: list[str], as_json: bool, quiet: bool
+    files: Mapping[str, str | None],
+    privacy: Any,
+    warned: list[str],
+    notes: list[str],
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     if as_json:
-        _print_json({**files, "privacy": privacy.to_dict(), "warnings": notes})
+        _print_json({**files, "privacy": privacy.to_dict(), "warnings": warned, "notes": notes})
         return
-    for warning in notes:
-        print(f"warning: {warning}", file=sys.stderr)
+    for kind, lines in (("warning", warned), ("note", notes)):
+        for line in lines:
+            print(f"{kind}: {line}", file=sys.stderr)
     if not quiet:
         _print(_facts("release", files), *_privacy("privacy", privacy.to_dict()))
 

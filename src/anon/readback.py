@@ -57,8 +57,8 @@ def refuse_merged(release: Release) -> None:
 def read_back(release: Release, files: Sequence[Path], format: str, guard: bool = False) -> None:
     """Raise unless the files, under their temporary names, hold the release as it was checked.
 
-    `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages. `guard`: formulas
-    have an apostrophe before them in the files.
+    `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages.
+    `guard`: formulas have an apostrophe before them in the files.
     DataError where a CSV does not carry what it should; RecheckError, a fault of the tool, elsewhere.
     """
     if not release.n_rows:
@@ -199,7 +199,7 @@ def _sensitive(release: Release) -> list[Attribute]:
 
 
 def _guarded(release: Release) -> list[Attribute]:
-    """The sensitive attributes as a guarded file has them; DataError where a formula has a place in a tree."""
+    """The sensitive attributes as a guarded file has them; DataError for a formula in a tree."""
     domains = {domain.name: domain for domain in release.encoded.sensitive}
     attributes = _sensitive(release)
     for each in attributes:

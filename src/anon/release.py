@@ -62,6 +62,15 @@ MOST_NODES = 1 << 17  # of a hierarchy in the metadata, of which readers take so
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 _ROWS_AT_ONCE = 1 << 17
 
+NOTES_ON_BUCKETS = (
+    "the quasi-identifiers are published intact: everybody sees who is in the table, and the neutral "
+    "columns belong to that person",
+    "the requirements bound what a bucket tells by itself; whoever learns from all buckets together which "
+    "quasi-identifiers go with which sensitive values may find most people's own: "
+    "docs/security.md, Learning across buckets",
+)
+"""What a bucketization does not hide; said wherever one is written or measured."""
+
 _MEANING = {
     "interval": "text: a value, a closed interval [low, high], * for the whole domain",
     "level": "text: the smallest listed interval that holds the class, * for the whole domain",

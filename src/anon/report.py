@@ -34,7 +34,7 @@ from anon.measures import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, away, handed_out
 from anon.plain import as_plain
 from anon.populations import boxes
 from anon.privacy import ROLES_FROM_FILE
-from anon.release import CLASS_ID
+from anon.release import CLASS_ID, NOTES_ON_BUCKETS
 from anon.requirements import (
     AlphaK,
     BetaLikeness,
@@ -376,6 +376,7 @@ def of_release(
                 f"{number(summary['suppressed'])} rows are suppressed.",
                 told["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
+                *_notes(release.publish == "bucketization"),
             ),
             (_at_a_glance(told["privacy"], told["utility"]),),
         ),
@@ -413,7 +414,7 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
     sections = [
         Section(
             "In short",
-            (_about(measured, bucketized), told["verdict"]),
+            (_about(measured, bucketized), told["verdict"], *_notes(bucketized)),
             (_at_a_glance(told["privacy"], told["utility"]),),
         ),
         Section("What was asked", tables=(*_asked_tables(told["asked"]), *_made_tables(told))),
@@ -480,7 +481,11 @@ def of_check(
             "verdict": verdict,
         }
         handed = (
-            Section("In short", (*claim, _about(told, bucketized), verdict), _asked_tables(asked)),
+            Section(
+                "In short",
+                (*claim, _about(told, bucketized), verdict, *_notes(bucketized)),
+                _asked_tables(asked),
+            ),
             Section("What holds", (), privacy_tables(told)),
             _released_section(told),
         )
@@ -504,6 +509,7 @@ def of_check(
                 f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
                 f"{_groups(bucketized)}.",
                 verdict,
+                *_notes(bucketized),
             ),
             _asked_tables(asked),
         ),
@@ -516,10 +522,11 @@ def of_check(
 def _groups(bucketized: bool) -> str:
     if not bucketized:
         return "classes of rows that look alike"
-    return (
-        "buckets, each of which tells its sensitive values together (the quasi-identifiers are published "
-        "intact: everybody sees who is in the table, and the neutral columns belong to that person)"
-    )
+    return "buckets, each of which tells its sensitive values together"
+
+
+def _notes(bucketized: bool) -> tuple[str, ...]:
+    return tuple(f"Note: {note}." for note in NOTES_ON_BUCKETS) if bucketized else ()
 
 
 def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: Audience = "owner") -> Report:

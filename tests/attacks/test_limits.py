@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of docs/security.md are those that `limits` measures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from attacks.limits import ROWS, lines
+
+PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+SLACK = 0.05  # of what depends on Anatomy's deal: its deviation is 0.006 at this size
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_page_tells_what_is_measured() -> None:
+    written = {cells(line)[0]: cells(line)[1:] for line in PAGE.splitlines() if line.startswith("| ")}
+    measured = {cells(line)[0]: cells(line)[1:] for line in lines(ROWS)}
+    assert f"{ROWS:,} people" in PAGE
+    for what, (promised, number) in measured.items():
+        assert written[what][0] == promised, what
+        if what.startswith("learning"):
+            shown, share = (float(each.rstrip("%")) / 100 for each in (written[what][1], number))
+            assert abs(shown - share) <= SLACK, what
+            assert share > 1.5 * float(promised.rstrip("%")) / 100, "an attack that has stopped to work"
+        else:
+            assert written[what][1] == number, what
+
+
+def test_the_text_repeats_the_table() -> None:
+    """Shares named in the paragraphs under the table are those of the table."""
+    of_table = {
+        cells(line)[2] for line in PAGE.splitlines() if re.match(r"\| .* \| \d+%? \| \d+%? \|$", line)
+    }
+    text = PAGE.partition("**Learning across buckets.**")[2].partition("**That nobody learns")[0]
+    named = {each.replace(" ", "") for each in re.findall(r"\d+ %", text)}
+    assert named
+    assert named <= of_table
