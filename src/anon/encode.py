@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -196,11 +197,13 @@ def encode(
                 count=count,
             )
         dropped |= null
+    identifying = set(bound.identifying)
+    kept = [name for name in table.column_names if name not in identifying]
     m = len(bound.quasi)
     suppressed = np.flatnonzero(dropped).astype(np.uint32)
     suppressed.flags.writeable = False
     return Encoded(
-        table=table.drop_columns(list(bound.identifying)) if bound.identifying else table,
+        table=table.select(kept) if bound.identifying else table,
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
         quasi_codes=tuple(codes for _, codes in encoded[:m]),
@@ -638,9 +641,10 @@ def _limits(arrow_type: pa.DataType) -> tuple[int, int, str] | None:
 
 def _check_numbers(table: pa.Table | Scan, schema: Schema) -> None:
     """Refuse text where numbers are declared, saying which rows hold none."""
+    n_of = Counter(table.column_names)
     for attribute in (*schema.quasi, *schema.sensitive):
         name = attribute.name
-        if attribute.kind != "numeric" or table.column_names.count(name) != 1:
+        if attribute.kind != "numeric" or n_of[name] != 1:
             continue
         if is_text(value_type(table.schema.field(name).type)):
             _each_column(table, [attribute], _refuse_other_text, 1)

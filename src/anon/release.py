@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields, replace
@@ -339,16 +340,13 @@ class Release:
         encoded = self.encoded
         sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
         quasi = [domain.name for domain in encoded.quasi]
+        with_role = {*quasi, *sensitive, *self.dropped}
         return {
             "version": anon.__version__,
             "roles": {
                 "quasi": quasi,
                 "sensitive": sensitive,
-                "neutral": [
-                    name
-                    for name in encoded.table.column_names
-                    if name not in (*quasi, *sensitive, *self.dropped)
-                ],
+                "neutral": [name for name in encoded.table.column_names if name not in with_role],
             },
             "kinds": {
                 domain.name: domain.kind
@@ -669,15 +667,17 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def refuse_clashes(taken: Sequence[str], derived: Sequence[tuple[str, str]], publish: Publish) -> None:
+def refuse_clashes(taken: Iterable[str], derived: Sequence[tuple[str, str]], publish: Publish) -> None:
     """Raise UsageError where a derived column, named with what it is made from, has another's name."""
+    taken = set(taken)
     if publish == "bucketization":
         if CLASS_ID in taken:
             raise UsageError(f"the table has a column {CLASS_ID!r}, which a bucketization adds; rename it")
         return
     derived = [(name, source) for name, source in derived if name != source]
+    n_of = Counter(name for name, _ in derived)
     for name, source in derived:
-        if name in taken or [other for other, _ in derived].count(name) > 1:
+        if name in taken or n_of[name] > 1:
             raise UsageError(
                 f"the table has a column {name!r}, which would also be made from {source!r}; "
                 "rename it, or choose another rendering of numbers"

@@ -261,14 +261,18 @@ def check_unique(names: Sequence[str], where: str = "the table") -> None:
         before.add(name)
 
 
+MOST_NAMED = 100  # columns, in one message
+
+
 def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     """Raise DataError where a table has no column of a name that the user gave."""
     known = set(columns)
     for name in names:
         if name not in known:
+            listed = ", ".join(map(repr, columns[:MOST_NAMED]))
+            listed += f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
             raise DataError(
-                f"the table has no column {name!r}; {did_you_mean(name, columns)}"
-                f"its columns are {', '.join(map(repr, columns))}",
+                f"the table has no column {name!r}; {did_you_mean(name, columns)}its columns are {listed}",
                 column=name,
             )
 

@@ -99,10 +99,6 @@ class Scan:
         fields, own = ([each.field(name) for name in names] for each in (self.schema, self.file_schema))
         return replace(self, schema=pa.schema(fields), file_schema=pa.schema(own))
 
-    def drop_columns(self, names: Sequence[str]) -> Scan:
-        """The table without these columns."""
-        return self.select([name for name in self.column_names if name not in names])
-
     def batches(self) -> Iterator[pa.Table]:
         """The rows in order, in tables of `schema` with at most `BATCH_ROWS` rows; read ahead by one."""
         self._refuse_change()
