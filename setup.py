@@ -24,7 +24,9 @@ KERNELS = Path("src/anoncore")
 
 WINDOWS = sys.platform == "win32"
 
-compile_args, link_args = ["/O2" if WINDOWS else "-O3"], []
+# Aligned loops: without, a change elsewhere in a kernel moves its hot loops and up to 8 % of its speed.
+optimized = ["/O2"] if WINDOWS else ["-O3", "-falign-functions=64", "-falign-loops=32"]
+compile_args, link_args = optimized, []
 if DEBUG:
     # Cython's own C code leaves functions and labels unused.
     compile_args = ["-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-label"]

@@ -123,7 +123,7 @@ def test_grow_reports_progress_and_leaves_its_input_alone() -> None:
 )
 def test_grow_checks_its_input(codes: Any, offsets: Any, rows: Any, k: int, start: int) -> None:
     line = {"kind": "ordered", "n_values": 10, "positions": list(range(10)), "loss": "ncp", "weight": 1.0}
-    with pytest.raises(ValueError, match=r"codes?|offsets|rows|k must"):
+    with pytest.raises(ValueError, match=r"codes?|offsets|rows|k must|start must"):
         kmembers.grow(
             np.array(codes, np.uint8),
             np.array(offsets, np.int64),

@@ -594,7 +594,7 @@ def test_arrays_that_are_no_tree_are_refused(part: int, place: int, value: int) 
 
 
 def test_a_bare_run_has_no_rows() -> None:
-    run = anoncore.partition.Partition()
+    run = anoncore.partition._Partition()
     run.pack(0, 0)
     assert run.cut([]) == ([], 0)
     for start, stop in ((0, 1), (-1, 0), (1, 0), (1, 1)):

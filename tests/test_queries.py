@@ -143,7 +143,7 @@ def test_bad_boxes_are_refused() -> None:
         (cells, shares, None, *lists, 1, tree[0], tree[1], tree[2] + np.int32(1), 0, 1),
         (cells, shares, None, *lists, 1, *tree, 0, 2),
     ):
-        with pytest.raises(ValueError, match=r"box|group|value|population|parent|attribute"):
+        with pytest.raises(ValueError, match=r"box|group|value|population|parent|attribute|stop"):
             kernel.reconstruct(*bad)
 
 

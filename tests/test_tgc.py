@@ -233,6 +233,18 @@ def test_split_equals_its_twin(data: Any, table: Any, s: int, limit: Any, limite
     assert parts == slow.split(codes, quasi, sensitive, s, limit, limited, mend)
 
 
+@pytest.mark.parametrize("s", [1, 2])
+def test_split_peels_as_deep_as_the_values_ask(s: int) -> None:
+    # positions whose best cut takes the last rows alone: more levels than any halving has
+    codes = [[code] for code in range(150) for _ in range(s)]
+    positions = [100.0**power for power in range(-149, 1)]
+    quasi = line(150, positions=positions)
+    rows, offsets = tgc.split(np.array(codes, np.uint8), [attribute_of(quasi, "ncp", 1.0)], s=s)
+    parts = [part.tolist() for part in np.split(rows, offsets[1:-1])]
+    assert len(parts) == 150
+    assert parts == slow.split(codes, [quasi], [], s, mend=True)
+
+
 @pytest.mark.parametrize(
     ("codes", "offsets", "k", "delta", "most"),
     [
@@ -247,7 +259,7 @@ def test_split_equals_its_twin(data: Any, table: Any, s: int, limit: Any, limite
     ],
 )
 def test_grow_checks_its_input(codes: Any, offsets: Any, k: int, delta: float, most: Any) -> None:
-    with pytest.raises(ValueError, match=r"code|offsets|k must"):
+    with pytest.raises(ValueError, match=r"code|offsets|k must|delta must"):
         grow(codes, offsets, ls_objective(0.5, 0.5), k, delta, most=most)
 
 
@@ -275,7 +287,7 @@ def test_other_arguments_are_checked() -> None:
         with pytest.raises(ValueError, match="class"):
             tgc.reinsert(table, np.array(home), objective)
     for arguments in ({"s": 0}, {"s": 1, "limit": float("nan")}):
-        with pytest.raises(ValueError, match="s must"):
+        with pytest.raises(ValueError, match="s must|limit must"):
             tgc.split(table[:, :1], [attribute_of(AGE)], **arguments)
     for weights in ({"w_u": 0.5, "w_p": 0.4}, {"w_u": 1.5, "w_p": -0.5}):
         with pytest.raises(ValueError, match="sum to 1"):

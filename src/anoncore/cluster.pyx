@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from anoncore.doors import MOST_ROWS, array_of, whole
 from anoncore.types cimport int64_t, uint32_t
 
 
@@ -32,7 +33,7 @@ cdef void deal_rounds(int64_t* left, int64_t m, int64_t n_rounds, int64_t l, uin
             left[last - i] -= 1
 
 
-def deal(const int64_t[::1] counts, int64_t l):
+def deal(counts, l):
     """Deal the values of a sensitive attribute into buckets of l distinct ones (Xiao & Tao 2006, figure 3).
 
     While at least l values are left, each bucket takes one row of each of the l most frequent.
@@ -40,20 +41,21 @@ def deal(const int64_t[::1] counts, int64_t l):
     `taken` (uint32, n_buckets x l) lists the values of each bucket, `left` (int64) what remains of
     each value. O(l + log n_values) per bucket.
     """
-    cdef int64_t m = counts.shape[0], n_rounds
-    if l < 1:
-        raise ValueError("l must be at least 1")
-    ordered = np.asarray(counts)
-    if m and (ordered.min() < 1 or (np.diff(ordered) > 0).any()):
+    cdef int64_t m, n_rounds, each = whole(l, 1, MOST_ROWS, "l")
+    ordered = array_of(counts, np.int64, 1, "counts")
+    m = len(ordered)
+    if m and (ordered.min() < 1 or (ordered[1:] > ordered[:m - 1]).any()):
         raise ValueError("counts must be positive and descending")
-    n_rounds = _n_rounds(ordered, l)
-    taken = np.empty((n_rounds, l), np.uint32)
+    if m and (ordered[0] > MOST_ROWS or ordered.sum() > MOST_ROWS):
+        raise ValueError("counts must be those of at most 2**32 - 1 rows")
+    n_rounds = _n_rounds(ordered, each)
+    taken = np.empty((n_rounds, each), np.uint32)
     left = ordered.copy()
     cdef int64_t[::1] left_view = left
     cdef uint32_t[:, ::1] taken_view = taken
     if n_rounds:
         with nogil:
-            deal_rounds(&left_view[0], m, n_rounds, l, &taken_view[0, 0])
+            deal_rounds(&left_view[0], m, n_rounds, each, &taken_view[0, 0])
     return taken, left
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
 from anoncore.classes import _class_blocks, _run
+from anoncore.doors import MOST_ROWS, array_of, parts_of, whole
+from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
 from libc.math cimport INFINITY, M_LN2, fabs, fmax, fmin, log
@@ -22,28 +24,37 @@ from libc.string cimport memcpy
 def _rows(counts):
     # The sum, or the greatest count where that alone is too many: sums of smaller ones do not overflow.
     most = int(counts.max(initial=0))
-    return most if most >= 2**32 else int(counts.sum())
+    return most if most > MOST_ROWS else int(counts.sum())
 
 
-def _check_counts(offsets, values, counts, table_counts):
-    for array, dtype in ((offsets, np.int64), (counts, np.int64), (values, np.uint32), (table_counts, np.int64)):
-        if array is not None and (array.dtype != dtype or array.ndim != 1):
-            raise ValueError(f"offsets, counts and table_counts must be int64, values uint32; one is {array.dtype}")
-    n_classes = len(offsets) - 1
-    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != len(counts) or np.any(offsets[1:] <= offsets[:len(offsets) - 1]):
-        raise ValueError("offsets must ascend strictly from 0 to the number of counts")
+def _sizes_of(offsets, counts):
+    """Where the counts of each class lie, and the counts, checked."""
+    counts = array_of(counts, np.int64, 1, "counts")
+    offsets = parts_of(offsets, len(counts), "offsets")
     if len(counts) and int(counts.min()) < 1:
         raise ValueError("a count is not positive")
-    if _rows(counts) >= 2**32:
+    if _rows(counts) > MOST_ROWS:
         raise ValueError("the classes hold 2**32 rows or more")
-    if values is None:
-        return
+    return offsets, counts
+
+
+def _counts_of(offsets, values, counts, table_counts):
+    """`_sizes_of` with the values, below those of the table, and the table's counts."""
+    offsets, counts = _sizes_of(offsets, counts)
+    values = array_of(values, np.uint32, 1, "values")
+    table_counts = array_of(table_counts, np.int64, 1, "table_counts")
     if len(values) != len(counts) or (len(values) and int(values.max()) >= len(table_counts)):
         raise ValueError("a value lies beyond table_counts, or values and counts differ in length")
     if len(table_counts) and int(table_counts.min()) < 0:
         raise ValueError("a count of the table is negative")
-    if _rows(table_counts) >= 2**32 or _rows(counts) > _rows(table_counts):
+    if _rows(table_counts) > MOST_ROWS or _rows(counts) > _rows(table_counts):
         raise ValueError("the classes hold more rows than the table, or the table 2**32 or more")
+    return offsets, values, counts, table_counts
+
+
+def _pace(n_threads, block):
+    """Both checked: how many threads, and about how many values a task takes."""
+    return whole(n_threads, 1, MOST_ROWS, "n_threads"), whole(block, 1, MOST_ROWS, "block")
 
 
 cdef int ascending(const void* a, const void* b) noexcept nogil:
@@ -58,14 +69,16 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
     cdef int64_t c, i, j, n, total, tail, kept
     cdef Sum weighted
     cdef double[1024] small  # x ln x of small counts
-    cdef int64_t[::1] ordered = np.empty(max(1, max(offsets[c + 1] - offsets[c] for c in range(first, end))), np.int64)
+    cdef list keep = []
+    cdef int64_t longest = np.max(np.diff(offsets[first:end + 1]))
+    cdef int64_t* ordered = <int64_t*>take(keep, longest, sizeof(int64_t))
     with nogil:
         small[0] = 0.0
         for i in range(1, 1024):
             small[i] = i * log(<double> i)
         for c in range(first, end):
             n = offsets[c + 1] - offsets[c]
-            memcpy(&ordered[0], &counts[offsets[c]], n * sizeof(int64_t))
+            memcpy(ordered, &counts[offsets[c]], n * sizeof(int64_t))
             if n <= 24:
                 for i in range(1, n):
                     kept = ordered[i]
@@ -75,7 +88,7 @@ def _concentration_block(const int64_t[::1] offsets, const int64_t[::1] counts, 
                         j -= 1
                     ordered[j] = kept
             else:
-                qsort(&ordered[0], n, sizeof(int64_t), ascending)
+                qsort(ordered, n, sizeof(int64_t), ascending)
             total = 0
             weighted = Sum(0, 0)
             l_recursive[c] = 0
@@ -102,8 +115,8 @@ def concentration(offsets, counts, n_threads=1, block=1 << 16):
     that c must exceed for recursive (c,l)-diversity at l = 2, 3, 4, 5 (float64, n_classes x 4, infinite
     where the sum is 0), and the greatest l at c = 3 (int64, at least 1).
     """
-    offsets, counts = np.ascontiguousarray(offsets), np.ascontiguousarray(counts)
-    _check_counts(offsets, None, counts, None)
+    n_threads, block = _pace(n_threads, block)
+    offsets, counts = _sizes_of(offsets, counts)
     n = len(offsets) - 1
     results = (np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty((n, 4)), np.empty(n, np.int64))
     _run(
@@ -176,8 +189,8 @@ def distances(offsets, values, counts, table_counts, n_threads=1, block=1 << 16)
     the greatest (p - q)/q over values with p > q (basic beta-likeness), and the same, infinite where
     one exceeds -ln q by more than 1e-12 (enhanced; Cao & Karras 2012).
     """
-    arrays = [np.ascontiguousarray(array) for array in (offsets, values, counts, table_counts)]
-    _check_counts(*arrays)
+    n_threads, block = _pace(n_threads, block)
+    arrays = _counts_of(offsets, values, counts, table_counts)
     n_rows = int(arrays[3].sum())
     results = [np.empty(len(arrays[0]) - 1) for _ in range(5)]
     surprise = -np.log(np.maximum(arrays[3], 1) / max(n_rows, 1))
@@ -221,8 +234,8 @@ def ordered(offsets, values, counts, table_counts, n_threads=1, block=1 << 16):
     1/(m - 1) times the sum over ranks i of |sum over j <= i of (p_j - q_j)|, m values; 0 for m < 2
     (Li, Li & Venkatasubramanian 2007).
     """
-    arrays = [np.ascontiguousarray(array) for array in (offsets, values, counts, table_counts)]
-    _check_counts(*arrays)
+    n_threads, block = _pace(n_threads, block)
+    arrays = _counts_of(offsets, values, counts, table_counts)
     distance = np.zeros(len(arrays[0]) - 1)
     if len(arrays[3]) < 2:
         return distance
@@ -244,11 +257,12 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
     # held: the class's rows below a node; seen: the table's rows below its children that the class
     # touches; more, less: the sums of the positive and the negative differences of its children.
     cdef int64_t n_nodes = parent.shape[0]
-    cdef uint64_t[::1] held = np.zeros(n_nodes, np.uint64)
-    cdef uint64_t[::1] seen = np.zeros(n_nodes, np.uint64)
-    cdef uint64_t[::1] more = np.zeros(n_nodes, np.uint64)
-    cdef uint64_t[::1] less = np.zeros(n_nodes, np.uint64)
-    cdef int32_t[::1] touched = np.zeros(n_nodes, np.int32)
+    cdef list keep = []
+    cdef uint64_t* held = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* seen = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* more = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* less = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef int32_t* touched = <int32_t*>take(keep, n_nodes, sizeof(int32_t))
     cdef int64_t c, i, n_touched
     cdef uint64_t size, a, b, n_rows = <uint64_t> node_counts[0]
     cdef int32_t node, above
@@ -295,15 +309,20 @@ def hierarchical(offsets, values, counts, table_counts, parent, depth, leaf, n_t
     padded at the leaf (Li, Li & Venkatasubramanian 2007). The tree's nodes are numbered so that a
     parent comes before its children (int32: `parent`, -1 for node 0; `depth`); value v is node `leaf[v]`.
     """
-    arrays = [np.ascontiguousarray(array) for array in (offsets, values, counts, table_counts)]
-    _check_counts(*arrays)
-    parent, depth, leaf = (np.ascontiguousarray(array, dtype=np.int32) for array in (parent, depth, leaf))
+    n_threads, block = _pace(n_threads, block)
+    arrays = _counts_of(offsets, values, counts, table_counts)
+    parent, depth, leaf = (
+        array_of(nodes, np.int32, 1, name)
+        for nodes, name in ((parent, "parent"), (depth, "depth"), (leaf, "leaf"))
+    )
     n_nodes = len(parent)
     if len(leaf) != len(arrays[3]) or len(depth) != n_nodes \
             or (len(leaf) and not 0 <= leaf.min() <= leaf.max() < n_nodes) or (n_nodes and depth.min() < 0):
         raise ValueError("the tree does not fit the values: leaf, parent and depth disagree")
     if n_nodes and (parent[0] != -1 or np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, n_nodes))):
         raise ValueError("a parent must come before its children, and node 0 be the only root")
+    if n_nodes and (depth[0] != 0 or np.any(depth[1:] != depth[parent[1:]] + 1)):
+        raise ValueError("a node must be one deeper than its parent, and node 0 have depth 0")
     distance = np.zeros(len(arrays[0]) - 1)
     height = int(depth.max()) if n_nodes else 0
     if height == 0:

@@ -12,12 +12,15 @@ bounds.
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memcpy
 
 from anoncore.diversity cimport (
     Attribute, Cell, Closeness, Extent, Nearness, Spread, join_cell, join_spread, leave_cell,
     leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of, width_with,
 )
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, parts_of, whole
+from anoncore.memory cimport take as take_array
+from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef enum:
     LEAF = 16           # records below which a node is not split
@@ -592,7 +595,7 @@ cdef void leave_sensitive(Sensitive* sensitive, uint32_t row) noexcept nogil:
 
 # ---- the clustering
 
-cdef inline const code_t* codes_of(const Index* index, const Rows* rows, const code_t* codes,
+cdef inline const code_t* codes_at(const Index* index, const Rows* rows, const code_t* codes,
                                    uint32_t row) noexcept nogil:
     return codes + index.m * index.slot[rows.record[row]]
 
@@ -607,9 +610,9 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
     while rows.n_live >= k and n < limit:
         if index.n_live < index.n_built // 2:
             rebuild(index, rows, cluster.extents, codes, box)
-        join(cluster, codes_of(index, rows, codes, previous[0]))
+        join(cluster, codes_at(index, rows, codes, previous[0]))
         row = furthest(queue.entries, index, rows, cluster, codes, box)
-        leave(cluster, codes_of(index, rows, codes, previous[0]))
+        leave(cluster, codes_at(index, rows, codes, previous[0]))
         previous[0] = row
         members[n] = row
         take(index, rows, codes, box, row)
@@ -623,16 +626,16 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
             for j in range(k):
                 leave_sensitive(sensitive, members[n + j])
         elif k > 1:
-            join(cluster, codes_of(index, rows, codes, row))
+            join(cluster, codes_at(index, rows, codes, row))
             start_nearest(queue, index, cluster, box)
             for j in range(1, k):
                 row = nearest(queue, index, rows, cluster, codes, box)
                 members[n + j] = row
                 take(index, rows, codes, box, row)
-                if join(cluster, codes_of(index, rows, codes, row)):
+                if join(cluster, codes_at(index, rows, codes, row)):
                     queue.stamp += 1
             for j in range(k):
-                leave(cluster, codes_of(index, rows, codes, members[n + j]))
+                leave(cluster, codes_at(index, rows, codes, members[n + j]))
         n += k
     return n
 
@@ -649,7 +652,7 @@ cdef void set_increases(Cluster* cluster, Sensitive* sensitive, const Index* ind
         if sensitive != NULL:
             join_sensitive(sensitive, members[i])
         else:
-            own = codes_of(index, rows, codes, members[i])
+            own = codes_at(index, rows, codes, members[i])
             for a in range(cluster.m):
                 join_cell(&cluster.extents[a], &cluster.cells[a], own[a])
     if sensitive != NULL:
@@ -666,7 +669,7 @@ cdef void set_increases(Cluster* cluster, Sensitive* sensitive, const Index* ind
                 new += s_diversity_with(&sensitive.nearness[a], &sensitive.spreads[a], values[a])
             increases[stride * i] = new - old
         else:
-            own = codes_of(index, rows, codes, left[i])
+            own = codes_at(index, rows, codes, left[i])
             for a in range(cluster.m):
                 new += width_with(&cluster.extents[a], &cluster.cells[a], own[a])
             increases[stride * i] = <double>(size + 1) * new - <double>size * old
@@ -674,7 +677,7 @@ cdef void set_increases(Cluster* cluster, Sensitive* sensitive, const Index* ind
         if sensitive != NULL:
             leave_sensitive(sensitive, members[i])
         else:
-            own = codes_of(index, rows, codes, members[i])
+            own = codes_at(index, rows, codes, members[i])
             for a in range(cluster.m):
                 leave_cell(&cluster.extents[a], &cluster.cells[a], own[a])
 
@@ -709,36 +712,29 @@ cdef void place(Cluster* cluster, Sensitive* sensitive, const Index* index, cons
                       own + n_clusters + home[i], n_clusters)
 
 
-cdef void* room(list keep, int64_t n_bytes) except NULL:
-    # Zeroed memory that lives as long as `keep`.
-    cdef uint8_t[::1] view = np.zeros(max(n_bytes, 1), np.uint8)
-    keep.append(view)
-    return &view[0]
-
-
 cdef void set_cluster(Cluster* cluster, list keep, attributes) except *:
     cdef int64_t a, m = len(attributes)
     cdef Attribute attribute
-    cdef Extent* extents = <Extent*>room(keep, m * sizeof(Extent))
+    cdef Extent* extents = <Extent*>take_array(keep, m, sizeof(Extent))
     cluster.m = m
     cluster.extents = extents
-    cluster.cells = <Cell*>room(keep, m * sizeof(Cell))
-    cluster.table = <double**>room(keep, m * sizeof(double*))
-    cluster.low_at = <double*>room(keep, m * sizeof(double))
-    cluster.high_at = <double*>room(keep, m * sizeof(double))
-    cluster.plain = <bint*>room(keep, m * sizeof(bint))
-    cluster.low = <int64_t*>room(keep, m * sizeof(int64_t))
-    cluster.high = <int64_t*>room(keep, m * sizeof(int64_t))
-    cluster.mask = <uint64_t*>room(keep, m * sizeof(uint64_t))
-    cluster.inside = <double*>room(keep, m * sizeof(double))
-    cluster.outside = <double*>room(keep, m * sizeof(double))
+    cluster.cells = <Cell*>take_array(keep, m, sizeof(Cell))
+    cluster.table = <double**>take_array(keep, m, sizeof(double*))
+    cluster.low_at = <double*>take_array(keep, m, sizeof(double))
+    cluster.high_at = <double*>take_array(keep, m, sizeof(double))
+    cluster.plain = <bint*>take_array(keep, m, sizeof(bint))
+    cluster.low = <int64_t*>take_array(keep, m, sizeof(int64_t))
+    cluster.high = <int64_t*>take_array(keep, m, sizeof(int64_t))
+    cluster.mask = <uint64_t*>take_array(keep, m, sizeof(uint64_t))
+    cluster.inside = <double*>take_array(keep, m, sizeof(double))
+    cluster.outside = <double*>take_array(keep, m, sizeof(double))
     for a in range(m):
         attribute = attributes[a]
         extents[a] = attribute.extent
         if extents[a].kind == FLAT:
-            cluster.cells[a].present = <uint8_t*>room(keep, extents[a].n_values)
+            cluster.cells[a].present = <uint8_t*>take_array(keep, extents[a].n_values, 1)
         if extents[a].n_values <= TABLE:
-            cluster.table[a] = <double*>room(keep, (extents[a].n_values + 1) * sizeof(double))
+            cluster.table[a] = <double*>take_array(keep, extents[a].n_values + 1, sizeof(double))
     keep.append(attributes)
 
 
@@ -746,9 +742,9 @@ cdef void set_rows(Rows* rows, list keep, const int64_t[::1] offsets, const uint
     cdef int64_t n_records = offsets.shape[0] - 1, n = by_record.shape[0], record, i
     rows.offsets = &offsets[0]
     rows.rows = &by_record[0]
-    rows.first = <int64_t*>room(keep, n_records * sizeof(int64_t))
-    rows.record = <int32_t*>room(keep, n * sizeof(int32_t))
-    rows.live = <uint8_t*>room(keep, n)
+    rows.first = <int64_t*>take_array(keep, n_records, sizeof(int64_t))
+    rows.record = <int32_t*>take_array(keep, n, sizeof(int32_t))
+    rows.live = <uint8_t*>take_array(keep, n, 1)
     rows.n_live = n
     for record in range(n_records):
         rows.first[record] = offsets[record]
@@ -762,15 +758,15 @@ cdef void set_index(Index* index, list keep, int64_t m, int64_t n_records) excep
     cdef int64_t record, n_nodes = 2 * n_records
     index.m = m
     index.n_live = <int32_t>n_records
-    index.record = <int32_t*>room(keep, n_records * sizeof(int32_t))
-    index.slot = <int32_t*>room(keep, n_records * sizeof(int32_t))
-    index.leaf = <int32_t*>room(keep, n_records * sizeof(int32_t))
-    index.child = <int32_t*>room(keep, n_nodes * sizeof(int32_t))
-    index.parent = <int32_t*>room(keep, n_nodes * sizeof(int32_t))
-    index.begin = <int32_t*>room(keep, n_nodes * sizeof(int32_t))
-    index.end = <int32_t*>room(keep, n_nodes * sizeof(int32_t))
-    index.mask = <uint64_t*>room(keep, n_nodes * m * sizeof(uint64_t))
-    index.first_row = <uint32_t*>room(keep, n_nodes * sizeof(uint32_t))
+    index.record = <int32_t*>take_array(keep, n_records, sizeof(int32_t))
+    index.slot = <int32_t*>take_array(keep, n_records, sizeof(int32_t))
+    index.leaf = <int32_t*>take_array(keep, n_records, sizeof(int32_t))
+    index.child = <int32_t*>take_array(keep, n_nodes, sizeof(int32_t))
+    index.parent = <int32_t*>take_array(keep, n_nodes, sizeof(int32_t))
+    index.begin = <int32_t*>take_array(keep, n_nodes, sizeof(int32_t))
+    index.end = <int32_t*>take_array(keep, n_nodes, sizeof(int32_t))
+    index.mask = <uint64_t*>take_array(keep, n_nodes * m, sizeof(uint64_t))
+    index.first_row = <uint32_t*>take_array(keep, n_nodes, sizeof(uint32_t))
     for record in range(n_records):
         index.record[record] = <int32_t>record
 
@@ -779,23 +775,23 @@ cdef void set_sensitive(Sensitive* sensitive, list keep, closeness, const int64_
                         const int64_t[::1] offsets, const uint32_t[::1] rows) except *:
     cdef int64_t a, i, c, p = len(closeness), n_combinations = codes.shape[0]
     cdef Closeness one
-    cdef Nearness* nearness = <Nearness*>room(keep, p * sizeof(Nearness))
+    cdef Nearness* nearness = <Nearness*>take_array(keep, p, sizeof(Nearness))
     sensitive.p = p
     sensitive.nearness = nearness
-    sensitive.spreads = <Spread*>room(keep, p * sizeof(Spread))
-    sensitive.table = <double**>room(keep, p * sizeof(double*))
+    sensitive.spreads = <Spread*>take_array(keep, p, sizeof(Spread))
+    sensitive.table = <double**>take_array(keep, p, sizeof(double*))
     for a in range(p):
         one = closeness[a]
         nearness[a] = one.nearness
-        sensitive.spreads[a].counts = <double*>room(keep, one.n_counts * sizeof(double))
-        sensitive.spreads[a].sums = <double*>room(keep, one.n_counts * sizeof(double))
-        sensitive.table[a] = <double*>room(keep, one.nearness.n_values * sizeof(double))
+        sensitive.spreads[a].counts = <double*>take_array(keep, one.n_counts, sizeof(double))
+        sensitive.spreads[a].sums = <double*>take_array(keep, one.n_counts, sizeof(double))
+        sensitive.table[a] = <double*>take_array(keep, one.nearness.n_values, sizeof(double))
     sensitive.codes = &codes[0, 0]
     sensitive.offsets = &offsets[0]
     sensitive.rows = &rows[0]
-    sensitive.first = <int64_t*>room(keep, n_combinations * sizeof(int64_t))
-    sensitive.combination = <int32_t*>room(keep, rows.shape[0] * sizeof(int32_t))
-    sensitive.alive = <int32_t*>room(keep, n_combinations * sizeof(int32_t))
+    sensitive.first = <int64_t*>take_array(keep, n_combinations, sizeof(int64_t))
+    sensitive.combination = <int32_t*>take_array(keep, rows.shape[0], sizeof(int32_t))
+    sensitive.alive = <int32_t*>take_array(keep, n_combinations, sizeof(int32_t))
     sensitive.n_alive = n_combinations
     for c in range(n_combinations):
         sensitive.alive[c] = <int32_t>c
@@ -805,37 +801,29 @@ cdef void set_sensitive(Sensitive* sensitive, list keep, closeness, const int64_
     keep.append((closeness, codes, offsets, rows))
 
 
-def _check_records(codes, offsets, rows, limits):
-    # Records with codes <= limits, whose rows are 0..n-1, ascending in each record.
-    codes, offsets, rows = np.asarray(codes), np.asarray(offsets), np.asarray(rows)
+def _records_of(codes, offsets, rows, limits):
+    # Records with codes <= limits, whose rows are 0..n-1, ascending in each record; all checked.
+    rows = array_of(rows, np.uint32, 1, "rows")
+    offsets = parts_of(offsets, len(rows), "offsets")
     n = len(rows)
     if codes.shape[1] != len(limits) or codes.shape[1] == 0:
         raise ValueError("one column of codes per attribute, and at least one attribute")
-    if not 0 < codes.shape[0] < 2**30 or n >= 2**32 - 1:
+    if not 0 < codes.shape[0] < 2**30 or n >= MOST_ROWS:
         raise ValueError("there must be 1 to 2**30 - 1 records and less than 2**32 - 1 rows")
     if codes.min() < 0 or (codes.max(axis=0) > limits).any():
         raise ValueError("a code lies beyond its attribute's domain")
-    if len(offsets) != len(codes) + 1 or offsets[0] != 0 or offsets[len(codes)] != n or (np.diff(offsets) < 1).any():
-        raise ValueError("offsets must divide the rows into non-empty records")
-    descends = np.diff(rows.astype(np.int64)) <= 0
+    if len(offsets) != len(codes) + 1:
+        raise ValueError("offsets must divide the rows into one part per record")
+    descends = rows[1:] <= rows[:n - 1]
     descends[offsets[1:len(codes)] - 1] = False
     seen = np.zeros(n, bool)
     seen[rows[rows < n]] = True
     if descends.any() or not seen.all():
         raise ValueError("rows must be 0..n-1, each once, ascending in every record")
+    return codes, offsets, rows
 
 
-def grow(
-    const code_t[:, ::1] codes,
-    const int64_t[::1] offsets,
-    const uint32_t[::1] rows,
-    attributes,
-    int64_t k,
-    uint32_t start,
-    *,
-    sensitive=None,
-    progress=None,
-):
+def grow(codes, offsets, rows, attributes, k, start, *, sensitive=None, progress=None):
     """Cluster rows 0..n-1 greedily, k at a time (Byun et al. 2007, as settled in the definitions).
 
     Record i has the codes `codes[i]` (uint8, uint16 or uint32, one per attribute, records distinct)
@@ -853,6 +841,28 @@ def grow(
     (uint32, n_clusters x k) in the order of growth, `left` (uint32) the leftovers and `home` (int64)
     their clusters. A query costs about O(log n) where records are dense.
     """
+    attributes = all_of(attributes, Attribute, "attributes")
+    codes = codes_of(codes, 2, "codes")
+    codes, offsets, rows = _records_of(codes, offsets, rows, [attribute.n_values for attribute in attributes])
+    k = whole(k, 1, len(rows), "k")
+    start = whole(start, 0, len(rows) - 1, "start")
+    if sensitive is not None:
+        if not isinstance(sensitive, tuple | list) or len(sensitive) != 4:
+            raise ValueError("sensitive must be closeness, codes, offsets and rows")
+        closeness = all_of(sensitive[0], Closeness, "closeness")
+        held = array_of(sensitive[1], np.int64, 2, "the codes of sensitive values")
+        sensitive = (closeness, *_records_of(held, *sensitive[2:], [one.n_values - 1 for one in closeness]))
+        if len(sensitive[3]) != len(rows):
+            raise ValueError("the combinations of sensitive values must have the same rows")
+    if codes.dtype == np.uint8:
+        return _grow[uint8_t](codes, offsets, rows, attributes, k, start, sensitive, progress)
+    if codes.dtype == np.uint16:
+        return _grow[uint16_t](codes, offsets, rows, attributes, k, start, sensitive, progress)
+    return _grow[uint32_t](codes, offsets, rows, attributes, k, start, sensitive, progress)
+
+
+cdef tuple _grow(const code_t[:, ::1] codes, const int64_t[::1] offsets, const uint32_t[::1] rows, tuple attributes,
+                 int64_t k, uint32_t start, sensitive, progress):
     cdef int64_t n = rows.shape[0], m = codes.shape[1], n_records = codes.shape[0], n_clusters, done = 0
     cdef list keep = []
     cdef Cluster cluster
@@ -861,31 +871,25 @@ def grow(
     cdef Queue queue
     cdef Sensitive by_sensitive
     cdef Sensitive* objective = NULL
-    _check_records(codes, offsets, rows, [attribute.n_values for attribute in attributes])
-    if not 1 <= k <= n or start >= n:
-        raise ValueError("k must be between 1 and the number of rows, and start one of the rows")
     set_cluster(&cluster, keep, attributes)
     set_rows(&live, keep, offsets, rows)
     set_index(&index, keep, m, n_records)
     if sensitive is not None:
-        closeness, sensitive_codes, sensitive_offsets, sensitive_rows = sensitive
-        _check_records(sensitive_codes, sensitive_offsets, sensitive_rows, [c.n_values - 1 for c in closeness])
-        if len(sensitive_rows) != n:
-            raise ValueError("the combinations of sensitive values must have the same rows")
-        set_sensitive(&by_sensitive, keep, closeness, sensitive_codes, sensitive_offsets, sensitive_rows)
+        set_sensitive(&by_sensitive, keep, sensitive[0], sensitive[1], sensitive[2], sensitive[3])
         objective = &by_sensitive
-    queue.entries = <Entry*>room(keep, (2 * n_records + 2) * sizeof(Entry))
-    by_slot = np.array(codes)
-    cdef code_t[:, ::1] slots = by_slot, box = np.empty((2 * n_records, 2 * m), by_slot.dtype)
+    queue.entries = <Entry*>take_array(keep, 2 * n_records + 2, sizeof(Entry))
+    cdef code_t* slots = <code_t*>take_array(keep, n_records * m, sizeof(code_t))
+    cdef code_t* box = <code_t*>take_array(keep, 4 * n_records * m, sizeof(code_t))
+    memcpy(slots, &codes[0, 0], n_records * m * sizeof(code_t))
     n_clusters = n // k
     members = np.empty((n_clusters, k), np.uint32)
     cdef uint32_t[:, ::1] members_view = members
     with nogil:
-        build(&index, &live, cluster.extents, &slots[0, 0], &box[0, 0])
+        build(&index, &live, cluster.extents, slots, box)
     while live.n_live >= k:
         with nogil:
-            done += grow_some(&index, &live, &cluster, &queue, objective, &slots[0, 0], &box[0, 0], &start, k,
-                              CHUNK, &members_view[0, 0] + done)
+            done += grow_some(&index, &live, &cluster, &queue, objective, slots, box, &start, k, CHUNK,
+                              &members_view[0, 0] + done)
         PyErr_CheckSignals()
         if progress is not None:
             progress(done, n)
@@ -893,10 +897,11 @@ def grow(
     home = np.zeros(len(left), np.int64)
     if len(left) == 0:
         return members, left, home
-    cdef uint32_t[::1] left_view = left, scratch = np.empty(2 * k, np.uint32)
+    cdef uint32_t[::1] left_view = left
     cdef int64_t[::1] home_view = home
-    cdef double[:, ::1] increases = np.empty((len(left), n_clusters))
+    cdef uint32_t* own = <uint32_t*>take_array(keep, 2 * k, sizeof(uint32_t))
+    cdef double* increases = <double*>take_array(keep, left_view.shape[0] * n_clusters, sizeof(double))
     with nogil:
-        place(&cluster, objective, &index, &live, &slots[0, 0], &members_view[0, 0], n_clusters, k, &left_view[0],
-              left_view.shape[0], &home_view[0], &increases[0, 0], &scratch[0])
+        place(&cluster, objective, &index, &live, slots, &members_view[0, 0], n_clusters, k, &left_view[0],
+              left_view.shape[0], &home_view[0], increases, own)
     return members, left, home

@@ -12,12 +12,13 @@ neither threads nor scheduling can change the answer:
     depth 2   buffer A  [ .. )[ ..class )[ ... )[ .... )
 """
 
-from libc.math cimport log
-from libc.stdlib cimport calloc, free, malloc
+from libc.math cimport INFINITY, log
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from anoncore.doors import MOST_ROWS, array_of, codes_of, given, one_of, real, whole
+from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport (
     FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
@@ -122,34 +123,42 @@ cdef class Attributes:
 
     cdef Attribute* c
     cdef readonly Py_ssize_t n
-    cdef object keep
+    cdef list keep
 
     def __cinit__(self, n_values, weights, positions, trees):
         cdef Py_ssize_t a
         cdef const double[::1] places
         cdef const int32_t[::1] parent, first, last, leaf
+        given(n_values=n_values, weights=weights, positions=positions, trees=trees)
         self.n = len(n_values)
         if not len(weights) == len(positions) == len(trees) == self.n:
             raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
-        self.c = <Attribute*>calloc(max(self.n, 1), sizeof(Attribute))
-        if self.c == NULL:
-            raise MemoryError
         self.keep = []
+        self.c = <Attribute*>take(self.keep, self.n, sizeof(Attribute))
         for a in range(self.n):
-            self.c[a].n_values = n_values[a]
-            self.c[a].weight = weights[a]
+            self.c[a].n_values = whole(n_values[a], 0, MOST_ROWS, "n_values")
+            self.c[a].weight = real(weights[a], "a weight")
+            if not 0 <= self.c[a].weight < INFINITY:
+                raise ValueError("weights must be finite and at least 0")
             self.c[a].kind = FLAT
             self.c[a].span = self.c[a].n_values - 1
+            if positions[a] is not None and trees[a] is not None:
+                raise ValueError(f"attribute {a} has positions or a tree, not both")
             if positions[a] is not None and self.c[a].n_values > 0:
-                places = np.ascontiguousarray(positions[a], dtype=np.float64)
-                if places.shape[0] < self.c[a].n_values:
-                    raise ValueError(f"attribute {a}: {n_values[a]} values but {places.shape[0]} positions")
+                line = array_of(positions[a], np.float64, 1, "positions").copy()
+                if len(line) < self.c[a].n_values:
+                    raise ValueError(f"attribute {a}: {n_values[a]} values but {len(line)} positions")
+                if not np.isfinite(line).all() or (line[1:] < line[:len(line) - 1]).any():
+                    raise ValueError(f"the positions of attribute {a} must be finite and ascending")
+                places = line
                 self.keep.append(places)
                 self.c[a].kind = ORDERED
                 self.c[a].positions = &places[0]
                 self.c[a].span = places[self.c[a].n_values - 1] - places[0]
             elif trees[a] is not None and self.c[a].n_values > 0:
-                parent, first, last, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in trees[a])
+                if not isinstance(trees[a], tuple | list) or len(trees[a]) != 4:
+                    raise ValueError(f"the tree of attribute {a} must be parent, first, last and leaf")
+                parent, first, last, leaf = (array_of(part, np.int32, 1, "a tree").copy() for part in trees[a])
                 if not is_tree(parent, first, last, leaf, self.c[a].n_values):
                     raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
                 self.keep.append((parent, first, last, leaf))
@@ -158,9 +167,6 @@ cdef class Attributes:
                 self.c[a].first = &first[0]
                 self.c[a].last = &last[0]
                 self.c[a].leaf = &leaf[0]
-
-    def __dealloc__(self):
-        free(self.c)
 
 
 cdef struct Node:
@@ -237,89 +243,60 @@ cdef struct Work:
     int64_t at[2]  # left[s] counts values[0..at[s]); -1 unset
     int64_t first_direction  # the one that left[0] follows
     uint64_t* bits  # of one tracked column's codes; zero between uses
-    int64_t* present  # per tracked column: codes in the node, ascending
-    int64_t* present_base
+    int64_t** present  # per tracked column: codes in the node, ascending
     int64_t* n_present
-    int64_t* part_values
-    int64_t* part_counts
-    const int64_t** values_of
-    const int64_t** counts_of
+    int64_t** part_values
+    int64_t** part_counts
     int64_t* n_part
     int64_t* ends  # value index after each part of a many-way cut
     Cut* cut
     Cut* best
     Cut two_cuts[2]
-    Node* stack
+    Array* pending  # of nodes
 
 
-cdef class Scratch:
-    cdef Work c
-    cdef void* blocks[32]
-    cdef int n_blocks
-
-    cdef void* take(self, int64_t count, int64_t size, bint zeros=False) except NULL:
-        cdef void* block = calloc(max(count, 1), size) if zeros else malloc(max(count, 1) * size)
-        if block == NULL:
-            raise MemoryError
-        self.blocks[self.n_blocks] = block
-        self.n_blocks += 1
-        return block
-
-    def __dealloc__(self):
-        for i in range(self.n_blocks):
-            free(self.blocks[i])
-
-
-cdef Scratch scratch_for(const Table* t, int64_t n, int64_t n_all):
-    """Scratch for nodes of at most n rows, of which those pending have at most n_all rows together."""
-    cdef Scratch scratch = Scratch()
-    cdef Work* w = &scratch.c
-    cdef int64_t j, listed = 0, largest = 0
-    cdef int64_t d = min(t.max_codes, n)
-    w.low = <uint32_t*>scratch.take(t.n_attributes, sizeof(uint32_t))
-    w.high = <uint32_t*>scratch.take(t.n_attributes, sizeof(uint32_t))
-    w.key = <double*>scratch.take(t.n_attributes, sizeof(double))
-    w.exact = <uint8_t*>scratch.take(t.n_attributes, 1)
-    w.tried = <uint8_t*>scratch.take(t.n_attributes, 1)
-    w.counts = <uint32_t*>scratch.take(min(t.max_codes, max(256, DENSE * n)), sizeof(uint32_t))
-    w.values = <uint32_t*>scratch.take(d + 1, sizeof(uint32_t))
-    w.below = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
-    w.ends = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
+cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
+    """Scratch for nodes of at most n rows."""
+    cdef int64_t j, size, largest = 0, most = max(n, 1)
+    cdef int64_t d = min(t.max_codes, most), across = t.base[t.n_tracked]
+    w.low = <uint32_t*>take(keep, t.n_attributes, sizeof(uint32_t))
+    w.high = <uint32_t*>take(keep, t.n_attributes, sizeof(uint32_t))
+    w.key = <double*>take(keep, t.n_attributes, sizeof(double))
+    w.exact = <uint8_t*>take(keep, t.n_attributes, 1)
+    w.tried = <uint8_t*>take(keep, t.n_attributes, 1)
+    w.counts = <uint32_t*>take(keep, min(t.max_codes, max(256, DENSE * most)), sizeof(uint32_t))
+    w.values = <uint32_t*>take(keep, d + 1, sizeof(uint32_t))
+    w.below = <int64_t*>take(keep, d + 1, sizeof(int64_t))
+    w.ends = <int64_t*>take(keep, d + 1, sizeof(int64_t))
     for j in range(2):
-        w.two_cuts[j].codes = <uint32_t*>scratch.take(d + 1, sizeof(uint32_t))
-        w.two_cuts[j].sizes = <int64_t*>scratch.take(d + 1, sizeof(int64_t))
+        w.two_cuts[j].codes = <uint32_t*>take(keep, d + 1, sizeof(uint32_t))
+        w.two_cuts[j].sizes = <int64_t*>take(keep, d + 1, sizeof(int64_t))
     w.cut = &w.two_cuts[0]
     w.best = &w.two_cuts[1]
-    # pending nodes are disjoint and, but for the first of all, hold at least min_size rows each
-    w.stack = <Node*>scratch.take(n_all // t.rules.min_size + 1, sizeof(Node))
+    w.pending = growing(keep, 1, sizeof(Node))
+    w.present = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    w.part_values = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    w.part_counts = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    w.n_present = <int64_t*>take(keep, t.n_tracked, sizeof(int64_t))
+    w.n_part = <int64_t*>take(keep, t.n_tracked, sizeof(int64_t))
+    for j in range(t.n_tracked):
+        size = t.base[j + 1] - t.base[j]
+        largest = max(largest, size)
+        # one more than there can be: a code is written before it is known to count
+        w.present[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
+        w.part_values[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
+        w.part_counts[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
     if t.n_tracked:
-        w.present_base = <int64_t*>scratch.take(t.n_tracked + 1, sizeof(int64_t))
-        for j in range(t.n_tracked):
-            w.present_base[j] = listed
-            listed += min(t.base[j + 1] - t.base[j], n) + 1
-            largest = max(largest, t.base[j + 1] - t.base[j])
-        w.present_base[t.n_tracked] = listed
-        w.order = <row_t*>scratch.take(n, sizeof(row_t))
-        w.grid = <uint32_t*>scratch.take(min(GRID_PER_ROW * n, GRID_CELLS), sizeof(uint32_t))
-        w.total = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
-        w.left[0] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
-        w.left[1] = <uint32_t*>scratch.take(t.base[t.n_tracked], sizeof(uint32_t), True)
-        w.bits = <uint64_t*>scratch.take(min(largest, SCAN * n) // 64 + 1, sizeof(uint64_t), True)
-        w.present = <int64_t*>scratch.take(listed, sizeof(int64_t))
-        w.part_values = <int64_t*>scratch.take(listed, sizeof(int64_t))
-        w.part_counts = <int64_t*>scratch.take(listed, sizeof(int64_t))
-        w.n_present = <int64_t*>scratch.take(t.n_tracked, sizeof(int64_t))
-        w.n_part = <int64_t*>scratch.take(t.n_tracked, sizeof(int64_t))
-        w.values_of = <const int64_t**>scratch.take(t.n_tracked, sizeof(int64_t*))
-        w.counts_of = <const int64_t**>scratch.take(t.n_tracked, sizeof(int64_t*))
-        for j in range(t.n_tracked):
-            w.values_of[j] = w.part_values + w.present_base[j]
-            w.counts_of[j] = w.part_counts + w.present_base[j]
-    largest = min(n, max(t.max_codes // DENSE, largest // SCAN) + 1)
+        w.order = <row_t*>take(keep, most, sizeof(row_t))
+        w.grid = <uint32_t*>take(keep, min(GRID_PER_ROW * most, GRID_CELLS), sizeof(uint32_t))
+        w.total = <uint32_t*>take(keep, across, sizeof(uint32_t))
+        w.left[0] = <uint32_t*>take(keep, across, sizeof(uint32_t))
+        w.left[1] = <uint32_t*>take(keep, across, sizeof(uint32_t))
+        w.bits = <uint64_t*>take(keep, min(largest, SCAN * most) // 64 + 1, sizeof(uint64_t))
     if t.max_codes > 256 or t.n_tracked:
-        w.keys = <uint64_t*>scratch.take(largest, sizeof(uint64_t))
-        w.spare = <uint64_t*>scratch.take(largest, sizeof(uint64_t))
-    return scratch
+        size = min(most, max(t.max_codes // DENSE, largest // SCAN) + 1)
+        w.keys = <uint64_t*>take(keep, size, sizeof(uint64_t))
+        w.spare = <uint64_t*>take(keep, size, sizeof(uint64_t))
 
 
 # ---- passes over the records of a node ----
@@ -649,7 +626,7 @@ cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
     cdef int64_t i, j
     for j in range(t.n_tracked):
         for i in range(w.n_present[j]):
-            counts[t.base[j] + w.present[w.present_base[j] + i]] = 0
+            counts[t.base[j] + w.present[j][i]] = 0
 
 
 cdef void group_rows(const Table* t, Work* w) noexcept nogil:
@@ -714,7 +691,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
     for j in range(t.n_tracked):
         size = t.base[j + 1] - t.base[j]
         total = w.total + t.base[j]
-        present = w.present + w.present_base[j]
+        present = w.present[j]
         d = 0
         if w.gridded:
             for i in range(size):
@@ -762,7 +739,7 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
     if s and w.at[1] < 0:
         for j in range(t.n_tracked):
             for x in range(w.n_present[j]):
-                cell = t.base[j] + w.present[w.present_base[j] + x]
+                cell = t.base[j] + w.present[j][x]
                 w.left[1][cell] = w.left[0][cell]
         w.at[1] = w.at[0]
     if w.at[s] <= i:
@@ -776,17 +753,22 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
 cdef bint allowed(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
     """Does a part pass every rule? It has the tracked `counts`, or with `rest` the node's less those."""
     cdef int64_t j, i, d, cell, code, count
+    cdef int64_t* values
+    cdef int64_t* kept
     for j in range(t.n_sensitive):
-        d = w.present_base[j]
+        d = 0
+        values = w.part_values[j]
+        kept = w.part_counts[j]
         for i in range(w.n_present[j]):
-            code = w.present[w.present_base[j] + i]
+            code = w.present[j][i]
             cell = t.base[j] + code
             count = w.total[cell] - counts[cell] if rest else counts[cell]
-            w.part_values[d] = code
-            w.part_counts[d] = count
+            values[d] = code
+            kept[d] = count
             d += count != 0
-        w.n_part[j] = d - w.present_base[j]
-    return passes(t.rules, size, w.values_of, w.counts_of, w.n_part)
+        w.n_part[j] = d
+    return passes(t.rules, size, <const int64_t* const*>w.part_values, <const int64_t* const*>w.part_counts,
+                  w.n_part)
 
 
 cdef double disorder(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
@@ -795,7 +777,7 @@ cdef double disorder(const Table* t, Work* w, const uint32_t* counts, int64_t si
     cdef int64_t i, cell, count
     cdef double sum_ = size * log(<double>size)
     for i in range(w.n_present[j]):
-        cell = t.base[j] + w.present[w.present_base[j] + i]
+        cell = t.base[j] + w.present[j][i]
         count = w.total[cell] - counts[cell] if rest else counts[cell]
         if count:
             sum_ -= count * log(<double>count)
@@ -1065,7 +1047,7 @@ cdef int64_t split(const Table* t, Work* w, const Node* node) noexcept nogil:
     cdef bint found = False
     w.records = t.buffers[node.depth & 1] + node.start * t.stride
     w.n = node.size
-    if w.n < 2 or w.n < 2 * t.rules.min_size:
+    if w.n < 2 or w.n // 2 < t.rules.min_size:
         return 1
     if t.width == 1:
         extend(<const uint8_t*>w.records, lanes, w.n, t.n_attributes, w.low, w.high)
@@ -1111,24 +1093,26 @@ cdef void finish(const Table* t, const Node* node) noexcept nogil:
         t.rows[node.start + i] = (<const row_t*>(ids + i * t.stride))[0]
 
 
-cdef void split_all(const Table* t, Work* w, int64_t pending) noexcept nogil:
-    """Cut the first `pending` nodes of the stack and all below them."""
+cdef bint split_all(const Table* t, Work* w) noexcept nogil:
+    """Cut the pending nodes and all below them; False where memory is short."""
     cdef int64_t p, n_parts, end
     cdef Node node
-    while pending:
-        pending -= 1
-        node = w.stack[pending]
+    cdef Node* parts
+    while w.pending.length:
+        w.pending.length -= 1
+        node = (<Node*>w.pending.at)[w.pending.length]
         n_parts = split(t, w, &node)
         if n_parts == 1:
             finish(t, &node)
             continue
+        if not reserve(w.pending, n_parts):
+            return False
+        parts = <Node*>extend_array(w.pending, n_parts)
         end = node.start
         for p in range(n_parts):
-            w.stack[pending].start = end
-            w.stack[pending].size = w.best.sizes[p]
-            w.stack[pending].depth = node.depth + 1
+            parts[p] = Node(end, w.best.sizes[p], node.depth + 1)
             end += w.best.sizes[p]
-            pending += 1
+    return True
 
 
 # ---- packing ----
@@ -1191,7 +1175,7 @@ cdef void pack(const Column* columns, int64_t n_columns, const row_t* rows, int6
 # ---- the door ----
 
 
-cdef class Partition:
+cdef class _Partition:
     """One run: the shared table and the tasks over it."""
 
     cdef Table t
@@ -1199,11 +1183,7 @@ cdef class Partition:
     cdef int64_t n_columns
     cdef int64_t n
     cdef const row_t* chosen  # row numbers, NULL for all
-    cdef object keep
-
-    def __dealloc__(self):
-        free(self.columns)
-        free(self.t.base)
+    cdef list keep
 
     def pack(self, int64_t start, int64_t stop):
         """Pack the records start..stop."""
@@ -1215,68 +1195,76 @@ cdef class Partition:
 
     def cut(self, nodes):
         """Cut nodes (start, size, depth) and all below them, or a large one once; what remains, rows done."""
-        cdef int64_t i, start, n_nodes = len(nodes), n_parts = 1, size = 0, largest = 0
-        cdef bint subtree
-        cdef Scratch scratch
-        cdef Work* w
+        cdef int64_t i, start, n_parts = 1, size = 0, largest = 0
+        cdef bint subtree, enough = True
+        cdef list keep = []
+        cdef Work work
+        cdef Work* w = &work
+        cdef Node node = Node(0, 0, 0)
         for start, i, _ in nodes:
             if start < 0 or i < 1 or i > self.n - start:
                 raise ValueError(f"{i} rows from {start} of {self.n}")
             size += i
             largest = max(largest, i)
-        if n_nodes == 0:
+        if size == 0:
             return [], 0
         subtree = size <= SUBTREE_ROWS
-        scratch = scratch_for(&self.t, largest, size if subtree else 0)
-        w = &scratch.c
-        for i in range(n_nodes):
-            w.stack[i].start, w.stack[i].size, w.stack[i].depth = nodes[i]
+        set_work(w, keep, &self.t, largest)
+        for node.start, node.size, node.depth in nodes:
+            if not reserve(w.pending, 1):
+                raise MemoryError
+            (<Node*>extend_array(w.pending, 1))[0] = node
         with nogil:
             if subtree:
-                split_all(&self.t, w, n_nodes)
+                enough = split_all(&self.t, w)
             else:
-                n_parts = split(&self.t, w, w.stack)
+                n_parts = split(&self.t, w, &node)
                 if n_parts == 1:
-                    finish(&self.t, w.stack)
+                    finish(&self.t, &node)
+        if not enough:
+            raise MemoryError
         if n_parts == 1:
             return [], size
         parts = []
         for i in range(n_parts):
-            parts.append((w.stack.start, w.best.sizes[i], w.stack.depth + 1))
-            w.stack.start += w.best.sizes[i]
+            parts.append((node.start, w.best.sizes[i], node.depth + 1))
+            node.start += w.best.sizes[i]
         return parts, 0
 
 
-cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, rows):
+cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, rows):
     """Check the columns and choose the layout of a record."""
-    cdef Partition run = Partition()
-    cdef int64_t j, offset, m = len(columns), n_table, largest = 1
-    cdef int64_t width = max((column.dtype.itemsize for column in columns), default=1)
+    cdef _Partition run = _Partition()
+    cdef int64_t j, n_table, largest = 1, m, width
     cdef const uint8_t[::1] view
     cdef const row_t[::1] numbers
-    cdef uint8_t[::1] buffer
-    tracked = list(sensitive) if conjunction.c.n_sensitive else []
+    given(columns=columns, sensitive=sensitive)
+    columns = [codes_of(column, 1, "columns") for column in columns]
+    tracked = [codes_of(column, 1, "sensitive") for column in sensitive] if conjunction.c.n_sensitive else []
+    m = len(columns)
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
     if m == 0 or m != attributes.n:
         raise ValueError(f"{m} columns for {attributes.n} attributes")
     n_table = len(columns[0])
+    width = max(column.dtype.itemsize for column in columns)
     limits = [int(attributes.c[j].n_values) + 1 for j in range(m)]
     limits += [int(conjunction.c.n_values[j]) for j in range(len(tracked))]
     if target is not None:
-        tracked.append(target)
-        limits.append(int(target.max()) + 1 if n_table else 1)
+        tracked.append(codes_of(target, 1, "target"))
+        limits.append(int(tracked[len(tracked) - 1].max(initial=0)) + 1)
+    run.keep = [attributes, conjunction]
     if rows is not None:
-        if len(rows) and rows.max() >= n_table:
-            raise ValueError("a row number is not below the number of rows")
+        rows = array_of(rows, np.uint32, 1, "rows")
+        run.keep.append(rows)
         if len(rows):
+            if rows.max() >= n_table:
+                raise ValueError("a row number is not below the number of rows")
             numbers = rows
             run.chosen = &numbers[0]
     run.n = n_table if rows is None else len(rows)
     if run.n > conjunction.c.n_rows:
         raise ValueError(f"{run.n} rows for a conjunction on {conjunction.c.n_rows}")
-    if n_table > 0xFFFFFFFF:
-        raise ValueError("more than 2**32 - 1 rows")
     run.t.n_attributes = m
     run.t.width = width
     run.t.row_offset = (m * width + 3) // 4 * 4
@@ -1287,20 +1275,16 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
     run.t.attributes = attributes.c
     run.t.rules = &conjunction.c
     run.n_columns = m + len(tracked)
-    run.columns = <Column*>calloc(run.n_columns, sizeof(Column))
-    run.t.base = <int64_t*>calloc(len(tracked) + 1, sizeof(int64_t))
-    if run.columns == NULL or run.t.base == NULL:
-        raise MemoryError
-    keep = [attributes, conjunction, rows]
+    run.columns = <Column*>take(run.keep, run.n_columns, sizeof(Column))
+    run.t.base = <int64_t*>take(run.keep, len(tracked) + 1, sizeof(int64_t))
     codes = [*columns, *tracked]
     for j in range(run.n_columns):
         column = codes[j]
-        if column.dtype not in (np.uint8, np.uint16, np.uint32) or column.shape != (n_table,):
-            raise ValueError("codes must be uint8, uint16 or uint32, one per row")
+        if len(column) != n_table:
+            raise ValueError("codes must be one per row")
         if n_table and column.max() >= limits[j]:
             raise ValueError(f"column {j} has a code beyond its domain")
-        column = np.ascontiguousarray(column)
-        keep.append(column)
+        run.keep.append(column)
         run.columns[j].width = column.dtype.itemsize
         if n_table:
             view = column.view(np.uint8)
@@ -1313,16 +1297,12 @@ cdef Partition lay_out(columns, Attributes attributes, Conjunction conjunction, 
             run.t.base[j - m + 1] = run.t.base[j - m] + <int64_t>limits[j]
     run.t.max_codes = largest
     for j in range(2):
-        buffer = np.zeros(max(run.n, 1) * run.t.stride, dtype=np.uint8)
-        keep.append(buffer)
-        run.t.buffers[j] = &buffer[0]
-    run.keep = keep
+        run.t.buffers[j] = <uint8_t*>take(run.keep, run.n, run.t.stride)
     return run
 
 
-def partition(columns, Attributes attributes not None, Conjunction conjunction not None, *, sensitive=(),
-              target=None, rows=None, chooser="widest", priority=(), nearest=True, relaxed=False,
-              n_threads=1, progress=None):
+def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
+              rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
     columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
@@ -1334,17 +1314,20 @@ def partition(columns, Attributes attributes not None, Conjunction conjunction n
     cuts not on the order of the rows.
     Returns (rows, offsets): class c holds rows[offsets[c]:offsets[c + 1]] (uint32, int64).
     """
-    cdef Partition run
+    cdef _Partition run
     cdef const int64_t[::1] rank
     cdef row_t[::1] out
     cdef uint8_t[::1] starts
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
+    given(priority=priority)
     if chooser not in CHOOSERS or (priority and chooser != "widest"):
         raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
-    run = lay_out(columns, attributes, conjunction, sensitive, target, rows)
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
+    one_of(Attributes, attributes, "attributes")
+    run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, rows)
     places = np.full(attributes.n, len(priority), dtype=np.int64)
-    places[list(priority)] = np.arange(len(priority))
+    places[[whole(a, 0, attributes.n - 1, "priority") for a in priority]] = np.arange(len(priority))
     rank = places
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:
@@ -1377,7 +1360,7 @@ cdef list batches(nodes):
     return [*tasks, task] if task else tasks
 
 
-cdef drive(Partition run, n_threads, progress):
+cdef drive(_Partition run, n_threads, progress):
     """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 

@@ -10,33 +10,52 @@ import numpy as np
 
 from anoncore.bits cimport count_common, lowest_bit
 from anoncore.classes import _run, group
-from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
+from anoncore.doors import MOST_ROWS, array_of, codes_of, given, parts_of, whole
+from anoncore.memory cimport Array, extend, growing, release, reserve, take
+from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from libc.string cimport memcpy, memset
 
 
 TASKS = 16  # the first predicates are shared out among so many at most
 
 
-def _check(columns, predicates, sensitive, n_values):
-    if not columns:
-        raise ValueError("there must be at least one column")
-    n = len(columns[0])
-    for column in (*columns, *sensitive):
-        if column.dtype not in (np.uint8, np.uint16, np.uint32) or column.ndim != 1 or len(column) != n:
-            raise ValueError("columns must be uint8, uint16 or uint32 and of one length")
-    if n >= 2**32:
-        raise ValueError("at most 2**32 - 1 rows")
-    if len(predicates) != len(columns) or len(n_values) != len(sensitive):
-        raise ValueError("every column needs its predicates, every sensitive column its number of values")
+def _columns_of(columns, name):
+    """Code columns of one length, checked."""
+    given(**{name: columns})
+    listed = [codes_of(column, 1, name) for column in columns]
+    if len({len(column) for column in listed}) > 1:
+        raise ValueError(f"{name} must have one length")
+    return listed
+
+
+def _predicates_of(predicates, n_columns, empty=False):
+    """The predicates of each column, (offsets, first, last), checked; with `empty` one may hold no code."""
+    given(predicates=predicates)
+    if len(predicates) != n_columns or any(not isinstance(listed, tuple | list) for listed in predicates):
+        raise ValueError("every column needs its predicates")
+    checked = []
     for offsets, first, last in predicates:
-        if offsets[0] != 0 or offsets[len(offsets) - 1] != len(first) or len(first) != len(last):
-            raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
-        if np.any(np.diff(offsets) < 1) or np.any(first > last):
-            raise ValueError("a predicate must hold at least one run of codes, first <= last")
+        first, last = array_of(first, np.uint32, 1, "first"), array_of(last, np.uint32, 1, "last")
+        offsets = parts_of(offsets, len(first), "the offsets of predicates", empty)
+        if len(first) != len(last) or np.any(first > last):
+            raise ValueError("a run must have first <= last")
         inner = np.ones(len(first), np.bool_)
-        inner[offsets[: len(offsets) - 1]] = False
+        inner[offsets[: len(offsets) - 1][offsets[1:] > offsets[: len(offsets) - 1]]] = False
         if np.any(inner[1:] & (first[1:] <= last[: max(len(last) - 1, 0)])):
             raise ValueError("the runs of a predicate must ascend and not overlap")
+        checked.append((offsets, first, last))
+    return checked
+
+
+def _check(columns, sensitive, n_values):
+    if not columns:
+        raise ValueError("there must be at least one column")
+    if len(n_values) != len(sensitive):
+        raise ValueError("every sensitive column needs its number of values")
     for column, n_codes in zip(sensitive, n_values):
+        if len(column) != len(columns[0]):
+            raise ValueError("columns must have one length")
         if len(column) and int(column.max()) >= n_codes:
             raise ValueError("a sensitive code lies beyond its number of values")
 
@@ -76,68 +95,96 @@ cdef int64_t keep_common(const uint64_t* words, const uint32_t* index, const uin
     return n_kept
 
 
-def _search(const uint64_t[:, ::1] bits, const int64_t[::1] next_attribute, const uint32_t[:, ::1] sensitive,
-            const int64_t[::1] base, int64_t min_count, int64_t[::1] state, int64_t[::1] lengths,
-            uint64_t[:, ::1] words, uint32_t[:, ::1] index, int32_t[::1] depth, int32_t[::1] item,
-            int64_t[::1] support, uint32_t[:, ::1] counts):
-    """Go on with a depth-first search until it ends (state[0] < 0) or the output is full.
+# What a search found, population by population.
+cdef struct Found:
+    Array* depth     # int32
+    Array* item      # int32
+    Array* support   # int64
+    Array* counts    # uint32, n_values each
 
-    state[0] is the depth, state[d] the next item to try at depth d; the population of depth d is
-    words[d, :lengths[d]] at index[d]. Returns how many populations were put out.
-    """
-    cdef int64_t n_items = bits.shape[0], capacity = item.shape[0], n_out = 0
-    cdef int64_t d = state[0], t, found, i, row, n_sensitive = sensitive.shape[0]
+
+cdef bint search(const uint64_t[:, ::1] bits, const int64_t[::1] next_attribute, const uint32_t[:, ::1] sensitive,
+                 const int64_t[::1] base, int64_t n_values, int64_t min_count, int64_t end, int64_t* state,
+                 int64_t* lengths, uint64_t** words, uint32_t** index, Found* out) noexcept nogil:
+    # Depth first: state[d] is the next item to try at depth d, of those before `end` at depth 0; the
+    # population of depth d is words[d][:lengths[d]] at index[d]. False: memory is short.
+    cdef int64_t n_items = bits.shape[0], d = 0, t, support, i, row, n_sensitive = sensitive.shape[0]
     cdef int s
     cdef uint64_t word
-    with nogil:
-        while d >= 0 and n_out < capacity:
-            t = state[d + 1]
-            if t >= (state[state.shape[0] - 1] if d == 0 else n_items):
-                d -= 1
-                continue
-            state[d + 1] = t + 1
-            found = count_common(&words[d, 0], &index[d, 0], &bits[t, 0], lengths[d])
-            if found < min_count:
-                continue
-            depth[n_out] = <int32_t> d
-            item[n_out] = <int32_t> t
-            support[n_out] = found
-            lengths[d + 1] = keep_common(&words[d, 0], &index[d, 0], &bits[t, 0], lengths[d],
-                                         &words[d + 1, 0], &index[d + 1, 0])
-            if n_sensitive:
-                for i in range(lengths[d + 1]):
-                    word = words[d + 1, i]
-                    row = (<int64_t> index[d + 1, i]) << 6
-                    while word:
-                        for s in range(n_sensitive):
-                            counts[n_out, base[s] + sensitive[s, row + lowest_bit(word)]] += 1
-                        word &= word - 1
-            n_out += 1
-            d += 1
-            state[d + 1] = next_attribute[t]
-        state[0] = d
-    return n_out
+    cdef uint32_t* counts
+    while d >= 0:
+        t = state[d]
+        if t >= (end if d == 0 else n_items):
+            d -= 1
+            continue
+        state[d] = t + 1
+        support = count_common(words[d], index[d], &bits[t, 0], lengths[d])
+        if support < min_count:
+            continue
+        if not (reserve(out.depth, 1) and reserve(out.item, 1) and reserve(out.support, 1)
+                and reserve(out.counts, 1)):
+            return False
+        (<int32_t*>extend(out.depth, 1))[0] = <int32_t> d
+        (<int32_t*>extend(out.item, 1))[0] = <int32_t> t
+        (<int64_t*>extend(out.support, 1))[0] = support
+        counts = <uint32_t*>extend(out.counts, 1)
+        memset(counts, 0, n_values * sizeof(uint32_t))
+        lengths[d + 1] = keep_common(words[d], index[d], &bits[t, 0], lengths[d], words[d + 1], index[d + 1])
+        if n_sensitive:
+            for i in range(lengths[d + 1]):
+                word = words[d + 1][i]
+                row = (<int64_t> index[d + 1][i]) << 6
+                while word:
+                    for s in range(n_sensitive):
+                        counts[base[s] + sensitive[s, row + lowest_bit(word)]] += 1
+                    word &= word - 1
+        d += 1
+        state[d] = next_attribute[t]
+    return True
 
 
-def _subtree(bits, next_attribute, sensitive, base, n_values, min_count, first, end, n_levels):
+cdef object copied(Array* array, dtype, shape):
+    # The array's elements as NumPy's; its own are freed.
+    result = np.empty(shape, dtype)
+    cdef uint8_t[::1] view = result.reshape(-1).view(np.uint8)
+    if view.shape[0]:
+        memcpy(&view[0], array.at, view.shape[0])
+    release(array)
+    return result
+
+
+def _subtree(const uint64_t[:, ::1] bits, const int64_t[::1] next_attribute, const uint32_t[:, ::1] sensitive,
+             const int64_t[::1] base, int64_t n_values, int64_t min_count, int64_t first, int64_t end,
+             int64_t n_levels):
     """All populations whose first predicate is one of the items first..end - 1."""
-    n_words = bits.shape[1]
-    state = np.zeros(n_levels + 3, np.int64)
-    state[1], state[n_levels + 2] = first, end
-    lengths = np.zeros(n_levels + 1, np.int64)
+    cdef list keep = []
+    cdef int64_t n_words = bits.shape[1], d, i, n
+    cdef int64_t* state = <int64_t*>take(keep, n_levels + 1, sizeof(int64_t))
+    cdef int64_t* lengths = <int64_t*>take(keep, n_levels + 1, sizeof(int64_t))
+    cdef uint64_t** words = <uint64_t**>take(keep, n_levels + 1, sizeof(uint64_t*))
+    cdef uint32_t** index = <uint32_t**>take(keep, n_levels + 1, sizeof(uint32_t*))
+    cdef Found out
+    cdef bint enough
+    for d in range(n_levels + 1):
+        words[d] = <uint64_t*>take(keep, n_words, sizeof(uint64_t))
+        index[d] = <uint32_t*>take(keep, n_words, sizeof(uint32_t))
+    for i in range(n_words):
+        words[0][i] = <uint64_t> -1
+        index[0][i] = <uint32_t> i
     lengths[0] = n_words
-    words = np.empty((n_levels + 1, n_words), np.uint64)
-    index = np.empty((n_levels + 1, n_words), np.uint32)
-    words[0] = np.uint64(2**64 - 1)
-    index[0] = np.arange(n_words)
-    capacity = max(16, min(4096, (1 << 20) // max(n_values, 1)))
-    parts = []
-    while state[0] >= 0:
-        part = (np.empty(capacity, np.int32), np.empty(capacity, np.int32), np.empty(capacity, np.int64),
-                np.zeros((capacity, n_values), np.uint32))
-        n = _search(bits, next_attribute, sensitive, base, min_count, state, lengths, words, index, *part)
-        parts.append([column if n == capacity else column[:n].copy() for column in part])
-    return parts
+    state[0] = first
+    out.depth = growing(keep, 1, sizeof(int32_t))
+    out.item = growing(keep, 1, sizeof(int32_t))
+    out.support = growing(keep, 1, sizeof(int64_t))
+    out.counts = growing(keep, 1, max(n_values, 1) * sizeof(uint32_t))
+    with nogil:
+        enough = search(bits, next_attribute, sensitive, base, n_values, min_count, end, state, lengths, words,
+                        index, &out)
+    if not enough:
+        raise MemoryError
+    n = out.depth.length
+    return (copied(out.depth, np.int32, n), copied(out.item, np.int32, n), copied(out.support, np.int64, n),
+            copied(out.counts, np.uint32, (n, n_values)))
 
 
 def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1):
@@ -151,12 +198,13 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
     predicate, -1 if that is empty), the last predicate's column and number (int32), support (int64)
     and, per sensitive column, the counts of its values (int64, populations x n_values[s]).
     """
-    predicates = [
-        (np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(first, np.uint32),
-         np.ascontiguousarray(last, np.uint32))
-        for offsets, first, last in predicates
-    ]
-    _check(columns, predicates, sensitive, n_values)
+    given(n_values=n_values)
+    columns, sensitive = _columns_of(columns, "columns"), _columns_of(sensitive, "sensitive")
+    predicates = _predicates_of(predicates, len(columns))
+    n_values = [whole(one, 0, MOST_ROWS, "n_values") for one in n_values]
+    _check(columns, sensitive, n_values)
+    min_count = max(whole(min_count, 0, 2**63 - 1, "min_count"), 1)
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
     n = len(columns[0])
     sizes = [len(offsets) - 1 for offsets, _, _ in predicates]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -177,9 +225,9 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
             held[s] = column[rows]
         base = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int64)
         step = (n_items + TASKS - 1) // TASKS
-        fixed = (bits, next_attribute, held, base, total_values, max(int(min_count), 1))
+        fixed = (bits, next_attribute, held, base, total_values, min_count)
         tasks = [(*fixed, t, min(t + step, n_items), len(columns)) for t in range(0, n_items, step)]
-        parts = [part for task in _run(_subtree, tasks, n_threads) for part in task]
+        parts = _run(_subtree, tasks, n_threads)
     depth, item, support = (
         np.concatenate([np.empty(0, dtype), *(part[i] for part in parts)])
         for i, dtype in enumerate((np.int32, np.int32, np.int64))

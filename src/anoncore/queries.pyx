@@ -11,6 +11,9 @@ import numpy as np
 
 from anoncore.bits cimport count_bits, lowest_bit
 from anoncore.classes import _run
+from anoncore.doors import MOST_ROWS, array_of, given, parts_of, whole
+from anoncore.populations import _columns_of, _predicates_of
+from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.math cimport fmax, fmin
@@ -88,40 +91,46 @@ def overlaps(low, high, null, reach, sets, offsets, first, last, run_reach, unit
     Returns the shares (float64, predicates x cells) and what is possible (uint8): 0 no row of the
     cell meets the predicate, 1 some may, 2 all do.
     """
-    low, high = np.ascontiguousarray(low, np.uint32), np.ascontiguousarray(high, np.uint32)
-    null = np.ascontiguousarray(null, np.uint8)
-    offsets = np.ascontiguousarray(offsets, np.int64)
-    first, last = np.ascontiguousarray(first, np.uint32), np.ascontiguousarray(last, np.uint32)
+    low, high = array_of(low, np.uint32, 1, "low"), array_of(high, np.uint32, 1, "high")
+    null = array_of(null, np.uint8, 1, "null")
+    first, last = array_of(first, np.uint32, 1, "first"), array_of(last, np.uint32, 1, "last")
+    offsets = parts_of(offsets, len(first), "offsets", empty=True)
     n_cells, n_predicates = len(low), len(offsets) - 1
     if len(high) != n_cells or len(null) != n_cells or (reach is None) == (sets is None):
         raise ValueError("low, high and null must have one length, and cells either a reach or sets")
-    if n_predicates < 0 or offsets[0] != 0 or offsets[n_predicates] != len(first) or len(first) != len(last):
-        raise ValueError("offsets must ascend from 0 to the number of runs")
-    if np.any(np.diff(offsets) < 0) or np.any(first > last):
-        raise ValueError("offsets must not descend, and a run must have first <= last")
+    if len(first) != len(last) or np.any(first > last):
+        raise ValueError("a run must have first <= last")
     share = np.empty((n_predicates, n_cells))
     kind = np.empty((n_predicates, n_cells), np.uint8)
     if reach is not None:
-        lower, upper = (np.ascontiguousarray(end, np.float64) for end in reach)
-        run_lower, run_upper = (np.ascontiguousarray(end, np.float64) for end in run_reach)
+        lower, upper = _ends_of(reach, "reach")
+        run_lower, run_upper = _ends_of(run_reach, "run_reach")
         if len(lower) != n_cells or len(upper) != n_cells or len(run_lower) != len(first) or len(run_upper) != len(first):
             raise ValueError("a reach must have one lower and one upper end for each cell or run")
         for p in range(n_predicates):
             on_line(lower, upper, low, high, null, unit, offsets[p], offsets[p + 1], first, last,
                     run_lower, run_upper, share[p], kind[p])
         return share, kind
-    set_offsets, codes = np.ascontiguousarray(sets[0], np.int64), np.ascontiguousarray(sets[1], np.uint32)
-    if len(set_offsets) != n_cells + 1 or set_offsets[0] != 0 or set_offsets[n_cells] != len(codes):
-        raise ValueError("the offsets of sets must ascend from 0 to the number of their codes")
-    if np.any(np.diff(set_offsets) < 0):
-        raise ValueError("the offsets of sets must not descend")
-    n_codes = max([int(part.max()) + 1 for part in (codes, last) if len(part)], default=0)
+    if not isinstance(sets, tuple | list) or len(sets) != 2:
+        raise ValueError("sets must be offsets and codes")
+    codes = array_of(sets[1], np.uint32, 1, "the codes of sets")
+    set_offsets = parts_of(sets[0], len(codes), "the offsets of sets", empty=True)
+    if len(set_offsets) != n_cells + 1:
+        raise ValueError("every cell needs its set")
+    n_codes = int(codes.max()) + 1 if len(codes) else 0
     for p in range(n_predicates):
         member = np.zeros(n_codes, np.uint8)
         for r in range(offsets[p], offsets[p + 1]):
             member[first[r] : int(last[r]) + 1] = 1
         in_sets(set_offsets, codes, null, member, share[p], kind[p])
     return share, kind
+
+
+def _ends_of(reach, name):
+    """The lower and the upper ends of a reach, checked."""
+    if not isinstance(reach, tuple | list) or len(reach) != 2:
+        raise ValueError(f"{name} must be lower and upper ends")
+    return [array_of(ends, np.float64, 1, name) for ends in reach]
 
 
 cdef int64_t weigh(const uint32_t* box, const double* weight, int64_t n, const uint32_t* cell,
@@ -137,9 +146,7 @@ cdef int64_t weigh(const uint32_t* box, const double* weight, int64_t n, const u
     return n_kept
 
 
-def reconstruct(const uint32_t[:, ::1] cells, shares, groups, const int64_t[::1] offsets,
-                const uint32_t[::1] values, const int64_t[::1] counts, int64_t n_values,
-                parent, attribute, predicate, int64_t start, int64_t stop):
+def reconstruct(cells, shares, groups, offsets, values, counts, n_values, parent, attribute, predicate, start, stop):
     """Estimated counts of sensitive values in the populations start..stop - 1 (float64, x n_values).
 
     `cells[a, b]` (uint32) is the cell of box b on attribute a, `shares[a]` (float64, predicates x cells)
@@ -150,18 +157,24 @@ def reconstruct(const uint32_t[:, ::1] cells, shares, groups, const int64_t[::1]
     Population i adds predicate `predicate[i]` of `attribute[i]` (int32) to population `parent[i]`
     (int64, -1: none), which comes before it; populations are in depth-first order.
     """
-    cdef int64_t n_attributes = cells.shape[0], n_boxes = cells.shape[1], n_groups = offsets.shape[0] - 1
-    cdef int64_t i, j, k, e, d, n, g
+    n_values = whole(n_values, 0, MOST_ROWS, "n_values")
+    cell_codes, shares, groups = _boxes_of(cells, shares, groups)
+    lists = _lists_of(offsets, values, counts, n_values)
+    cdef const uint32_t[:, ::1] cell = cell_codes
+    cdef const int64_t[::1] begins = lists[0], listed = lists[2]
+    cdef const uint32_t[::1] value = lists[1]
+    cdef int64_t n_attributes = cell.shape[0], n_boxes = cell.shape[1], n_groups = begins.shape[0] - 1
+    cdef int64_t i, j, k, e, d, n, g, first, end
     cdef bint buckets = groups is not None
     cdef double weight
-    shares = [np.ascontiguousarray(share, np.float64) for share in shares]
-    _check_boxes(cells, shares, groups, n_groups)
-    _check_lists(offsets, values, counts, n_values)
-    parent = np.ascontiguousarray(parent, np.int64)
-    attribute = np.ascontiguousarray(attribute, np.int32)
-    predicate = np.ascontiguousarray(predicate, np.int32)
-    if not (len(parent) == len(attribute) == len(predicate) and 0 <= start <= stop <= len(parent)):
-        raise ValueError("parent, attribute and predicate must have one length that holds start..stop")
+    _check_groups(groups, n_boxes, n_groups)
+    parent = array_of(parent, np.int64, 1, "parent")
+    attribute = array_of(attribute, np.int32, 1, "attribute")
+    predicate = array_of(predicate, np.int32, 1, "predicate")
+    if not len(parent) == len(attribute) == len(predicate):
+        raise ValueError("parent, attribute and predicate must have one length")
+    end = whole(stop, 0, len(parent), "stop")
+    first = whole(start, 0, end, "start")
     if np.any(parent >= np.arange(len(parent))) or np.any(parent < -1):
         raise ValueError("a parent must come before its population")
     table = np.concatenate([np.empty(0), *(share.ravel() for share in shares)])
@@ -175,14 +188,14 @@ def reconstruct(const uint32_t[:, ::1] cells, shares, groups, const int64_t[::1]
     cdef const int64_t[::1] row_of = np.ascontiguousarray(bases[attribute] + predicate * widths[attribute], np.int64)
     cdef const int64_t[::1] above = parent
     cdef const int32_t[::1] on = attribute
-    cdef const uint32_t[::1] group = np.ascontiguousarray(groups, np.uint32) if buckets else np.empty(0, np.uint32)
-    cdef const int64_t[::1] sizes = np.add.reduceat(np.append(counts, 0), offsets[:n_groups]) if n_groups and buckets else np.empty(0, np.int64)
+    cdef const uint32_t[::1] group = groups if buckets else np.empty(0, np.uint32)
+    cdef const int64_t[::1] sizes = np.add.reduceat(np.append(lists[2], 0), lists[0][:n_groups]) if n_groups and buckets else np.empty(0, np.int64)
     chain = []
-    i = parent[start] if start < stop else -1
+    i = parent[first] if first < end else -1
     while i >= 0:
         chain.append(i)
         i = parent[i]
-    cdef const int64_t[::1] todo = np.array([*chain[::-1], *range(start, stop)], np.int64)
+    cdef const int64_t[::1] todo = np.array([*chain[::-1], *range(first, end)], np.int64)
     cdef int64_t n_chain = len(chain)
     depths = np.zeros(len(todo), np.int64)
     position = {-1: -1}
@@ -193,64 +206,77 @@ def reconstruct(const uint32_t[:, ::1] cells, shares, groups, const int64_t[::1]
         position[todo[k]] = k
     cdef const int64_t[::1] depth = depths
     n_levels = int(depths.max()) + 2 if len(todo) else 1
-    cdef uint32_t[:, ::1] box = np.empty((n_levels, n_boxes + 1), np.uint32)
-    cdef double[:, ::1] weights = np.empty((n_levels, n_boxes + 1))
-    cdef int64_t[::1] lengths = np.zeros(n_levels, np.int64)
-    estimates = np.zeros((stop - start, n_values))
+    # per level: the boxes of a population, one more than there can be, and their weights
+    cdef list keep = []
+    cdef uint32_t** box = <uint32_t**>take(keep, n_levels, sizeof(uint32_t*))
+    cdef double** weights = <double**>take(keep, n_levels, sizeof(double*))
+    cdef int64_t* lengths = <int64_t*>take(keep, n_levels, sizeof(int64_t))
+    for d in range(n_levels):
+        box[d] = <uint32_t*>take(keep, n_boxes + 1, sizeof(uint32_t))
+        weights[d] = <double*>take(keep, n_boxes + 1, sizeof(double))
+    estimates = np.zeros((end - first, n_values))
     cdef double[:, ::1] estimate = estimates
     with nogil:
         lengths[0] = n_boxes
         for i in range(n_boxes):
-            box[0, i] = <uint32_t> i
-            weights[0, i] = 1.0
+            box[0][i] = <uint32_t> i
+            weights[0][i] = 1.0
         for k in range(todo.shape[0]):
             i = todo[k]
             d = depth[k]
-            n = weigh(&box[d, 0], &weights[d, 0], lengths[d], &cells[on[i], 0], &share_of[row_of[i]],
-                      &box[d + 1, 0], &weights[d + 1, 0])
+            n = weigh(box[d], weights[d], lengths[d], &cell[on[i], 0], &share_of[row_of[i]], box[d + 1],
+                      weights[d + 1])
             lengths[d + 1] = n
             if k < n_chain:
                 continue
             j = 0
             while j < n:
-                weight = weights[d + 1, j]
+                weight = weights[d + 1][j]
                 if buckets:
-                    g = group[box[d + 1, j]]
+                    g = group[box[d + 1][j]]
                     j += 1
-                    while j < n and group[box[d + 1, j]] == g:
-                        weight += weights[d + 1, j]
+                    while j < n and group[box[d + 1][j]] == g:
+                        weight += weights[d + 1][j]
                         j += 1
                     weight /= sizes[g]
                 else:
-                    g = box[d + 1, j]
+                    g = box[d + 1][j]
                     j += 1
-                for e in range(offsets[g], offsets[g + 1]):
-                    estimate[i - start, values[e]] += weight * counts[e]
+                for e in range(begins[g], begins[g + 1]):
+                    estimate[i - first, value[e]] += weight * listed[e]
     return estimates
 
 
-def _check_boxes(cells, shares, groups, n_groups):
-    n_boxes = cells.shape[1]
-    if len(shares) != cells.shape[0]:
+def _boxes_of(cells, shares, groups):
+    """The cells of boxes, the shares of cells and the groups of boxes (or None), each checked."""
+    given(shares=shares)
+    cells = array_of(cells, np.uint32, 2, "cells")
+    shares = [array_of(share, np.float64, 2, "shares") for share in shares]
+    if len(shares) != len(cells):
         raise ValueError("every attribute needs its shares")
-    for a in range(cells.shape[0]):
-        if shares[a].ndim != 2 or (n_boxes and int(np.max(cells[a])) >= shares[a].shape[1]):
+    for share, shown in zip(shares, cells):
+        if len(shown) and int(shown.max()) >= share.shape[1]:
             raise ValueError("a box has a cell that its attribute's shares do not cover")
+    return cells, shares, None if groups is None else array_of(groups, np.uint32, 1, "groups")
+
+
+def _check_groups(groups, n_boxes, n_groups):
     if groups is None:
         if n_boxes != n_groups:
             raise ValueError("without groups every box is one")
     elif len(groups) != n_boxes or np.any(groups[1:] < groups[: max(n_boxes - 1, 0)]) or (n_boxes and int(groups.max()) >= n_groups):
-        raise ValueError("groups must give every box a group, ascending")
+        raise ValueError("groups must give every box or row a group, ascending")
 
 
-def _check_lists(offsets, values, counts, n_values):
-    n_groups = len(offsets) - 1
-    if n_groups < 0 or offsets[0] != 0 or offsets[n_groups] != len(counts) or len(values) != len(counts):
-        raise ValueError("offsets must ascend from 0 to the number of counts, one value for each")
-    if np.any(np.diff(offsets) < 1):
-        raise ValueError("a group must hold at least one value")
-    if len(values) and (int(np.max(values)) >= n_values or int(np.min(counts)) < 1):
-        raise ValueError("a value lies beyond n_values, or a count is not positive")
+def _lists_of(offsets, values, counts, n_values):
+    """The values of groups and how often each is held, checked."""
+    values, counts = array_of(values, np.uint32, 1, "values"), array_of(counts, np.int64, 1, "counts")
+    offsets = parts_of(offsets, len(counts), "offsets")
+    if len(values) != len(counts):
+        raise ValueError("every count needs its value")
+    if len(values) and (int(values.max()) >= n_values or not 1 <= int(counts.min()) <= int(counts.max()) <= MOST_ROWS):
+        raise ValueError("a value lies beyond n_values, or a count is not one of rows")
+    return offsets, values, counts
 
 
 # ---------------------------------------------------------------- COUNT queries
@@ -341,21 +367,28 @@ cdef void settle(int64_t group, int64_t held, const uint8_t* member, const int64
     most[0] += min(held, asked)
 
 
-def _count_chunk(index, int64_t start, int64_t stop, buckets):
+# One column of codes, of `width` bytes each.
+cdef struct Column:
+    const uint8_t* codes
+    int64_t width
+
+
+def _count_chunk(_Index index, int64_t start, int64_t stop, buckets):
     """How many of the rows start..stop - 1 meet each query; with buckets their three bounds instead."""
-    cdef const uint64_t[::1] addresses = index.addresses
-    cdef const int64_t[::1] widths = index.widths, interval_starts = index.interval_starts, n_bounds = index.n_bounds
+    cdef const int64_t[::1] interval_starts = index.interval_starts, n_bounds = index.n_bounds
     cdef const int64_t[::1] item_starts = index.item_starts, bound_offsets = index.bound_offsets
     cdef const uint32_t[::1] intervals = index.intervals, bounds = index.bounds
     cdef const int64_t[::1] many = index.many, many_starts = index.many_starts, strides = index.strides
     cdef const int64_t[::1] member_starts = index.member_starts, query_offsets = index.query_offsets
     cdef const uint64_t[::1] members = index.members
     cdef const int32_t[::1] query_items = index.query_items
-    cdef int64_t n_columns = addresses.shape[0], n_queries = query_offsets.shape[0] - 1
-    cdef uint32_t[::1] code = np.empty(BLOCK, np.uint32)
-    cdef uint64_t[::1] below = np.empty((int(np.max(n_bounds)) + 1) * WORDS, np.uint64)
-    cdef uint64_t[::1] bits = np.empty(max(int(item_starts[n_columns]), 1) * WORDS, np.uint64)
-    cdef uint64_t[::1] met = np.empty(WORDS, np.uint64)
+    cdef int64_t n_columns = len(index.columns), n_queries = query_offsets.shape[0] - 1
+    cdef list keep = []
+    cdef const Column* columns = index.c
+    cdef uint32_t* code = <uint32_t*>take(keep, BLOCK, sizeof(uint32_t))
+    cdef uint64_t* below = <uint64_t*>take(keep, (int(np.max(n_bounds)) + 1) * WORDS, sizeof(uint64_t))
+    cdef uint64_t* bits = <uint64_t*>take(keep, item_starts[n_columns] * WORDS, sizeof(uint64_t))
+    cdef uint64_t* met = <uint64_t*>take(keep, WORDS, sizeof(uint64_t))
     cdef bint bucketized = buckets is not None
     cdef const uint32_t[::1] group = None
     cdef const int64_t[::1] offsets = None, counts = None, sizes = None
@@ -379,21 +412,21 @@ def _count_chunk(index, int64_t start, int64_t stop, buckets):
             for c in range(n_columns):
                 if item_starts[c] == item_starts[c + 1]:
                     continue
-                widen(<const uint8_t*> <size_t> addresses[c], widths[c], low, n, &code[0])
-                mark(&code[0], &intervals[interval_starts[c]], n, n_bounds[c], &below[0])
+                widen(columns[c].codes, columns[c].width, low, n, code)
+                mark(code, &intervals[interval_starts[c]], n, n_bounds[c], below)
                 for t in range(item_starts[c], item_starts[c + 1]):
-                    combine(&below[0], &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
+                    combine(below, &bounds[bound_offsets[t]], bound_offsets[t + 1] - bound_offsets[t],
                             &bits[t * WORDS])
                 for t in range(many_starts[c], many_starts[c + 1], 64):
-                    look_up(&code[0], n, &members[member_starts[c] + (t - many_starts[c]) // 64], strides[c],
-                            &many[t], min(many_starts[c + 1] - t, <int64_t> 64), &bits[0])
+                    look_up(code, n, &members[member_starts[c] + (t - many_starts[c]) // 64], strides[c],
+                            &many[t], min(many_starts[c + 1] - t, <int64_t> 64), bits)
             for q in range(n_queries):
-                memcpy(&met[0], &bits[query_items[query_offsets[q]] * WORDS], WORDS * sizeof(uint64_t))
+                memcpy(met, &bits[query_items[query_offsets[q]] * WORDS], WORDS * sizeof(uint64_t))
                 for k in range(query_offsets[q] + 1, query_offsets[q + 1]):
                     for i in range(WORDS):
                         met[i] &= bits[query_items[k] * WORDS + i]
                 if not bucketized:
-                    total[q] += count_bits(&met[0], WORDS)
+                    total[q] += count_bits(met, WORDS)
                     continue
                 for i in range(WORDS):
                     word = met[i]
@@ -415,16 +448,31 @@ def _count_chunk(index, int64_t start, int64_t stop, buckets):
     return (estimates, leasts, mosts) if bucketized else (totals,)
 
 
-class _Index:
+cdef class _Index:
     """Columns, predicates and queries as `_count_chunk` reads them."""
 
-    def __init__(self, columns, predicates, queries):
-        columns = [np.ascontiguousarray(column) for column in columns]
-        _check_queries(columns, predicates, queries)
-        self.columns = columns  # kept alive for their addresses
+    cdef list keep
+    cdef const Column* c
+    cdef readonly int64_t n_rows
+    cdef readonly int64_t n_queries
+    cdef object columns, item_starts, intervals, interval_starts, n_bounds, bounds, bound_offsets, members
+    cdef object member_starts, strides, many, many_starts, query_items, query_offsets
+
+    def __cinit__(self, columns, predicates, queries):
+        cdef const uint8_t[::1] view
+        cdef Column* each
+        columns, predicates, queries = _queries_of(columns, predicates, queries)
+        self.columns = columns
         self.n_rows = len(columns[0])
-        self.addresses = np.array([column.ctypes.data for column in columns], np.uint64)
-        self.widths = np.array([column.itemsize for column in columns], np.int64)
+        self.n_queries = len(queries)
+        self.keep = []
+        each = <Column*>take(self.keep, len(columns), sizeof(Column))
+        self.c = each
+        for at, column in enumerate(columns):
+            each[at].width = column.itemsize
+            if self.n_rows:
+                view = column.view(np.uint8)
+                each[at].codes = &view[0]
         self.item_starts = np.concatenate([[0], np.cumsum([len(listed[0]) - 1 for listed in predicates])])
         intervals, bounds, n_bounds, bound_lengths = [], [], [], []
         members, strides, many = [], [], []
@@ -469,24 +517,19 @@ class _Index:
         self.query_offsets = np.searchsorted(at, np.arange(len(queries) + 1)).astype(np.int64)
 
 
-def _check_queries(columns, predicates, queries):
-    if not columns or queries.ndim != 2 or queries.shape[1] != len(columns) or len(predicates) != len(columns):
+def _queries_of(columns, predicates, queries):
+    """Columns, their predicates and queries, checked."""
+    columns = _columns_of(columns, "columns")
+    predicates = _predicates_of(predicates, len(columns), empty=True)
+    queries = array_of(queries, np.int32, 2, "queries")
+    if not columns or queries.shape[1] != len(columns):
         raise ValueError("every column needs its predicates and its column of queries")
-    for column, (offsets, first, last), chosen in zip(columns, predicates, queries.T):
-        if column.dtype not in (np.uint8, np.uint16, np.uint32) or len(column) != len(columns[0]):
-            raise ValueError("columns must be uint8, uint16 or uint32 and of one length")
-        if offsets[0] != 0 or offsets[len(offsets) - 1] != len(first) or len(first) != len(last):
-            raise ValueError("the offsets of predicates must ascend from 0 to the number of runs")
-        if np.any(np.diff(offsets) < 0) or np.any(first > last):
-            raise ValueError("offsets must not descend, and a run must have first <= last")
-        inner = np.ones(len(first), np.bool_)
-        inner[offsets[: len(offsets) - 1][np.diff(offsets) > 0]] = False
-        if np.any(inner[1:] & (first[1:] <= last[: max(len(last) - 1, 0)])):
-            raise ValueError("the runs of a predicate must ascend and not overlap")
+    for (offsets, _, _), chosen in zip(predicates, queries.T):
         if len(chosen) and (int(chosen.max()) >= len(offsets) - 1 or int(chosen.min()) < -1):
             raise ValueError("a query names a predicate that does not exist")
     if len(queries) and np.any(np.max(queries, axis=1) < 0):
         raise ValueError("a query needs at least one condition")
+    return columns, predicates, queries
 
 
 def count(columns, predicates, queries, n_threads=1):
@@ -498,9 +541,10 @@ def count(columns, predicates, queries, n_threads=1):
     `queries[q, a]` (int32, -1: none) of every column a. Rows are taken block by block: bitmaps of
     all predicates, then their conjunctions.
     """
-    index = _Index(columns, predicates, np.ascontiguousarray(queries, np.int32))
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
+    index = _Index(columns, predicates, queries)
     tasks = [(index, low, min(low + CHUNK, index.n_rows), None) for low in range(0, index.n_rows, CHUNK)]
-    total = np.zeros(len(queries), np.int64)
+    total = np.zeros(index.n_queries, np.int64)
     for (part,) in _run(_count_chunk, tasks, n_threads):
         total += part
     return total
@@ -515,18 +559,13 @@ def count_buckets(columns, predicates, queries, groups, offsets, values, counts,
     int32). With q rows of a bucket b that meet the other conditions and c rows of the asked values
     it adds q*c/|b|, max(0, q + c - |b|) and min(q, c).
     """
-    index = _Index(columns, predicates, np.ascontiguousarray(queries, np.int32))
-    groups = np.ascontiguousarray(groups, np.uint32)
-    offsets, counts = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(counts, np.int64)
-    values, asks = np.ascontiguousarray(values, np.uint32), np.ascontiguousarray(asks, np.int32)
-    asked = np.ascontiguousarray(asked, np.uint8)
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
+    index = _Index(columns, predicates, queries)
+    groups = array_of(groups, np.uint32, 1, "groups")
+    asked, asks = _asked_of(asked, asks, index.n_queries)
+    offsets, values, counts = _lists_of(offsets, values, counts, asked.shape[1])
     n_groups = len(offsets) - 1
-    _check_lists(offsets, values, counts, asked.shape[1])
-    if len(groups) != index.n_rows or np.any(groups[1:] < groups[: max(len(groups) - 1, 0)]):
-        raise ValueError("groups must give every row a group, ascending")
-    if len(groups) and int(groups.max()) >= n_groups:
-        raise ValueError("a row has a group that does not exist")
-    _check_asks(asked, asks, len(queries))
+    _check_groups(groups, index.n_rows, n_groups)
     sizes = np.add.reduceat(np.append(counts, 0), offsets[:n_groups]) if n_groups else np.empty(0, np.int64)
     bounds = [0]
     while bounds[len(bounds) - 1] < index.n_rows:
@@ -535,16 +574,21 @@ def count_buckets(columns, predicates, queries, groups, offsets, values, counts,
         bounds.append(full)
     buckets = (groups, offsets, values, counts, sizes, asked, asks)
     tasks = [(index, low, high, buckets) for low, high in zip(bounds, bounds[1:])]
-    results = (np.zeros(len(queries)), np.zeros(len(queries), np.int64), np.zeros(len(queries), np.int64))
+    results = (np.zeros(index.n_queries), np.zeros(index.n_queries, np.int64), np.zeros(index.n_queries, np.int64))
     for parts in _run(_count_chunk, tasks, n_threads):
         for result, part in zip(results, parts):
             result += part
     return results
 
 
-def _check_asks(asked, asks, n_queries):
+def _asked_of(asked, asks, n_queries):
+    """The sets of sensitive values, and which one each query asks for, checked."""
+    asked, asks = array_of(asked, np.uint8, 2, "asked"), array_of(asks, np.int32, 1, "asks")
     if len(asks) != n_queries or (n_queries and not 0 <= int(asks.min()) <= int(asks.max()) < len(asked)):
         raise ValueError("every query must ask for one of the sets of sensitive values")
+    if asked.size and int(asked.max()) > 1:
+        raise ValueError("asked must be yes or no")
+    return asked, asks
 
 
 def _estimate_block(const uint32_t[:, ::1] cells, const double[::1] shares, const uint8_t[::1] kinds,
@@ -586,19 +630,17 @@ def estimate(cells, shares, kinds, queries, offsets, values, counts, asked, asks
     and for the sensitive values v with `asked[asks[q], v]` (bool, int32); class b holds the values
     `values[offsets[b]:offsets[b + 1]]` (uint32) `counts` times each (int64).
     """
-    cells = np.ascontiguousarray(cells, np.uint32)
-    shares = [np.ascontiguousarray(share, np.float64) for share in shares]
-    kinds = [np.ascontiguousarray(kind, np.uint8) for kind in kinds]
-    queries = np.ascontiguousarray(queries, np.int32)
-    offsets, counts = np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(counts, np.int64)
-    values, asks = np.ascontiguousarray(values, np.uint32), np.ascontiguousarray(asks, np.int32)
-    asked = np.ascontiguousarray(asked, np.uint8)
-    _check_boxes(cells, shares, None, len(offsets) - 1)
-    _check_lists(offsets, values, counts, asked.shape[1])
-    _check_asks(asked, asks, len(queries))
+    given(kinds=kinds)
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
+    cells, shares, _ = _boxes_of(cells, shares, None)
+    kinds = [array_of(kind, np.uint8, 2, "kinds") for kind in kinds]
+    queries = array_of(queries, np.int32, 2, "queries")
+    asked, asks = _asked_of(asked, asks, len(queries))
+    offsets, values, counts = _lists_of(offsets, values, counts, asked.shape[1])
+    _check_groups(None, cells.shape[1], len(offsets) - 1)
     heights = np.array([share.shape[0] for share in shares], np.int64)
     widths = np.array([share.shape[1] for share in shares], np.int64)
-    if queries.ndim != 2 or queries.shape[1] != len(shares) or np.any(queries >= heights) or np.any(queries < -1):
+    if queries.shape[1] != len(shares) or np.any(queries >= heights) or np.any(queries < -1):
         raise ValueError("a query names a predicate that does not exist")
     if [kind.shape for kind in kinds] != [share.shape for share in shares]:
         raise ValueError("kinds must have the shapes of shares")

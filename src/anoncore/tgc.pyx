@@ -18,6 +18,8 @@ from anoncore.diversity cimport (
     leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of,
     width_with,
 )
+from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, one_of, parts_of, real, whole
+from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take as take_array
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 CHUNK_ROWS = 1 << 14    # subspaces are clustered in tasks of at least so many rows
@@ -25,7 +27,6 @@ SUBTREE_ROWS = 1 << 16  # larger nodes are halved as one task each, smaller ones
 
 cdef enum:
     EQUAL = 512         # equal rows that may stay in one subspace
-    STACK = 64          # more than the depth of halving 2**32 rows
     MATRIX = 1 << 22    # increases of rows by clusters that `reinsert` keeps at a time
 
 cdef double TOLERANCE = 1e-9
@@ -54,35 +55,30 @@ cdef class Objective:
     cdef readonly tuple closeness
     cdef list keep
 
-    def __init__(self, attributes, closeness=(), weights=None, *, double w_u, double w_p):
-        cdef int64_t a
+    def __cinit__(self, attributes, closeness=(), weights=None, *, w_u, w_p):  # it runs exactly once
+        w_u, w_p = real(w_u, "w_u"), real(w_p, "w_p")
         if not (0 <= w_u <= 1 and 0 <= w_p <= 1) or abs(w_u + w_p - 1) > TOLERANCE:
             raise ValueError("w_u and w_p must lie between 0 and 1 and sum to 1")
         self.keep = []
-        self.attributes = tuple(attributes)
-        self.closeness = tuple(closeness)
+        self.attributes = all_of(attributes, Attribute, "attributes")
+        self.closeness = all_of(closeness, Closeness, "closeness")
         self.c.m = len(self.attributes)
         self.c.p = len(self.closeness)
         self.c.extents = extents_of(self.attributes, self.keep)
         self.c.nearness = nearness_of(self.closeness, self.keep)
-        cdef const double[::1] view = np.ones(self.c.p + 1) if weights is None else np.append(weights, 1.0)
-        if view.shape[0] != self.c.p + 1 or not np.isfinite(view).all() or np.min(view) < 0:
+        each = np.ones(self.c.p) if weights is None else array_of(weights, np.float64, 1, "weights")
+        if len(each) != self.c.p or not np.isfinite(each).all() or np.min(each, initial=0.0) < 0:
             raise ValueError("weights must be finite and at least 0, one per sensitive attribute")
-        self.keep.append(view)
-        self.c.weights = &view[0]
+        cdef double* own = <double*>take_array(self.keep, self.c.p, sizeof(double))
+        for a in range(self.c.p):
+            own[a] = each[a]
+        self.c.weights = own
         self.c.w_u = w_u
         self.c.w_p = w_p
 
 
-cdef void* room(list keep, int64_t n_bytes) except NULL:
-    # Zeroed memory that lives as long as `keep`.
-    cdef uint8_t[::1] view = np.zeros(max(n_bytes, 1), np.uint8)
-    keep.append(view)
-    return &view[0]
-
-
 cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
-    cdef Extent* extents = <Extent*>room(keep, len(attributes) * sizeof(Extent))
+    cdef Extent* extents = <Extent*>take_array(keep, len(attributes), sizeof(Extent))
     cdef Attribute attribute
     cdef int64_t a
     for a in range(len(attributes)):
@@ -93,7 +89,7 @@ cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
 
 
 cdef const Nearness* nearness_of(tuple closeness, list keep) except NULL:
-    cdef Nearness* nearness = <Nearness*>room(keep, len(closeness) * sizeof(Nearness))
+    cdef Nearness* nearness = <Nearness*>take_array(keep, len(closeness), sizeof(Nearness))
     cdef Closeness one
     cdef int64_t b
     for b in range(len(closeness)):
@@ -104,25 +100,25 @@ cdef const Nearness* nearness_of(tuple closeness, list keep) except NULL:
 
 
 cdef Spread* spreads_of(tuple closeness, list keep) except NULL:
-    cdef Spread* spreads = <Spread*>room(keep, len(closeness) * sizeof(Spread))
+    cdef Spread* spreads = <Spread*>take_array(keep, len(closeness), sizeof(Spread))
     cdef Closeness one
     cdef int64_t b
     for b in range(len(closeness)):
         one = closeness[b]
-        spreads[b].counts = <double*>room(keep, one.n_counts * sizeof(double))
-        spreads[b].sums = <double*>room(keep, one.n_counts * sizeof(double))
+        spreads[b].counts = <double*>take_array(keep, one.n_counts, sizeof(double))
+        spreads[b].sums = <double*>take_array(keep, one.n_counts, sizeof(double))
     return spreads
 
 
-def _check_codes(codes, attributes, closeness):
+def _codes_of(codes, attributes, closeness):
     # One column of codes per attribute, none beyond its domain.
+    codes = codes_of(codes, 2, "codes")
     if codes.shape[1] != len(attributes) + len(closeness) or codes.shape[1] == 0:
         raise ValueError("one column of codes per attribute, and at least one")
-    if len(codes) >= 2**32:
-        raise ValueError("at most 2**32 - 1 rows")
     limits = [one.n_values for one in attributes] + [one.n_values - 1 for one in closeness]
-    if len(codes) and (np.asarray(codes).max(axis=0) > limits).any():
+    if len(codes) and (codes.max(axis=0) > limits).any():
         raise ValueError("a code lies beyond its attribute's domain")
+    return codes
 
 
 # ---- pre-partitioning
@@ -150,6 +146,7 @@ cdef struct Scratch:
     uint32_t* counts
     uint32_t* keys
     uint32_t* spare
+    Array* pending        # of nodes
 
 
 # Rows with a code below `code`, and the first `quota` of those that have it, go left.
@@ -365,10 +362,11 @@ cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t
     # The rows left of the cut in order, then the others. Returns the size of the left part, 0 if the
     # node is final.
     cdef int64_t i, left = 0, right, to, lanes = kd.m + kd.p
-    cdef bint large = n > 4 * kd.s, goes
+    cdef bint large, goes
     cdef Cut cut = Cut(0, 0, 0, 0)
     if n // 2 < kd.s:
         return 0
+    large = n > 4 * kd.s
     if kd.mend:
         cut = narrowing_cut(kd, w, codes, n)
     if cut.size == 0 and (large or not kd.mend):
@@ -390,15 +388,17 @@ cdef int64_t halve(const Kd* kd, Scratch* w, const code_t* codes, const uint32_t
     return cut.size
 
 
-cdef void halve_all(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_t* even_rows,
+cdef bint halve_all(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_t* even_rows,
                     uint32_t* odd_rows, Node node) noexcept nogil:
-    # A node and all below it. The rows of a node of even depth lie in `even`.
-    cdef Node stack[STACK]
-    cdef int64_t half, at, n = 1, lanes = kd.m + kd.p
-    stack[0] = node
-    while n:
-        n -= 1
-        node = stack[n]
+    # A node and all below it. The rows of a node of even depth lie in `even`. False: memory is short.
+    cdef int64_t half, at, lanes = kd.m + kd.p
+    cdef Node* parts
+    if not reserve(w.pending, 1):
+        return False
+    (<Node*>extend_array(w.pending, 1))[0] = node
+    while w.pending.length:
+        w.pending.length -= 1
+        node = (<Node*>w.pending.at)[w.pending.length]
         at = lanes * node.start
         if node.depth & 1:
             half = halve(kd, w, odd + at, odd_rows + node.start, node.size, even + at, even_rows + node.start)
@@ -409,21 +409,24 @@ cdef void halve_all(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_
             memcpy(kd.rows + node.start, (odd_rows if node.depth & 1 else even_rows) + node.start,
                    node.size * sizeof(uint32_t))
             continue
-        stack[n] = Node(node.start + half, node.size - half, node.depth + 1)
-        stack[n + 1] = Node(node.start, half, node.depth + 1)
-        n += 2
+        if not reserve(w.pending, 2):
+            return False
+        parts = <Node*>extend_array(w.pending, 2)
+        parts[0] = Node(node.start + half, node.size - half, node.depth + 1)
+        parts[1] = Node(node.start, half, node.depth + 1)
+    return True
 
 
 cdef int64_t cut_node(const Kd* kd, Scratch* w, code_t* even, code_t* odd, uint32_t* even_rows,
                       uint32_t* odd_rows, Node node, bint whole) noexcept nogil:
-    # The size of the left part if the node is halved and its parts are still to be; else 0.
+    # The size of the left part if the node is halved and its parts are still to be; else 0. -1: memory is short.
     cdef int64_t half = 0, at = (kd.m + kd.p) * node.start
     if not whole and node.depth & 1:
         half = halve(kd, w, odd + at, odd_rows + node.start, node.size, even + at, even_rows + node.start)
     elif not whole:
         half = halve(kd, w, even + at, even_rows + node.start, node.size, odd + at, odd_rows + node.start)
-    if half == 0:
-        halve_all(kd, w, even, odd, even_rows, odd_rows, node)
+    if half == 0 and not halve_all(kd, w, even, odd, even_rows, odd_rows, node):
+        return -1
     return half
 
 
@@ -446,14 +449,15 @@ cdef class _Splitting:
         cdef bint whole = size <= SUBTREE_ROWS
         cdef uint8_t* even = self.codes[0]
         cdef uint8_t* odd = self.codes[1]
-        w.low = <uint32_t*>room(keep, self.kd.m * sizeof(uint32_t))
-        w.high = <uint32_t*>room(keep, self.kd.m * sizeof(uint32_t))
-        w.seen = <uint8_t*>room(keep, self.n_seen)
-        w.values = <uint32_t*>room(keep, size * sizeof(uint32_t))
-        w.below = <int64_t*>room(keep, size * sizeof(int64_t))
-        w.counts = <uint32_t*>room(keep, min(2 * size, self.n_seen) * sizeof(uint32_t))
-        w.keys = <uint32_t*>room(keep, size * sizeof(uint32_t))
-        w.spare = <uint32_t*>room(keep, size * sizeof(uint32_t))
+        w.low = <uint32_t*>take_array(keep, self.kd.m, sizeof(uint32_t))
+        w.high = <uint32_t*>take_array(keep, self.kd.m, sizeof(uint32_t))
+        w.seen = <uint8_t*>take_array(keep, self.n_seen, 1)
+        w.values = <uint32_t*>take_array(keep, size, sizeof(uint32_t))
+        w.below = <int64_t*>take_array(keep, size, sizeof(int64_t))
+        w.counts = <uint32_t*>take_array(keep, min(2 * size, self.n_seen), sizeof(uint32_t))
+        w.keys = <uint32_t*>take_array(keep, size, sizeof(uint32_t))
+        w.spare = <uint32_t*>take_array(keep, size, sizeof(uint32_t))
+        w.pending = growing(keep, 1, sizeof(Node))
         w.spreads[0] = spreads_of(self.closeness, keep)
         w.spreads[1] = spreads_of(self.closeness, keep)
         with nogil:
@@ -465,13 +469,15 @@ cdef class _Splitting:
             else:
                 half = cut_node(&self.kd, &w, <uint32_t*>even, <uint32_t*>odd, self.rows[0], self.rows[1], node,
                                 whole)
+        if half < 0:
+            raise MemoryError
         if half == 0:
             return [], size
         return [(start, half, depth + 1), (start + half, size - half, depth + 1)], 0
 
 
-def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, limited=None,
-          bint mend=True, n_threads=1, progress=None):
+def split(codes, attributes, closeness=(), *, s, limit=INFINITY, limited=None, bint mend=True,
+          n_threads=1, progress=None):
     """Subspaces of at least s rows (algorithm 2).
 
     `codes` (uint8, uint16 or uint32) has one row per row of the table, in row order, and one column
@@ -492,34 +498,37 @@ def split(codes, attributes, closeness=(), *, int64_t s, double limit=INFINITY, 
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
     cdef _Splitting run = _Splitting()
-    cdef uint8_t[::1] view
-    cdef uint32_t[::1] numbers, out
+    cdef uint32_t[::1] out
     cdef uint8_t[::1] starts
-    codes = np.ascontiguousarray(codes)
+    cdef const uint8_t[::1] view
+    cdef int64_t i, buffer
+    attributes, closeness = all_of(attributes, Attribute, "attributes"), all_of(closeness, Closeness, "closeness")
+    codes = _codes_of(codes, attributes, closeness)
     n = len(codes)
-    _check_codes(codes, attributes, closeness)
-    if s < 1 or len(attributes) == 0 or np.isnan(limit):
-        raise ValueError("s must be at least 1, limit a number, and there must be an attribute")
-    if n == 0:
-        return np.empty(0, np.uint32), np.zeros(1, np.int64)
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
+    if len(attributes) == 0:
+        raise ValueError("there must be an attribute")
     run.keep = []
-    run.closeness = tuple(closeness)
+    run.closeness = closeness
     run.kd.m = len(attributes)
     run.kd.p = len(closeness)
-    run.kd.extents = extents_of(tuple(attributes), run.keep)
-    run.kd.nearness = nearness_of(run.closeness, run.keep)
-    run.kd.s = s
-    run.kd.limit = limit
-    run.kd.limited = n if limited is None else limited
+    run.kd.extents = extents_of(attributes, run.keep)
+    run.kd.nearness = nearness_of(closeness, run.keep)
+    run.kd.s = whole(s, 1, 2**63 - 1, "s")
+    run.kd.limit = real(limit, "limit")
+    run.kd.limited = n if limited is None else whole(limited, 0, 2**63 - 1, "limited")
     run.kd.mend = mend
     run.width = codes.dtype.itemsize
     run.n_seen = max(one.n_values for one in attributes) + 1
-    for part in range(2):
-        view = (codes.copy() if part == 0 else np.empty_like(codes)).reshape(-1).view(np.uint8)
-        numbers = np.arange(n, dtype=np.uint32)
-        run.keep += [view, numbers]
-        run.codes[part] = &view[0]
-        run.rows[part] = &numbers[0]
+    if n == 0:
+        return np.empty(0, np.uint32), np.zeros(1, np.int64)
+    view = codes.reshape(-1).view(np.uint8)
+    for buffer in range(2):
+        run.codes[buffer] = <uint8_t*>take_array(run.keep, view.shape[0], 1)
+        run.rows[buffer] = <uint32_t*>take_array(run.keep, n, sizeof(uint32_t))
+    memcpy(run.codes[0], &view[0], view.shape[0])
+    for i in range(n):
+        run.rows[0][i] = <uint32_t>i
     rows, flags = np.empty(n, np.uint32), np.zeros(n, np.uint8)
     out, starts = rows, flags
     run.kd.rows = &out[0]
@@ -667,16 +676,15 @@ cdef void place(Cluster* cluster, const code_t* codes, Lists* lists, const int64
 cdef struct Growth:
     Cluster cluster
     double size           # of the growing cluster
-    int64_t capacity      # records that fit
     int64_t n             # records
     int64_t* first        # by record: its live rows are rows[first]..rows[end - 1]
     int64_t* end
     double* dead          # by record: infinite if it has no more rows
-    uint32_t* codes       # from here on column by column: code
-    double* places        #   and, of ordered attributes, place on the line
+    uint32_t** codes      # by attribute, then record: code
+    double** places       #   and, of ordered attributes, place on the line
     uint8_t* plain        # by attribute: it is ordered and no record has null
-    double* widths        # of the cluster with the record
-    double* near          # sum of contributions of the record and each row of the cluster
+    double** widths       # by attribute, then record: of the cluster with the record
+    double** near         #   sum of contributions of the record and each row of the cluster
     double* width         # by record: sum of widths
     double* value         # ... and weighted tuple diversity
     int64_t* members
@@ -729,15 +737,15 @@ cdef void list_records(Growth* g, const code_t* codes, int64_t n) noexcept nogil
             r += 1
             g.first[r] = i
             for a in range(lanes):
-                g.codes[g.capacity * a + r] = row[a]
+                g.codes[a][r] = row[a]
             for a in range(m):
                 if row[a] == terms.extents[a].n_values:
                     g.plain[a] = False
                 elif terms.extents[a].kind == ORDERED:
-                    g.places[g.capacity * a + r] = terms.extents[a].positions[row[a]]
+                    g.places[a][r] = terms.extents[a].positions[row[a]]
             for a in range(m, lanes):
                 if terms.nearness[a - m].kind == ORDERED:
-                    g.places[g.capacity * a + r] = terms.nearness[a - m].positions[row[a]]
+                    g.places[a][r] = terms.nearness[a - m].positions[row[a]]
         g.end[r] = i + 1
     g.n = r + 1
 
@@ -752,8 +760,8 @@ cdef int64_t begin_cluster(Growth* g) noexcept nogil:
             g.first[n] = g.first[r]
             g.end[n] = g.end[r]
             for a in range(m + p):
-                g.codes[g.capacity * a + n] = g.codes[g.capacity * a + r]
-                g.places[g.capacity * a + n] = g.places[g.capacity * a + r]
+                g.codes[a][n] = g.codes[a][r]
+                g.places[a][n] = g.places[a][r]
         if g.rows[g.first[n]] < g.rows[g.first[seed]]:
             seed = n
         n += 1
@@ -761,16 +769,16 @@ cdef int64_t begin_cluster(Growth* g) noexcept nogil:
     g.size = 0.0
     memset(g.dead, 0, n * sizeof(double))
     for a in range(p):
-        memset(g.near + g.capacity * a, 0, n * sizeof(double))
+        memset(g.near[a], 0, n * sizeof(double))
     return seed
 
 
 cdef void refresh_width(Growth* g, int64_t a) noexcept nogil:
     cdef const Extent* extent = &g.cluster.terms.extents[a]
     cdef const Cell* cell = &g.cluster.cells[a]
-    cdef const uint32_t* codes = g.codes + g.capacity * a
-    cdef const double* places = g.places + g.capacity * a
-    cdef double* widths = g.widths + g.capacity * a
+    cdef const uint32_t* codes = g.codes[a]
+    cdef const double* places = g.places[a]
+    cdef double* widths = g.widths[a]
     cdef double low, high, inside, outside
     cdef double whole = extent.whole, weight = extent.weight
     cdef int64_t r
@@ -789,10 +797,10 @@ cdef void refresh_near(Growth* g, int64_t b, int64_t r) noexcept nogil:
     # One more row, of record r, is in the cluster.
     cdef const Nearness* nearness = &g.cluster.terms.nearness[b]
     cdef Spread* spread = &g.cluster.spreads[b]
-    cdef int64_t column = g.capacity * (g.cluster.terms.m + b), i
-    cdef const uint32_t* codes = g.codes + column
-    cdef const double* places = g.places + column
-    cdef double* near = g.near + g.capacity * b
+    cdef int64_t i
+    cdef const uint32_t* codes = g.codes[g.cluster.terms.m + b]
+    cdef const double* places = g.places[g.cluster.terms.m + b]
+    cdef double* near = g.near[b]
     cdef double at, low, high, unit = nearness.unit
     if nearness.kind != ORDERED:
         join_spread(nearness, spread, codes[r])
@@ -815,6 +823,7 @@ cdef void take(Growth* g, int64_t r) noexcept nogil:
     cdef int64_t a, i
     cdef Cell before
     cdef Cell* cell
+    cdef const double* widths
     cdef bint changed = False
     g.members[<int64_t>g.size] = g.rows[g.first[r]]
     g.size += 1.0
@@ -824,17 +833,19 @@ cdef void take(Growth* g, int64_t r) noexcept nogil:
     for a in range(terms.m):
         cell = &g.cluster.cells[a]
         before = cell[0]
-        join_cell(&terms.extents[a], cell, g.codes[g.capacity * a + r])
+        join_cell(&terms.extents[a], cell, g.codes[a][r])
         if (before.null != cell.null or before.valued != cell.valued or before.low != cell.low
                 or before.high != cell.high or before.n_distinct != cell.n_distinct):
             refresh_width(g, a)
             changed = True
     if changed:
+        widths = g.widths[0]
         for i in range(g.n):
-            g.width[i] = g.widths[i]
+            g.width[i] = widths[i]
         for a in range(1, terms.m):
+            widths = g.widths[a]
             for i in range(g.n):
-                g.width[i] += g.widths[g.capacity * a + i]
+                g.width[i] += widths[i]
     for a in range(terms.p):
         refresh_near(g, a, r)
 
@@ -850,7 +861,7 @@ cdef int64_t nearest(Growth* g) noexcept nogil:
     for i in range(g.n):
         value[i] = 0.0
     for a in range(terms.p):
-        near = g.near + g.capacity * a
+        near = g.near[a]
         pairs = g.cluster.spreads[a].pairs
         unit = terms.nearness[a].unit
         scale = unit * ((g.size + 1.0) * (g.size + 1.0))
@@ -941,40 +952,46 @@ cdef void grow_each(Growth* g, const code_t* codes, const int64_t* offsets, int6
 cdef void set_cluster(Cluster* cluster, Objective objective, list keep) except *:
     cdef int64_t a
     cluster.terms = &objective.c
-    cluster.cells = <Cell*>room(keep, objective.c.m * sizeof(Cell))
+    cluster.cells = <Cell*>take_array(keep, objective.c.m, sizeof(Cell))
     for a in range(objective.c.m):
         if objective.c.extents[a].kind == FLAT:
-            cluster.cells[a].present = <uint8_t*>room(keep, objective.c.extents[a].n_values)
+            cluster.cells[a].present = <uint8_t*>take_array(keep, objective.c.extents[a].n_values, 1)
     cluster.spreads = spreads_of(objective.closeness, keep)
 
 
 cdef void set_lists(Lists* lists, int64_t n, int64_t n_classes, list keep) except *:
     cdef int64_t c
     lists.n = 0
-    lists.next = <int64_t*>room(keep, n * sizeof(int64_t))
-    lists.head = <int64_t*>room(keep, n_classes * sizeof(int64_t))
-    lists.size = <int64_t*>room(keep, n_classes * sizeof(int64_t))
+    lists.next = <int64_t*>take_array(keep, n, sizeof(int64_t))
+    lists.head = <int64_t*>take_array(keep, n_classes, sizeof(int64_t))
+    lists.size = <int64_t*>take_array(keep, n_classes, sizeof(int64_t))
     for c in range(n_classes):
         lists.head[c] = -1
 
 
 cdef void set_growth(Growth* g, Objective objective, int64_t n, list keep) except *:
-    cdef int64_t m = objective.c.m, p = objective.c.p
+    cdef int64_t a, m = objective.c.m, p = objective.c.p
     set_cluster(&g.cluster, objective, keep)
     set_lists(&g.lists, n, n, keep)
-    g.capacity = n
-    g.first = <int64_t*>room(keep, n * sizeof(int64_t))
-    g.end = <int64_t*>room(keep, n * sizeof(int64_t))
-    g.dead = <double*>room(keep, n * sizeof(double))
-    g.codes = <uint32_t*>room(keep, n * (m + p) * sizeof(uint32_t))
-    g.places = <double*>room(keep, n * (m + p) * sizeof(double))
-    g.plain = <uint8_t*>room(keep, m)
-    g.widths = <double*>room(keep, n * m * sizeof(double))
-    g.near = <double*>room(keep, n * p * sizeof(double))
-    g.width = <double*>room(keep, n * sizeof(double))
-    g.value = <double*>room(keep, n * sizeof(double))
-    g.members = <int64_t*>room(keep, n * sizeof(int64_t))
-    g.rows = <int64_t*>room(keep, n * sizeof(int64_t))
+    g.first = <int64_t*>take_array(keep, n, sizeof(int64_t))
+    g.end = <int64_t*>take_array(keep, n, sizeof(int64_t))
+    g.dead = <double*>take_array(keep, n, sizeof(double))
+    g.codes = <uint32_t**>take_array(keep, m + p, sizeof(uint32_t*))
+    g.places = <double**>take_array(keep, m + p, sizeof(double*))
+    for a in range(m + p):
+        g.codes[a] = <uint32_t*>take_array(keep, n, sizeof(uint32_t))
+        g.places[a] = <double*>take_array(keep, n, sizeof(double))
+    g.plain = <uint8_t*>take_array(keep, m, 1)
+    g.widths = <double**>take_array(keep, m, sizeof(double*))
+    g.near = <double**>take_array(keep, p, sizeof(double*))
+    for a in range(m):
+        g.widths[a] = <double*>take_array(keep, n, sizeof(double))
+    for a in range(p):
+        g.near[a] = <double*>take_array(keep, n, sizeof(double))
+    g.width = <double*>take_array(keep, n, sizeof(double))
+    g.value = <double*>take_array(keep, n, sizeof(double))
+    g.members = <int64_t*>take_array(keep, n, sizeof(int64_t))
+    g.rows = <int64_t*>take_array(keep, n, sizeof(int64_t))
 
 
 cdef class _Growing:
@@ -1015,8 +1032,7 @@ cdef class _Growing:
         return self.offsets[end] - self.offsets[begin]
 
 
-def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_t k, double delta, *, most=None,
-         bint mend=True, n_threads=1, progress=None):
+def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_threads=1, progress=None):
     """Cluster each subspace by algorithm 1, its rows `offsets[i]..offsets[i + 1] - 1` of `codes`.
 
     `codes` (uint8, uint16 or uint32) has one column per attribute of the objective, sensitive ones
@@ -1034,19 +1050,17 @@ def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_
     """
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
-    codes = np.ascontiguousarray(codes)
-    _check_codes(codes, objective.attributes, objective.closeness)
-    bounds = np.asarray(offsets)
-    if len(bounds) == 0 or bounds[0] != 0 or bounds[len(bounds) - 1] != len(codes) or (np.diff(bounds) < 1).any():
-        raise ValueError("offsets must divide the rows into non-empty subspaces")
-    most = len(codes) + k if most is None else most
-    if not 1 <= k <= most or np.isnan(delta):
-        raise ValueError("k must be at least 1, most at least k, and delta a number")
+    one_of(Objective, objective, "objective")
+    codes = _codes_of(codes, objective.attributes, objective.closeness)
+    bounds = parts_of(offsets, len(codes), "offsets")
+    n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
+    most = 2**63 - 1 if most is None else whole(most, 1, 2**63 - 1, "most")
+    k, delta = whole(k, 1, most, "k"), real(delta, "delta")
     home = np.empty(len(codes), np.int64)
     n_classes = np.zeros(len(bounds) - 1, np.int64)
     if len(codes) == 0:
         return home, 0
-    run = _Growing(codes, offsets, home, n_classes, objective, k, most, delta, mend)
+    run = _Growing(codes, bounds, home, n_classes, objective, k, most, delta, mend)
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
     done = 0
@@ -1064,7 +1078,7 @@ def grow(codes, const int64_t[::1] offsets, Objective objective not None, int64_
     return home, int(n_classes.sum())
 
 
-def reinsert(const code_t[:, ::1] codes, const int64_t[::1] home, Objective objective not None, *, progress=None):
+def reinsert(codes, home, objective, *, progress=None):
     """Put each row with home -1, in row order, into the class whose weighted tuple diversity grows least.
 
     `codes` and `home` (int64) as for and from `grow`. Ties: the first class; without any class all rows
@@ -1074,14 +1088,17 @@ def reinsert(const code_t[:, ::1] codes, const int64_t[::1] home, Objective obje
     cdef list keep = []
     cdef Cluster cluster
     cdef Lists lists
-    cdef int64_t i, at, n_left, block, n_classes
-    if home.shape[0] != codes.shape[0] or (codes.shape[0] and np.min(home) < -1):
+    cdef int64_t i, at, n_left, block, n_classes, n
+    cdef const uint8_t[::1] view
+    one_of(Objective, objective, "objective")
+    codes = _codes_of(codes, objective.attributes, objective.closeness)
+    placed = array_of(home, np.int64, 1, "home").copy()
+    n = len(codes)
+    if len(placed) != n or (n and not -1 <= placed.min() <= placed.max() < n):
         raise ValueError("home must hold a class, or -1, per row")
-    _check_codes(codes, objective.attributes, objective.closeness)
-    placed = np.array(home)
     n_classes = np.max(placed, initial=-1) + 1
     if n_classes == 0:
-        return np.zeros(codes.shape[0], np.int64)
+        return np.zeros(n, np.int64)
     if (np.bincount(placed[placed >= 0], minlength=n_classes) == 0).any():
         raise ValueError("every class must have a row")
     left = np.flatnonzero(placed < 0)
@@ -1089,17 +1106,26 @@ def reinsert(const code_t[:, ::1] codes, const int64_t[::1] home, Objective obje
     cdef const int64_t[::1] left_view = left
     n_left = len(left)
     set_cluster(&cluster, objective, keep)
-    set_lists(&lists, codes.shape[0], n_classes, keep)
+    set_lists(&lists, n, n_classes, keep)
     lists.n = n_classes
-    for i in range(codes.shape[0]):
-        if home[i] >= 0:
-            link(&lists, home[i], i)
+    for i in range(n):
+        if placed_view[i] >= 0:
+            link(&lists, placed_view[i], i)
     block = max(MATRIX // n_classes, 16)
-    cdef double* increase = <double*>room(keep, min(block, n_left) * n_classes * sizeof(double))
+    cdef double* increase = <double*>take_array(keep, min(block, n_left) * n_classes, sizeof(double))
+    view = codes.reshape(-1).view(np.uint8)
+    cdef int64_t width = codes.dtype.itemsize
     for at in range(0, n_left, block):
         with nogil:
-            place(&cluster, &codes[0, 0], &lists, &left_view[at], min(block, n_left - at), False, increase,
-                  &placed_view[0])
+            if width == 1:
+                place(&cluster, &view[0], &lists, &left_view[at], min(block, n_left - at), False, increase,
+                      &placed_view[0])
+            elif width == 2:
+                place(&cluster, <const uint16_t*>&view[0], &lists, &left_view[at], min(block, n_left - at), False,
+                      increase, &placed_view[0])
+            else:
+                place(&cluster, <const uint32_t*>&view[0], &lists, &left_view[at], min(block, n_left - at), False,
+                      increase, &placed_view[0])
         PyErr_CheckSignals()
         if progress is not None:
             progress(min(at + block, n_left), n_left)

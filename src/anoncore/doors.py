@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doors of the kernels ask of arguments: a ValueError names what cannot be read, before any memory is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MOST_ROWS = 2**32 - 1  # of one kernel call
+CODES = (np.uint8, np.uint16, np.uint32)
+
+
+def given(**arguments: object) -> None:
+    """Refuse every argument that is None."""
+    for name, value in arguments.items():
+        if value is None:
+            raise ValueError(f"{name} must not be None")
+
+
+def whole(value: Any, least: int, most: int, name: str) -> int:
+    """`value` as an int within least..most."""
+    if not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}")
+    return int(value)
+
+
+def real(value: Any, name: str) -> float:
+    """`value` as a float that is a number; it may be infinite."""
+    if not isinstance(value, int | float | np.integer | np.floating) or value != value:
+        raise ValueError(f"{name} must be a number")
+    return float(value)
+
+
+def array_of(values: Any, dtype: Any, ndim: int, name: str) -> npt.NDArray[Any]:
+    """`values` as a contiguous array of `dtype`, no integer changed by it."""
+    array = np.asarray(values)
+    target = np.dtype(dtype)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimensions, not {array.ndim}")
+    if array.dtype != target and array.size:
+        if array.dtype.kind not in ("biuf" if target.kind == "f" else "biu"):
+            raise ValueError(f"{name} must be {target}, not {array.dtype}")
+        limits = np.iinfo(target) if target.kind in "iu" else None
+        if limits and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
+            raise ValueError(f"{name} must be {target}: a value lies beyond")
+    return np.ascontiguousarray(array, target)
+
+
+def codes_of(values: Any, ndim: int, name: str) -> npt.NDArray[Any]:
+    """`values` as a contiguous array of codes (uint8, uint16 or uint32)."""
+    if not isinstance(values, np.ndarray) or values.dtype not in CODES or values.ndim != ndim:
+        raise ValueError(f"{name} must be uint8, uint16 or uint32 codes with {ndim} dimensions")
+    if len(values) > MOST_ROWS:
+        raise ValueError(f"{name} has more than 2**32 - 1 rows")
+    return np.ascontiguousarray(values)
+
+
+def one_of(kind: type, thing: Any, name: str) -> Any:
+    """`thing`, which is a `kind`."""
+    if not isinstance(thing, kind):
+        raise ValueError(f"{name} must be {kind.__name__}, not {type(thing).__name__}")
+    return thing
+
+
+def all_of(things: Any, kind: type, name: str) -> tuple[Any, ...]:
+    """`things` as a tuple, each of them a `kind`."""
+    if not isinstance(things, Iterable):
+        raise ValueError(f"{name} must be a sequence")
+    listed = tuple(things)
+    if not all(isinstance(thing, kind) for thing in listed):
+        raise ValueError(f"{name} must hold nothing but {kind.__name__}")
+    return listed
+
+
+def parts_of(offsets: Any, n: int, name: str, empty: bool = False) -> npt.NDArray[np.int64]:
+    """`offsets` as int64 that divide 0..n - 1 into parts, none of them empty unless `empty`."""
+    bounds = array_of(offsets, np.int64, 1, name)
+    before, after = bounds[:-1], bounds[1:]  # compared, as differences may overflow
+    descends = np.any(after < before if empty else after <= before)
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != n or descends:
+        raise ValueError(f"{name} must ascend from 0 to {n}" + ("" if empty else ", every part holding something"))
+    return bounds
