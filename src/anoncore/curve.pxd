@@ -3,11 +3,6 @@
 
 from anoncore.types cimport int32_t, int64_t
 
-cdef enum:
-    MAX_ATTRIBUTES = 64
-    MAX_FIELDS = 72
-
-
 # A row is a record of int32 fields: ordered attributes (padded to a multiple of 4), then trees,
 # then flat attributes (padded again).
 cdef struct Space:

@@ -6,6 +6,7 @@ import numpy as np
 
 from libc.string cimport memcpy, memmove
 
+from anoncore.memory cimport Array, extend, fits, growing, release, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -17,6 +18,7 @@ cdef enum:
     REACH = 32          # classes before and behind a failing one that it may be merged with
     BEYOND = 1 << 30    # more than any field of a record
 
+cdef int64_t MOST_ROWS = 1 << 30  # sums of losses stay below 2**62
 cdef int64_t NEVER = <int64_t>1 << 62
 cdef int64_t FAILING = <int64_t>1 << 30
 
@@ -29,20 +31,20 @@ cdef extern from *:
 
 
 cdef void spread_grid(const uint32_t[::1] grid, const int64_t[::1] starts, int m, int bits, int per_word,
-                      uint64_t[:, ::1] spread) noexcept nogil:
+                      int n_words, uint64_t* spread) noexcept nogil:
     # Each code's bits where they belong among those of all attributes: levels of m bits, the finest lowest,
-    # `per_word` levels to a word.
+    # `per_word` levels to a word, `n_words` words to a code.
     cdef int64_t i
     cdef int a, level
     for a in range(m):
         for i in range(starts[a], starts[a + 1]):
             for level in range(bits):
                 if (grid[i] >> level) & 1:
-                    spread[i, level // per_word] |= <uint64_t>1 << (level % per_word * m + m - 1 - a)
+                    spread[i * n_words + level // per_word] |= <uint64_t>1 << (level % per_word * m + m - 1 - a)
 
 
-cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t[:, ::1] spread, const int64_t[::1] starts,
-                       int bits, int per_word, uint64_t[:, ::1] keys) noexcept nogil:
+cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t* spread, const int64_t[::1] starts,
+                       int bits, int per_word, int n_words, uint64_t[:, ::1] keys) noexcept nogil:
     # Hamilton 2006, algorithm 2, with one word of m bits per level, coarsest first.
     cdef int64_t i
     cdef int a, m = <int>codes.shape[1], level, used, direction, turn, back, part, word_id
@@ -60,7 +62,7 @@ cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t[:, ::1] spread
                 part = level // per_word
                 mixed = 0
                 for a in range(m):
-                    mixed |= spread[starts[a] + codes[i, a], part]
+                    mixed |= spread[(starts[a] + codes[i, a]) * n_words + part]
             turn = direction + 1 if direction + 1 < m else 0
             back = m - turn
             word = ((mixed >> (level - part * per_word) * m) & mask) ^ entry
@@ -101,26 +103,136 @@ cdef void hilbert_rows(const code_t[:, ::1] codes, const uint64_t[:, ::1] spread
             keys[i, word_id] = key << (64 - used)
 
 
-def hilbert(const code_t[:, ::1] codes, const uint32_t[::1] grid, const int64_t[::1] starts, int bits):
+cdef void hilbert_wide_rows(const code_t[:, ::1] codes, const uint32_t[::1] grid, const int64_t[::1] starts,
+                            int bits, uint8_t* entry, uint8_t* word, uint64_t[:, ::1] keys) noexcept nogil:
+    # The same with a byte for each bit of a level's word, the highest first, for any number of attributes.
+    cdef int64_t i, m = codes.shape[1], a, at, turn, direction, ones, used
+    cdef int level
+    cdef uint8_t before
+    for i in range(codes.shape[0]):
+        for a in range(m):
+            entry[a] = 0
+        direction = 0
+        used = 0
+        for level in range(bits - 1, -1, -1):
+            turn = direction + 1 if direction + 1 < m else 0
+            before = 0
+            for a in range(m):  # turned right, and the rank of that Gray code
+                at = a - turn if a >= turn else a - turn + m
+                before ^= ((grid[starts[at] + codes[i, at]] >> level) & 1) ^ entry[at]
+                word[a] = before
+                keys[i, used >> 6] |= <uint64_t>before << (63 - (used & 63))
+                used += 1
+            ones = 0
+            while ones < m and word[m - 1 - ones]:
+                ones += 1
+            direction = turn
+            if ones == m:
+                ones = 0
+            elif ones == 0:
+                # of the rank less one: the zeros at its end, if it is not 0
+                while ones < m and not word[m - 1 - ones]:
+                    ones += 1
+                if ones == m:
+                    continue
+            direction += ones
+            if direction >= m:
+                direction -= m
+            # The rank less one, made even; its Gray code turned back is the way to the next entry.
+            a = m - 1
+            while not word[a]:
+                word[a] = 1
+                a -= 1
+            word[a] = 0
+            word[m - 1] = 0
+            before = 0
+            for a in range(m):
+                at = a - turn if a >= turn else a - turn + m
+                entry[at] ^= word[a] ^ before
+                before = word[a]
+
+
+cdef enum:
+    PERIODS = 16  # rows compared at a time
+
+
+cdef bint codes_within(const code_t* codes, int64_t n, const code_t* most, int64_t m) noexcept nogil:
+    # Is no code of these rows greater than its column's most? `most` holds PERIODS rows.
+    cdef int64_t i = 0, j, at = 0
+    cdef bint beyond = False
+    for i in range(n // PERIODS):
+        for j in range(PERIODS * m):
+            beyond |= codes[at + j] > most[j]
+        at += PERIODS * m
+    for j in range(n % PERIODS * m):
+        beyond |= codes[at + j] > most[j]
+    return not beyond
+
+
+cdef int check_codes(const code_t[:, ::1] codes, const int64_t[::1] starts) except -1:
+    # Every code of attribute a must be one of starts[a + 1] - starts[a].
+    cdef int64_t n = codes.shape[0], m = codes.shape[1], i, a, n_codes
+    cdef list keep = []
+    cdef code_t* most = <code_t*>take(keep, PERIODS * m, sizeof(code_t))
+    cdef bint within
+    if n == 0:
+        return 0
+    for a in range(m):
+        n_codes = starts[a + 1] - starts[a]
+        if n_codes == 0:
+            raise ValueError("every code must have a place on the grid")
+        for i in range(PERIODS):
+            most[i * m + a] = <code_t>min(n_codes - 1, <int64_t><code_t>~0)
+    with nogil:
+        within = codes_within(&codes[0, 0], n, most, m)
+    if not within:
+        raise ValueError("every code must have a place on the grid")
+    return 0
+
+
+cdef int check_starts(const int64_t[::1] starts, int64_t m, int64_t n_codes) except -1:
+    cdef int64_t a
+    if starts.shape[0] != m + 1 or starts[0] != 0 or starts[m] > n_codes:
+        raise ValueError("starts must divide the grid into the codes of every attribute")
+    for a in range(m):
+        if starts[a + 1] < starts[a]:
+            raise ValueError("starts must not descend")
+    return 0
+
+
+def hilbert(const code_t[:, ::1] codes not None, const uint32_t[::1] grid not None,
+            const int64_t[::1] starts not None, int bits):
     """Hilbert index of each row (Hamilton 2006, "Compact Hilbert indices", algorithm 2).
 
     Code c of attribute a lies at `grid[starts[a] + c]` < 2**bits on the grid's axis a. Returns
     uint64 (n x words): the m * bits bits of the index from the most significant bit of word 0 on.
     """
-    cdef int m = <int>codes.shape[1], per_word
-    if not 1 <= m <= 64 or not 1 <= bits <= 32:
-        raise ValueError("hilbert takes 1..64 attributes and 1..32 bits")
-    if starts.shape[0] != m + 1 or grid.shape[0] < starts[m]:
-        raise ValueError("grid must cover every code of every attribute")
-    if starts[m] and int(np.max(grid)) >> bits:
+    cdef int64_t m = codes.shape[1]
+    cdef int per_word, n_words
+    cdef list keep = []
+    cdef uint64_t* spread
+    cdef uint8_t* entry
+    cdef uint8_t* word
+    if m < 1 or not 1 <= bits <= 32:
+        raise ValueError("hilbert takes one attribute or more and 1..32 bits")
+    check_starts(starts, m, grid.shape[0])
+    if starts[m] and int(np.max(grid[:starts[m]])) >> bits:
         raise ValueError("every place must be less than 2**bits")
-    per_word = 64 // m
-    spread = np.zeros((starts[m] + 1, (bits + per_word - 1) // per_word), np.uint64)
+    check_codes(codes, starts)
     keys = np.zeros((codes.shape[0], (m * bits + 63) // 64), np.uint64)
-    cdef uint64_t[:, ::1] spread_view = spread, view = keys
+    cdef uint64_t[:, ::1] view = keys
+    if m > 64:
+        entry = <uint8_t*>take(keep, m, 1)
+        word = <uint8_t*>take(keep, m, 1)
+        with nogil:
+            hilbert_wide_rows(codes, grid, starts, bits, entry, word, view)
+        return keys
+    per_word = <int>(64 // m)
+    n_words = (bits + per_word - 1) // per_word
+    spread = <uint64_t*>take(keep, starts[m] * n_words, sizeof(uint64_t))
     with nogil:
-        spread_grid(grid, starts, m, bits, per_word, spread_view)
-        hilbert_rows(codes, spread_view, starts, bits, per_word, view)
+        spread_grid(grid, starts, <int>m, bits, per_word, n_words, spread)
+        hilbert_rows(codes, spread, starts, bits, per_word, n_words, view)
     return keys
 
 
@@ -137,40 +249,41 @@ cdef void radix_pass(const uint64_t* keys, const uint32_t* rows, int64_t n, int 
         rows_out[at] = rows[i]
 
 
-def sort_rows(const uint64_t[::1] keys, const uint32_t[::1] rows):
+def sort_rows(const uint64_t[::1] keys not None, const uint32_t[::1] rows not None):
     """`rows` (uint32) stably sorted by `keys[row]` (uint64): radix sort, digits that do not vary skipped."""
     cdef int64_t n = rows.shape[0], i, total, count
     cdef int digit, shift
-    key_pair = np.empty((2, n), np.uint64)
-    row_pair = np.empty((2, n), np.uint32)
-    counts_array = np.zeros((6, 2048), np.int64)
-    cdef uint64_t[:, ::1] key_view = key_pair
-    cdef uint32_t[:, ::1] row_view = row_pair
-    cdef int64_t[:, ::1] counts = counts_array
-    cdef int now = 0
+    one, other = np.empty(n, np.uint32), np.empty(n, np.uint32)
     if n == 0:
-        return row_pair[0]
+        return one
     if int(np.max(rows)) >= keys.shape[0]:
         raise ValueError("every row must have a key")
+    cdef list keep = []
+    cdef uint32_t[::1] one_view = one, other_view = other
+    cdef uint32_t* row = &one_view[0]
+    cdef uint32_t* row_2 = &other_view[0]
+    cdef uint64_t* key = <uint64_t*>take(keep, n, sizeof(uint64_t))
+    cdef uint64_t* key_2 = <uint64_t*>take(keep, n, sizeof(uint64_t))
+    cdef int64_t* counts = <int64_t*>take(keep, 6 * 2048, sizeof(int64_t))  # by digit
     with nogil:
         for i in range(n):
-            key_view[0, i] = keys[rows[i]]
-            row_view[0, i] = rows[i]
+            key[i] = keys[rows[i]]
+            row[i] = rows[i]
             for digit in range(6):
-                counts[digit, (key_view[0, i] >> (11 * digit)) & 2047] += 1
+                counts[2048 * digit + ((key[i] >> (11 * digit)) & 2047)] += 1
         for digit in range(6):
             shift = 11 * digit
-            if counts[digit, (key_view[now, 0] >> shift) & 2047] == n:
+            if counts[2048 * digit + ((key[0] >> shift) & 2047)] == n:
                 continue
             total = 0
-            for i in range(2048):
-                count = counts[digit, i]
-                counts[digit, i] = total
+            for i in range(2048 * digit, 2048 * (digit + 1)):
+                count = counts[i]
+                counts[i] = total
                 total += count
-            radix_pass(&key_view[now, 0], &row_view[now, 0], n, shift, &counts[digit, 0],
-                       &key_view[1 - now, 0], &row_view[1 - now, 0])
-            now = 1 - now
-    return row_pair[now]
+            radix_pass(key, row, n, shift, counts + 2048 * digit, key_2, row_2)
+            key, key_2 = key_2, key
+            row, row_2 = row_2, row
+    return one if row == &one_view[0] else other
 
 
 # --- Widths --------------------------------------------------------------------------------------
@@ -187,8 +300,8 @@ cdef class Widths:
 
     def __init__(self, n_values, weights, positions, trees):
         cdef int64_t m = len(n_values)
-        if not 1 <= m <= MAX_ATTRIBUTES:
-            raise ValueError("from 1 to 64 attributes are possible")
+        if m < 1:
+            raise ValueError("widths need an attribute")
         if not len(weights) == len(positions) == len(trees) == m:
             raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
         ordered = [a for a in range(m) if positions[a] is not None]
@@ -272,43 +385,137 @@ def _nodes(trees):
     return np.array(starts, np.int64), join(leaves), join(lasts), join(parents), join(node_widths)
 
 
-cdef void place_rows(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t* starts,
+cdef bint place_rows(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t* starts,
                      const int32_t* place, const int64_t* field, int64_t stride, int32_t* records) noexcept nogil:
-    cdef int64_t i, a, m = codes.shape[1]
+    # False if some code has no place.
+    cdef int64_t i, a, at, m = codes.shape[1]
     for i in range(rows.shape[0]):
         for a in range(m):
-            records[i * stride + field[a]] = place[starts[a] + codes[rows[i], a]]
+            at = starts[a] + codes[rows[i], a]
+            if at >= starts[a + 1]:
+                return False
+            records[i * stride + field[a]] = place[at]
+    return True
 
 
-def place(Widths widths, const code_t[:, ::1] codes, const uint32_t[::1] rows):
+def place(Widths widths not None, const code_t[:, ::1] codes not None, const uint32_t[::1] rows not None):
     """The records (int32, one per entry of `rows`) of these rows of `codes`, in this order."""
-    if codes.shape[1] != widths.starts.shape[0] - 1:
+    if codes.shape[1] != widths.n_attributes:
         raise ValueError("codes must have one column per attribute")
+    if rows.shape[0] and int(np.max(rows)) >= codes.shape[0]:
+        raise ValueError("every row must be one of codes")
     records = np.zeros((rows.shape[0], widths.c.stride), np.int32)
     cdef int32_t[:, ::1] view = records
+    cdef bint placed = True
     if rows.shape[0]:
-        if int(np.max(rows)) >= codes.shape[0]:
-            raise ValueError("every row must be one of codes")
         with nogil:
-            place_rows(codes, rows, &widths.starts[0], &widths.place[0], &widths.field[0],
-                       widths.c.stride, &view[0, 0])
+            placed = place_rows(codes, rows, &widths.starts[0], &widths.place[0], &widths.field[0], widths.c.stride,
+                                &view[0, 0])
+    if not placed:
+        raise ValueError("every code must be a value of its attribute, or null")
     return records
 
 
-cdef inline void widen(int32_t* low, int32_t* high, const int32_t* record, int stride) noexcept nogil:
+cdef void most_of_fields(const Space* space, int32_t* most) noexcept nogil:
+    # The greatest number that a record may have in each field; fields that only pad have 0.
     cdef int f
-    for f in range(stride):
-        low[f] = low[f] if low[f] < record[f] else record[f]
-        high[f] = high[f] if high[f] > record[f] else record[f]
+    for f in range(space.n_ordered):
+        most[f] = 2 * space.full[f]
+    for f in range(space.n_trees):
+        most[space.n_ordered + f] = <int32_t>(space.tree_starts[f + 1] - space.tree_starts[f]) - 1
+    for f in range(space.n_flat):
+        most[space.n_ordered + space.n_trees + f] = space.null_code[f]
+
+
+cdef bint fields_within(const int32_t[:, ::1] records, const int32_t* most) noexcept nogil:
+    cdef int64_t i
+    cdef int f
+    cdef bint beyond = False
+    for i in range(records.shape[0]):
+        for f in range(<int>records.shape[1]):
+            beyond |= <uint32_t>records[i, f] > <uint32_t>most[f]
+    return not beyond
+
+
+cdef int check_records(Widths widths, const int32_t[:, ::1] records) except -1:
+    cdef list keep = []
+    cdef int32_t* most
+    cdef bint within
+    if records.shape[1] != widths.c.stride or records.shape[0] > MOST_ROWS:
+        raise ValueError("records must be those of these widths, at most 2**30 of them")
+    most = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
+    most_of_fields(&widths.c, most)
+    with nogil:
+        within = fields_within(records, most)
+    if not within:
+        raise ValueError("records must be those of these widths")
+    return 0
+
+
+cdef int check_sensitive(Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n) except -1:
+    # The codes that the rules read, of n rows.
+    cdef int64_t i, a, n_sensitive = rules.c.n_sensitive
+    if n_sensitive == 0:
+        return 0
+    if sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive:
+        raise ValueError("the rules need the sensitive codes of every row")
+    if n > rules.c.n_rows:
+        raise ValueError("the rules are those of a table of fewer rows")
+    for i in range(n):
+        for a in range(n_sensitive):
+            if not 0 <= sensitive[i, a] < rules.c.n_values[a]:
+                raise ValueError("every sensitive code must be one of its attribute")
+    return 0
+
+
+# Four fields at a time, in words that compilers turn into vector instructions of any processor.
+cdef extern from *:
+    """
+    typedef int32_t anon_lanes __attribute__((vector_size(16)));
+
+    static inline anon_lanes anon_load(const int32_t* from) {
+        anon_lanes lanes;
+        memcpy(&lanes, from, sizeof lanes);
+        return lanes;
+    }
+    static inline anon_lanes anon_least(anon_lanes a, anon_lanes b) {
+        anon_lanes less = a < b;
+        return (a & less) | (b & ~less);
+    }
+    static inline anon_lanes anon_most(anon_lanes a, anon_lanes b) {
+        anon_lanes more = a > b;
+        return (a & more) | (b & ~more);
+    }
+    static inline void anon_widen(int32_t* low, int32_t* high, const int32_t* record, int n) {
+        for (int f = 0; f < n; f += 4) {
+            anon_lanes here = anon_load(record + f);
+            anon_lanes bottom = anon_least(anon_load(low + f), here), top = anon_most(anon_load(high + f), here);
+            memcpy(low + f, &bottom, sizeof bottom);
+            memcpy(high + f, &top, sizeof top);
+        }
+    }
+    static inline int32_t anon_span(const int32_t* low, const int32_t* high, const int32_t* low_2,
+                                    const int32_t* high_2, const int32_t* full, int n) {
+        anon_lanes total = {0, 0, 0, 0};
+        for (int f = 0; f < n; f += 4) {
+            anon_lanes bottom = anon_least(anon_load(low + f), anon_load(low_2 + f));
+            anon_lanes top = anon_most(anon_load(high + f), anon_load(high_2 + f));
+            total += anon_least(top - bottom, anon_load(full + f));
+        }
+        return total[0] + total[1] + total[2] + total[3];
+    }
+    """
+    # Bounds that take up one more record; n is a multiple of 4.
+    void widen "anon_widen" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
+    # Sum of the widths, each at most full, of n fields of two boxes together; n is a multiple of 4.
+    int32_t joined_span "anon_span" (const int32_t* low, const int32_t* high, const int32_t* low_2,
+                                     const int32_t* high_2, const int32_t* full, int n) noexcept nogil
 
 
 cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
     # Width of the ordered and the tree attributes together.
-    cdef int32_t total = 0, span, node
+    cdef int32_t total = joined_span(low, high, low, high, space.full, n_ordered), node
     cdef int f
-    for f in range(n_ordered):
-        span = high[f] - low[f]
-        total += span if span < space.full[f] else space.full[f]
     for f in range(space.n_trees):
         node = space.leaf[space.tree_starts[f] + low[n_ordered + f]]
         while space.last[node] < high[n_ordered + f]:
@@ -333,38 +540,35 @@ cdef struct Tally:
     int n_sensitive
     int64_t cap                # rows that a class can have at most
     int64_t size
-    int64_t* values
-    int64_t* counts
+    int64_t** values           # per attribute: room for `cap`, n_present of them
+    int64_t** counts
     int64_t* n_present
-    const int64_t** values_of
-    const int64_t** counts_of
 
 
-cdef class TallyBuffers:
-    cdef Tally c
-    cdef int64_t[::1] numbers
-    cdef uint64_t[::1] pointers
-    cdef const int32_t[:, ::1] sensitive
-
-    def __init__(self, Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n, int64_t cap):
-        cdef int64_t a, n_sensitive = 0 if rules is None else rules.c.n_sensitive
-        if n_sensitive and (sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive):
-            raise ValueError("the rules need the sensitive codes of every row")
-        self.sensitive = sensitive
-        self.numbers = np.zeros(2 * n_sensitive * (cap + 1) + n_sensitive + 1, np.int64)
-        self.pointers = np.zeros(2 * n_sensitive + 1, np.uint64)
-        self.c.rules = &rules.c if n_sensitive else NULL
-        self.c.sensitive = &sensitive[0, 0] if n_sensitive and n else NULL
-        self.c.n_sensitive = <int>n_sensitive
-        self.c.cap = cap
-        self.c.values = &self.numbers[0]
-        self.c.counts = self.c.values + n_sensitive * (cap + 1)
-        self.c.n_present = self.c.counts + n_sensitive * (cap + 1)
-        self.c.values_of = <const int64_t**>&self.pointers[0]
-        self.c.counts_of = self.c.values_of + n_sensitive
-        for a in range(n_sensitive):
-            self.c.values_of[a] = self.c.values + a * (cap + 1)
-            self.c.counts_of[a] = self.c.counts + a * (cap + 1)
+cdef Tally tally_for(list keep, Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n, int64_t cap) except *:
+    cdef Tally tally
+    cdef int a
+    tally.rules = NULL
+    tally.sensitive = NULL
+    tally.n_sensitive = 0
+    tally.cap = cap
+    tally.size = 0
+    tally.values = NULL
+    tally.counts = NULL
+    tally.n_present = NULL
+    if rules is None or rules.c.n_sensitive == 0:
+        return tally
+    check_sensitive(rules, sensitive, n)
+    tally.rules = &rules.c
+    tally.sensitive = &sensitive[0, 0] if n else NULL
+    tally.n_sensitive = rules.c.n_sensitive
+    tally.values = <int64_t**>take(keep, tally.n_sensitive, sizeof(int64_t*))
+    tally.counts = <int64_t**>take(keep, tally.n_sensitive, sizeof(int64_t*))
+    tally.n_present = <int64_t*>take(keep, tally.n_sensitive, sizeof(int64_t))
+    for a in range(tally.n_sensitive):
+        tally.values[a] = <int64_t*>take(keep, cap, sizeof(int64_t))
+        tally.counts[a] = <int64_t*>take(keep, cap, sizeof(int64_t))
+    return tally
 
 
 cdef inline void clear(Tally* tally) noexcept nogil:
@@ -382,8 +586,8 @@ cdef void count(Tally* tally, int64_t row) noexcept nogil:
     tally.size += 1
     for a in range(tally.n_sensitive):
         code = tally.sensitive[row * tally.n_sensitive + a]
-        values = tally.values + a * (tally.cap + 1)
-        counts = tally.counts + a * (tally.cap + 1)
+        values = tally.values[a]
+        counts = tally.counts[a]
         n = tally.n_present[a]
         i = n
         while i > 0 and values[i - 1] > code:
@@ -391,6 +595,7 @@ cdef void count(Tally* tally, int64_t row) noexcept nogil:
         if i > 0 and values[i - 1] == code:
             counts[i - 1] += 1
             continue
+        fits(n + 1, tally.cap)
         memmove(values + i + 1, values + i, (n - i) * sizeof(int64_t))
         memmove(counts + i + 1, counts + i, (n - i) * sizeof(int64_t))
         values[i] = code
@@ -399,7 +604,8 @@ cdef void count(Tally* tally, int64_t row) noexcept nogil:
 
 
 cdef inline bint tally_passes(Tally* tally) noexcept nogil:
-    return passes(tally.rules, tally.size, tally.values_of, tally.counts_of, tally.n_present)
+    return passes(tally.rules, tally.size, <const int64_t* const*>tally.values,
+                  <const int64_t* const*>tally.counts, tally.n_present)
 
 
 # --- Cuts ----------------------------------------------------------------------------------------
@@ -417,12 +623,22 @@ cdef void find_previous(const Space* space, const int32_t* records, int64_t n, i
             latest[at] = <int32_t>i
 
 
+# The bounds of a growing class, and per set how many values and nulls it has.
+cdef struct Bounds:
+    int32_t* low
+    int32_t* high
+    int32_t* n_values
+    int32_t* n_nulls
+
+
 cdef inline void relax(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
                        int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length,
-                       int stride, int n_ordered) noexcept nogil:
+                       int stride, int n_ordered, Bounds scratch) noexcept nogil:
     # Extend the best cuts of the first i rows by one class that starts at row i.
-    cdef int32_t[72] low, high
-    cdef int32_t[64] n_values, n_nulls
+    cdef int32_t* low = scratch.low
+    cdef int32_t* high = scratch.high
+    cdef int32_t* n_values = scratch.n_values
+    cdef int32_t* n_nulls = scratch.n_nulls
     cdef int64_t j, last = min(i + most, n), loss, next_end = min((i + k + step - 1) // step * step, n)
     cdef int f, first_flat = n_ordered + space.n_trees
     cdef int32_t width
@@ -461,20 +677,38 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
         length[j + 1] = <int32_t>(j + 1 - i)
 
 
+cdef enum:
+    NARROW = 72  # fields of a record whose bounds lie on the stack, where the compiler knows them best
+
+
+cdef void relax_narrow(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
+                       int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best,
+                       int32_t* length) noexcept nogil:
+    cdef int32_t[NARROW] low, high, n_values, n_nulls
+    cdef Bounds scratch = Bounds(&low[0], &high[0], &n_values[0], &n_nulls[0])
+    if space.stride == 8 and space.n_ordered == 8:
+        relax(space, records, previous, n, i, k, most, step, tally, best, length, 8, 8, scratch)
+    else:
+        relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride, space.n_ordered,
+              scratch)
+
+
 cdef void cut_rows(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t k,
-                   int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length) noexcept nogil:
+                   int64_t most, int64_t step, Tally* tally, Bounds wide, int64_t* best,
+                   int32_t* length) noexcept nogil:
     cdef int64_t i = -step
     while i + step <= n - k:
         i += step
         if best[i] == NEVER:
             continue
-        if space.stride == 8 and space.n_ordered == 8:
-            relax(space, records, previous, n, i, k, most, step, tally, best, length, 8, 8)
+        if space.stride <= NARROW:
+            relax_narrow(space, records, previous, n, i, k, most, step, tally, best, length)
         else:
-            relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride, space.n_ordered)
+            relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride,
+                  space.n_ordered, wide)
 
 
-def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_size, int64_t step=1,
+def cut(Widths widths not None, const int32_t[:, ::1] records not None, int64_t k, int64_t max_size, int64_t step=1,
         Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
     """The cuts of these rows, in this order, into classes of k..max_size rows with the least total loss.
 
@@ -486,27 +720,38 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
     programming, O(n m max_size / step).
     """
     cdef int64_t n = records.shape[0], i
-    if k < 1 or max_size < 2 * k - 1 or max_size > 2**30:
+    cdef Tally tally
+    cdef Bounds wide
+    cdef list keep = []
+    cdef int32_t* previous
+    cdef int32_t* latest
+    cdef int64_t* best
+    cdef int32_t* length
+    if not 1 <= k <= 1 << 30 or not 2 * k - 1 <= max_size <= 1 << 30:
         raise ValueError("k must be at least 1, max_size at least 2k-1 and at most 2**30")
     if not 1 <= step <= k:
         raise ValueError("step must be in 1..k")
-    if records.shape[1] != widths.c.stride:
-        raise ValueError("records must be those of these widths")
+    check_records(widths, records)
+    tally = tally_for(keep, rules, sensitive, n, min(max_size, n))
     if n < 2 * k:
         return np.array([0, n] if n else [0], np.int64)
-    best_array = np.full(n + 1, NEVER, np.int64)
-    best_array[0] = 0
-    length_array = np.zeros(n + 1, np.int32)
-    cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, max_size)
-    cdef int32_t[:, ::1] previous = np.empty((n, max(widths.c.n_flat, 1)), np.int32)
-    cdef int32_t[::1] latest = np.full(widths.c.set_starts[widths.c.n_flat] + 1, -1, np.int32)
-    cdef int64_t[::1] best = best_array
-    cdef int32_t[::1] length = length_array
+    best = <int64_t*>take(keep, n + 1, sizeof(int64_t))
+    length = <int32_t*>take(keep, n + 1, sizeof(int32_t))
+    previous = <int32_t*>take(keep, n * widths.c.n_flat, sizeof(int32_t))
+    latest = <int32_t*>take(keep, widths.c.set_starts[widths.c.n_flat], sizeof(int32_t))
+    wide.low = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
+    wide.high = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
+    wide.n_values = <int32_t*>take(keep, widths.c.n_flat, sizeof(int32_t))
+    wide.n_nulls = <int32_t*>take(keep, widths.c.n_flat, sizeof(int32_t))
     with nogil:
-        find_previous(&widths.c, &records[0, 0], n, &latest[0], &previous[0, 0])
-        cut_rows(&widths.c, &records[0, 0], &previous[0, 0], n, k, max_size, step, &tally.c, &best[0], &length[0])
-    if best[n] == NEVER:
-        return cut(widths, records, k, max_size, 1, rules, sensitive)
+        for i in range(1, n + 1):
+            best[i] = NEVER
+        for i in range(widths.c.set_starts[widths.c.n_flat]):
+            latest[i] = -1
+        find_previous(&widths.c, &records[0, 0], n, latest, previous)
+        cut_rows(&widths.c, &records[0, 0], previous, n, k, max_size, step, &tally, wide, best, length)
+        if best[n] == NEVER:
+            cut_rows(&widths.c, &records[0, 0], previous, n, k, max_size, 1, &tally, wide, best, length)
     ends = []
     i = n
     while i > 0:
@@ -518,32 +763,56 @@ def cut(Widths widths, const int32_t[:, ::1] records, int64_t k, int64_t max_siz
 # --- Order of the classes ------------------------------------------------------------------------
 
 
-cdef void mean_places(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+cdef bint mean_places(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
                       const uint8_t[::1] grid, const int64_t[::1] starts, uint8_t[:, ::1] out) noexcept nogil:
-    cdef int64_t c, i, a, total, size
+    # False if some code has no place.
+    cdef int64_t c, i, a, total, size, start, n_codes, code
     for c in range(offsets.shape[0] - 1):
         size = offsets[c + 1] - offsets[c]
         for a in range(codes.shape[1]):
             total = 0
+            start = starts[a]
+            n_codes = starts[a + 1] - start
             for i in range(offsets[c], offsets[c + 1]):
-                total += grid[starts[a] + codes[rows[i], a]]
+                code = codes[rows[i], a]
+                if code >= n_codes:
+                    return False
+                total += grid[start + code]
             out[c, a] = <uint8_t>(total // size)
+    return True
 
 
-def centers(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
-            const uint8_t[::1] grid, const int64_t[::1] starts):
+def centers(const code_t[:, ::1] codes not None, const uint32_t[::1] rows not None,
+            const int64_t[::1] offsets not None, const uint8_t[::1] grid not None,
+            const int64_t[::1] starts not None):
     """Mean place of the rows of each class on every attribute's axis, rounded down (uint8, n_classes x m).
 
     Class c holds `rows[offsets[c]:offsets[c + 1]]` of `codes` (at least one); code c of attribute a lies at
     `grid[starts[a] + c]`.
     """
-    if starts.shape[0] != codes.shape[1] + 1 or grid.shape[0] < starts[codes.shape[1]]:
-        raise ValueError("grid must cover every code of every attribute")
+    cdef bint placed
+    check_starts(starts, codes.shape[1], grid.shape[0])
+    check_classes(offsets, rows.shape[0])
+    if rows.shape[0] and int(np.max(rows)) >= codes.shape[0]:
+        raise ValueError("every row must be one of codes")
     out = np.empty((offsets.shape[0] - 1, codes.shape[1]), np.uint8)
     cdef uint8_t[:, ::1] view = out
     with nogil:
-        mean_places(codes, rows, offsets, grid, starts, view)
+        placed = mean_places(codes, rows, offsets, grid, starts, view)
+    if not placed:
+        raise ValueError("every code must have a place on the grid")
     return out
+
+
+cdef int check_classes(const int64_t[::1] offsets, int64_t n) except -1:
+    # Offsets divide n rows into classes of at least one.
+    cdef int64_t c, n_classes = offsets.shape[0] - 1
+    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != n:
+        raise ValueError("offsets must divide the rows into classes")
+    for c in range(n_classes):
+        if offsets[c + 1] <= offsets[c]:
+            raise ValueError("offsets must divide the rows into classes of at least one")
+    return 0
 
 
 # --- Refinement ----------------------------------------------------------------------------------
@@ -571,23 +840,19 @@ cdef struct Pool:
     int32_t* rest              # width without this member
     int32_t* rest_low
     int32_t* rest_high
-    uint64_t* alone            # bit f: no other member has this value of set f
-    uint64_t* shared           # bit f: the class compared with has it too
+    uint8_t* alone             # per member and set: no other member has this value
+    uint8_t* shared            # per member and set: the class compared with has it too
     int32_t* seen              # per value of every set, of passing use; all 0 between calls
-    int32_t* union_rows        # rows being dealt anew
+    int32_t* union_rows        # up to most_dealt rows being dealt anew
     int32_t* saved
+    int64_t most_dealt
 
 
 cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
                                  const int32_t* low_2, const int32_t* high_2) noexcept nogil:
     # Width of the ordered and the tree attributes of two boxes together.
-    cdef int32_t total = 0, span, bottom, top, node
+    cdef int32_t total = joined_span(low, high, low_2, high_2, space.full, n_ordered), bottom, top, node
     cdef int f
-    for f in range(n_ordered):
-        bottom = low[f] if low[f] < low_2[f] else low_2[f]
-        top = high[f] if high[f] > high_2[f] else high_2[f]
-        span = top - bottom
-        total += span if span < space.full[f] else space.full[f]
     for f in range(space.n_trees):
         bottom = low[n_ordered + f] if low[n_ordered + f] < low_2[n_ordered + f] else low_2[n_ordered + f]
         top = high[n_ordered + f] if high[n_ordered + f] > high_2[n_ordered + f] else high_2[n_ordered + f]
@@ -619,7 +884,7 @@ cdef void refresh(Pool* pool, int64_t c) noexcept nogil:
     cdef const int32_t* sets
     cdef int32_t* n_values = pool.n_values + c * n_flat
     cdef int32_t* n_nulls = pool.n_nulls + c * n_flat
-    cdef uint64_t alone
+    cdef uint8_t* alone
     cdef int32_t total, values, nulls
     for f in range(stride):
         low[f] = BEYOND
@@ -663,19 +928,18 @@ cdef void refresh(Pool* pool, int64_t c) noexcept nogil:
         pool.width[c] += set_width(space, f, n_values[f], n_nulls[f])
     for i in range(n):
         sets = sets_of(pool, pool.member[first + i])
-        alone = 0
+        alone = pool.alone + (first + i) * n_flat
         total = 0
         for f in range(n_flat):
             values = n_values[f]
             nulls = n_nulls[f]
-            if pool.seen[space.set_starts[f] + sets[f]] == 1:
-                alone |= <uint64_t>1 << f
+            alone[f] = pool.seen[space.set_starts[f] + sets[f]] == 1
+            if alone[f]:
                 if sets[f] == space.null_code[f]:
                     nulls -= 1
                 else:
                     values -= 1
             total += set_width(space, f, values, nulls)
-        pool.alone[first + i] = alone
         if n > 1:
             pool.rest[first + i] += total
     for i in range(n):
@@ -688,7 +952,7 @@ cdef void compare_sets(Pool* pool, int64_t a, int64_t b) noexcept nogil:
     # Per member of a: which of its values occur in b as well?
     cdef int64_t i
     cdef int f
-    cdef uint64_t shared
+    cdef uint8_t* shared
     cdef const int32_t* sets
     for i in range(pool.size[b]):
         sets = sets_of(pool, pool.member[b * pool.cap + i])
@@ -696,11 +960,9 @@ cdef void compare_sets(Pool* pool, int64_t a, int64_t b) noexcept nogil:
             pool.seen[pool.space.set_starts[f] + sets[f]] = 1
     for i in range(pool.size[a]):
         sets = sets_of(pool, pool.member[a * pool.cap + i])
-        shared = 0
+        shared = pool.shared + (a * pool.cap + i) * pool.space.n_flat
         for f in range(pool.space.n_flat):
-            if pool.seen[pool.space.set_starts[f] + sets[f]]:
-                shared |= <uint64_t>1 << f
-        pool.shared[a * pool.cap + i] = shared
+            shared[f] = pool.seen[pool.space.set_starts[f] + sets[f]] != 0
     for i in range(pool.size[b]):
         sets = sets_of(pool, pool.member[b * pool.cap + i])
         for f in range(pool.space.n_flat):
@@ -712,20 +974,20 @@ cdef inline int32_t changed_sets(const Pool* pool, int64_t c, int64_t out, int64
     cdef const Space* space = pool.space
     cdef const int32_t* gained = sets_of(pool, pool.member[b * pool.cap + into])
     cdef const int32_t* lost = gained if out < 0 else sets_of(pool, pool.member[c * pool.cap + out])
-    cdef uint64_t alone = 0 if out < 0 else pool.alone[c * pool.cap + out]
-    cdef uint64_t shared = pool.shared[b * pool.cap + into]
+    cdef const uint8_t* alone = NULL if out < 0 else pool.alone + (c * pool.cap + out) * space.n_flat
+    cdef const uint8_t* shared = pool.shared + (b * pool.cap + into) * space.n_flat
     cdef int32_t total = 0, values, nulls
     cdef int f
     for f in range(space.n_flat):
         values = pool.n_values[c * space.n_flat + f]
         nulls = pool.n_nulls[c * space.n_flat + f]
         if out < 0 or lost[f] != gained[f]:
-            if (alone >> f) & 1:
+            if alone != NULL and alone[f]:
                 if lost[f] == space.null_code[f]:
                     nulls -= 1
                 else:
                     values -= 1
-            if not (shared >> f) & 1:
+            if not shared[f]:
                 if gained[f] == space.null_code[f]:
                     nulls += 1
                 else:
@@ -752,7 +1014,6 @@ cdef bint improve(Pool* pool, int64_t a, int64_t b) noexcept nogil:
     # Best move or swap between two classes, again and again, until none lowers the loss.
     # Candidates in this order, of equal ones the first: moves from a, moves from b, swaps.
     cdef int64_t cap = pool.cap, best, gain, best_i, best_j, i, j, most_b, taken
-    cdef int64_t* slots = [a, b]
     cdef int64_t c, d
     cdef int side, stride = pool.stride
     cdef int32_t width_a, width_b, row
@@ -833,6 +1094,7 @@ cdef bint improve(Pool* pool, int64_t a, int64_t b) noexcept nogil:
 
 
 cdef inline void move(Pool* pool, int64_t c, int64_t i, int64_t d) noexcept nogil:
+    fits(pool.size[d] + 1, pool.cap)
     pool.member[d * pool.cap + pool.size[d]] = pool.member[c * pool.cap + i]
     pool.size[d] += 1
     pool.size[c] -= 1
@@ -874,6 +1136,7 @@ cdef void grow(Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
                 pool.n_nulls[c * space.n_flat + f] += 1
             else:
                 pool.n_values[c * space.n_flat + f] += 1
+    fits(pool.size[c] + 1, pool.cap)
     pool.member[c * pool.cap + pool.size[c]] = row
     pool.size[c] += 1
 
@@ -902,6 +1165,7 @@ cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexce
         c = slots[g]
         old_size[g] = pool.size[c]
         before += loss_of(pool, c)
+        fits(n + pool.size[c], pool.most_dealt)
         memcpy(pool.saved + n, pool.member + c * pool.cap, pool.size[c] * sizeof(int32_t))
         n += pool.size[c]
     if before == 0:
@@ -1078,8 +1342,8 @@ cdef void refine_block(Pool* pool, int64_t n_classes, int64_t reach) noexcept no
                 spare += 1
 
 
-def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offsets, int64_t k,
-           int64_t max_size, int64_t reach, Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+def refine(Widths widths not None, const int32_t[:, ::1] records not None, const int64_t[::1] offsets not None,
+           int64_t k, int64_t max_size, int64_t reach, Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
     """Lower the loss of these classes by moves, swaps and dealing neighbors anew; it never rises.
 
     Class c holds the rows offsets[c]..offsets[c+1]-1 of `records` (those of `place`), k to `max_size` of
@@ -1094,48 +1358,49 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
     cdef int64_t n_slots = n_classes + n_classes // 8 + 1
     cdef int64_t c, i, cap = max_size
     cdef Pool pool
+    cdef Tally tally
+    cdef list keep = []
     cdef int n_flat = widths.c.n_flat, stride = widths.c.stride
     if k < 2 or max_size < k or max_size > 1 << 20:
         raise ValueError("classes must have at least 2 and at most 2**20 rows")
-    if records.shape[1] != stride:
-        raise ValueError("records must be those of these widths")
+    if not 0 <= reach <= 1 << 20:
+        raise ValueError("reach must be at least 0 and at most 2**20")
+    check_records(widths, records)
+    if n_classes < 1:
+        raise ValueError("there must be a class")
+    check_classes(offsets, n)
     sizes = np.diff(offsets)
-    if n_classes < 1 or offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < k or sizes.max() > max_size:
+    if sizes.min() < k or sizes.max() > max_size:
         raise ValueError("offsets must divide the records into classes of k..max_size rows")
-    cdef TallyBuffers tally = TallyBuffers(rules, sensitive, n, cap)
-    cdef int64_t n_seen = widths.c.set_starts[n_flat]
-    cdef int32_t[::1] per_slot = np.zeros(n_slots * (2 + 2 * stride + 2 * n_flat), np.int32)
-    cdef int32_t[::1] per_member = np.zeros(n_slots * cap * (2 + 2 * stride), np.int32)
-    cdef uint64_t[::1] bits = np.zeros(2 * n_slots * cap, np.uint64)
-    cdef int32_t[::1] seen = np.zeros(n_seen + 1, np.int32)
-    cdef int32_t[::1] dealt = np.zeros(2 * (PARTNERS + 1) * cap, np.int32)
+    tally = tally_for(keep, rules, sensitive, n, cap)
     rows = np.empty(n, np.uint32)
     ends = np.zeros(n_slots + 1, np.int64)
     cdef uint32_t[::1] rows_view = rows
     cdef int64_t[::1] ends_view = ends
     pool.space = &widths.c
-    pool.tally = &tally.c
+    pool.tally = &tally
     pool.records = &records[0, 0]
     pool.n_ordered = widths.c.n_ordered
     pool.stride = stride
     pool.k = k
     pool.cap = cap
     pool.n_slots = n_slots
-    pool.size = &per_slot[0]
-    pool.width = pool.size + n_slots
-    pool.low = pool.width + n_slots
-    pool.high = pool.low + n_slots * stride
-    pool.n_values = pool.high + n_slots * stride
-    pool.n_nulls = pool.n_values + n_slots * n_flat
-    pool.member = &per_member[0]
-    pool.rest = pool.member + n_slots * cap
-    pool.rest_low = pool.rest + n_slots * cap
-    pool.rest_high = pool.rest_low + n_slots * cap * stride
-    pool.alone = &bits[0]
-    pool.shared = pool.alone + n_slots * cap
-    pool.seen = &seen[0]
-    pool.union_rows = &dealt[0]
-    pool.saved = pool.union_rows + (PARTNERS + 1) * cap
+    pool.most_dealt = (PARTNERS + 1) * cap
+    pool.size = <int32_t*>take(keep, n_slots, sizeof(int32_t))
+    pool.width = <int32_t*>take(keep, n_slots, sizeof(int32_t))
+    pool.low = <int32_t*>take(keep, n_slots * stride, sizeof(int32_t))
+    pool.high = <int32_t*>take(keep, n_slots * stride, sizeof(int32_t))
+    pool.n_values = <int32_t*>take(keep, n_slots * n_flat, sizeof(int32_t))
+    pool.n_nulls = <int32_t*>take(keep, n_slots * n_flat, sizeof(int32_t))
+    pool.member = <int32_t*>take(keep, n_slots * cap, sizeof(int32_t))
+    pool.rest = <int32_t*>take(keep, n_slots * cap, sizeof(int32_t))
+    pool.rest_low = <int32_t*>take(keep, n_slots * cap * stride, sizeof(int32_t))
+    pool.rest_high = <int32_t*>take(keep, n_slots * cap * stride, sizeof(int32_t))
+    pool.alone = <uint8_t*>take(keep, n_slots * cap * n_flat, sizeof(uint8_t))
+    pool.shared = <uint8_t*>take(keep, n_slots * cap * n_flat, sizeof(uint8_t))
+    pool.seen = <int32_t*>take(keep, widths.c.set_starts[n_flat], sizeof(int32_t))
+    pool.union_rows = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
+    pool.saved = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
     with nogil:
         for c in range(n_classes):
             pool.size[c] = <int32_t>(offsets[c + 1] - offsets[c])
@@ -1161,8 +1426,9 @@ def refine(Widths widths, const int32_t[:, ::1] records, const int64_t[::1] offs
 # --- Repair --------------------------------------------------------------------------------------
 
 
-# Classes in curve order. What is present in a class, per flat attribute and then per sensitive one, is
-# a list of values (ascending) and counts in one arena.
+# Classes in curve order. What is present in a class, per flat attribute and then per sensitive one, is a list
+# of values (ascending) and counts: `length` of each at `values` and `counts`, indexed by class and list. At
+# first these lie one behind the other in `first_values` and `first_counts`; a merged class has lists of its own.
 cdef struct Mergers:
     const Space* space
     const Rules* rules
@@ -1175,17 +1441,15 @@ cdef struct Mergers:
     int64_t* before            # live neighbors in curve order, -1 and n_classes beyond the ends
     int64_t* behind
     int64_t* home
-    int64_t* start             # per class and list: where it begins, how long it is, what it could hold
     int64_t* length
-    int64_t* room
-    int64_t* values
-    int64_t* counts
-    int64_t* spare_values
-    int64_t* spare_counts
-    int64_t end
-    int64_t capacity
-    const int64_t** values_of
-    const int64_t** counts_of
+    const int64_t** values
+    const int64_t** counts
+    Array* first_values
+    Array* first_counts
+    Array* own_values
+    Array* own_counts
+    Array* joined_values       # one each: of passing use
+    Array* joined_counts
 
 
 cdef void sort_values(int64_t* values, int64_t n) noexcept nogil:
@@ -1205,21 +1469,53 @@ cdef void sort_values(int64_t* values, int64_t n) noexcept nogil:
 
 
 cdef int64_t list_values(const int32_t* codes, int64_t n, int64_t step, int64_t* scratch,
-                         int64_t* values, int64_t* counts) noexcept nogil:
-    # Distinct codes, ascending, and their counts; returns how many. Nothing is written if values is NULL.
-    cdef int64_t i, found = 0
+                         Array* values, Array* counts) noexcept nogil:
+    # Append the distinct codes, ascending, and their counts; returns how many, or -1 if memory is short.
+    cdef int64_t i, j, n_values = 0
+    cdef int64_t* value
+    cdef int64_t* count
     for i in range(n):
         scratch[i] = codes[i * step]
     sort_values(scratch, n)
     for i in range(n):
+        n_values += i == 0 or scratch[i] != scratch[i - 1]
+    if not (reserve(values, n_values) and reserve(counts, n_values)):
+        return -1
+    value = <int64_t*>extend(values, n_values)
+    count = <int64_t*>extend(counts, n_values)
+    j = -1
+    for i in range(n):
         if i == 0 or scratch[i] != scratch[i - 1]:
-            found += 1
-            if values != NULL:
-                values[found - 1] = scratch[i]
-                counts[found - 1] = 0
-        if values != NULL:
-            counts[found - 1] += 1
-    return found
+            j += 1
+            value[j] = scratch[i]
+            count[j] = 0
+        count[j] += 1
+    return n_values
+
+
+cdef bint list_all(Mergers* classes, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
+                   const int64_t[::1] offsets, int64_t* scratch) noexcept nogil:
+    # The first lists of every class; False if memory is short.
+    cdef int64_t c, at, start = 0
+    cdef int l, n_flat = classes.space.n_flat, first_flat = classes.space.n_ordered + classes.space.n_trees
+    for c in range(classes.n_classes):
+        for l in range(classes.n_lists):
+            at = c * classes.n_lists + l
+            if l < n_flat:
+                classes.length[at] = list_values(
+                    &records[offsets[c], first_flat + l], classes.size[c], records.shape[1], scratch,
+                    classes.first_values, classes.first_counts)
+            else:
+                classes.length[at] = list_values(
+                    &sensitive[offsets[c], l - n_flat], classes.size[c], sensitive.shape[1], scratch,
+                    classes.first_values, classes.first_counts)
+            if classes.length[at] < 0:
+                return False
+    for at in range(classes.n_classes * classes.n_lists):
+        classes.values[at] = <const int64_t*>classes.first_values.at + start
+        classes.counts[at] = <const int64_t*>classes.first_counts.at + start
+        start += classes.length[at]
+    return True
 
 
 cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bint has_null) noexcept nogil:
@@ -1228,11 +1524,8 @@ cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bin
 
 cdef bint fails(Mergers* classes, int64_t c) noexcept nogil:
     cdef int64_t at = c * classes.n_lists + classes.space.n_flat
-    cdef int a
-    for a in range(classes.rules.n_sensitive):
-        classes.values_of[a] = classes.values + classes.start[at + a]
-        classes.counts_of[a] = classes.counts + classes.start[at + a]
-    return not passes(classes.rules, classes.size[c], classes.values_of, classes.counts_of, classes.length + at)
+    return not passes(classes.rules, classes.size[c], <const int64_t* const*>(classes.values + at),
+                      <const int64_t* const*>(classes.counts + at), classes.length + at)
 
 
 cdef int64_t merged_width(const Mergers* classes, int64_t a, int64_t b) noexcept nogil:
@@ -1240,109 +1533,101 @@ cdef int64_t merged_width(const Mergers* classes, int64_t a, int64_t b) noexcept
     cdef int64_t total = joined_spans(
         space, space.n_ordered, classes.low + a * space.stride, classes.high + a * space.stride,
         classes.low + b * space.stride, classes.high + b * space.stride)
-    cdef int64_t i, j, n_a, n_b, found
+    cdef int64_t i, j, n_a, n_b, n_common
     cdef const int64_t* values_a
     cdef const int64_t* values_b
     cdef bint has_null
     cdef int f
     for f in range(space.n_flat):
-        values_a = classes.values + classes.start[a * classes.n_lists + f]
-        values_b = classes.values + classes.start[b * classes.n_lists + f]
+        values_a = classes.values[a * classes.n_lists + f]
+        values_b = classes.values[b * classes.n_lists + f]
         n_a = classes.length[a * classes.n_lists + f]
         n_b = classes.length[b * classes.n_lists + f]
         has_null = values_a[n_a - 1] == space.null_code[f] or values_b[n_b - 1] == space.null_code[f]
         i = 0
         j = 0
-        found = 0
+        n_common = 0
         while i < n_a and j < n_b:
-            found += 1
             if values_a[i] == values_b[j]:
+                n_common += 1
                 i += 1
                 j += 1
             elif values_a[i] < values_b[j]:
                 i += 1
             else:
                 j += 1
-        total += list_width(space, f, found + n_a - i + n_b - j, has_null)
+        total += list_width(space, f, n_a + n_b - n_common, has_null)
     return total
 
 
-cdef void compact(Mergers* classes) noexcept nogil:
-    # Move the lists of the live classes together.
-    cdef int64_t c, at, end = 0
-    cdef int l
-    for c in range(classes.n_classes):
-        if classes.home[c] != c:
-            continue
-        for l in range(classes.n_lists):
-            at = c * classes.n_lists + l
-            memcpy(classes.spare_values + end, classes.values + classes.start[at], classes.length[at] * sizeof(int64_t))
-            memcpy(classes.spare_counts + end, classes.counts + classes.start[at], classes.length[at] * sizeof(int64_t))
-            classes.start[at] = end
-            classes.room[at] = classes.length[at]
-            end += classes.length[at]
-    memcpy(classes.values, classes.spare_values, end * sizeof(int64_t))
-    memcpy(classes.counts, classes.spare_counts, end * sizeof(int64_t))
-    classes.end = end
+cdef bint keep_joined(const Array* joined, Array* own) noexcept nogil:
+    own.length = 0
+    if not reserve(own, joined.length):
+        return False
+    memcpy(extend(own, joined.length), joined.at, joined.length * sizeof(int64_t))
+    return True
 
 
-cdef void merge_lists(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
-    # The lists at a (an index of class and list) take up those at b.
-    cdef int64_t i = 0, j = 0, n = 0, n_a = classes.length[a], n_b = classes.length[b]
-    cdef const int64_t* values_a
-    cdef const int64_t* values_b
-    cdef const int64_t* counts_a
-    cdef const int64_t* counts_b
-    if classes.end + 2 * (n_a + n_b) > classes.capacity:
-        compact(classes)
-    values_a = classes.values + classes.start[a]
-    values_b = classes.values + classes.start[b]
-    counts_a = classes.counts + classes.start[a]
-    counts_b = classes.counts + classes.start[b]
+cdef bint merge_lists(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    # The lists at a (an index of class and list) take up those at b; False if memory is short.
+    cdef int64_t i = 0, j = 0, n_a = classes.length[a], n_b = classes.length[b]
+    cdef const int64_t* values_a = classes.values[a]
+    cdef const int64_t* values_b = classes.values[b]
+    cdef const int64_t* counts_a = classes.counts[a]
+    cdef const int64_t* counts_b = classes.counts[b]
+    cdef int64_t* value
+    cdef int64_t* count
+    classes.joined_values.length = 0
+    classes.joined_counts.length = 0
+    if not (reserve(classes.joined_values, n_a + n_b) and reserve(classes.joined_counts, n_a + n_b)):
+        return False
     while i < n_a or j < n_b:
+        value = <int64_t*>extend(classes.joined_values, 1)
+        count = <int64_t*>extend(classes.joined_counts, 1)
         if j == n_b or (i < n_a and values_a[i] < values_b[j]):
-            classes.spare_values[n] = values_a[i]
-            classes.spare_counts[n] = counts_a[i]
+            value[0] = values_a[i]
+            count[0] = counts_a[i]
             i += 1
         elif i == n_a or values_b[j] < values_a[i]:
-            classes.spare_values[n] = values_b[j]
-            classes.spare_counts[n] = counts_b[j]
+            value[0] = values_b[j]
+            count[0] = counts_b[j]
             j += 1
         else:
-            classes.spare_values[n] = values_a[i]
-            classes.spare_counts[n] = counts_a[i] + counts_b[j]
+            value[0] = values_a[i]
+            count[0] = counts_a[i] + counts_b[j]
             i += 1
             j += 1
-        n += 1
-    if classes.room[a] < n:
-        if classes.room[b] >= n:
-            classes.start[a] = classes.start[b]
-            classes.room[a] = classes.room[b]
-        else:
-            classes.start[a] = classes.end
-            classes.room[a] = 2 * n
-            classes.end += 2 * n
-    classes.length[a] = n
-    memcpy(classes.values + classes.start[a], classes.spare_values, n * sizeof(int64_t))
-    memcpy(classes.counts + classes.start[a], classes.spare_counts, n * sizeof(int64_t))
+    if not (keep_joined(classes.joined_values, &classes.own_values[a])
+            and keep_joined(classes.joined_counts, &classes.own_counts[a])):
+        return False
+    release(&classes.own_values[b])
+    release(&classes.own_counts[b])
+    classes.values[a] = <const int64_t*>classes.own_values[a].at
+    classes.counts[a] = <const int64_t*>classes.own_counts[a].at
+    classes.length[a] = classes.own_values[a].length
+    classes.length[b] = 0
+    return True
 
 
-cdef void merge(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
-    # Class a (the earlier one) takes up class b.
+cdef bint merge(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
+    # Class a (the earlier one) takes up class b; False if memory is short.
     cdef int stride = classes.space.stride, l
     classes.width[a] = merged_width(classes, a, b)
     widen(classes.low + a * stride, classes.high + a * stride, classes.low + b * stride, stride)
     widen(classes.low + a * stride, classes.high + a * stride, classes.high + b * stride, stride)
     for l in range(classes.n_lists):
-        merge_lists(classes, a * classes.n_lists + l, b * classes.n_lists + l)
+        if not merge_lists(classes, a * classes.n_lists + l, b * classes.n_lists + l):
+            return False
     classes.size[a] += classes.size[b]
     classes.home[b] = a
     classes.behind[classes.before[b]] = classes.behind[b]
     if classes.behind[b] < classes.n_classes:
         classes.before[classes.behind[b]] = classes.before[b]
+    return True
 
 
-cdef void repair_classes(Mergers* classes) noexcept nogil:
+cdef bint repair_classes(Mergers* classes) noexcept nogil:
+    # False if memory is short.
     cdef int64_t p, a, b, cost, best, partner, n_after
     cdef int i
     for p in range(classes.n_classes):
@@ -1372,14 +1657,37 @@ cdef void repair_classes(Mergers* classes) noexcept nogil:
                 b = classes.behind[b]
             if partner < 0:
                 break
-            merge(classes, min(a, partner), max(a, partner))
+            if not merge(classes, min(a, partner), max(a, partner)):
+                return False
             a = min(a, partner)
     for p in range(classes.n_classes):
         classes.home[p] = classes.home[classes.home[p]]
+    return True
 
 
-def repair(Widths widths, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
-           const int64_t[::1] offsets, Conjunction rules not None):
+cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
+                  const int64_t[::1] offsets, int64_t* scratch) noexcept nogil:
+    # The classes as they are at first; False if memory is short.
+    cdef int64_t c, i
+    cdef int f, stride = classes.space.stride
+    for c in range(classes.n_classes):
+        classes.size[c] = offsets[c + 1] - offsets[c]
+        classes.before[c] = c - 1
+        classes.behind[c] = c + 1
+        for f in range(stride):
+            classes.low[c * stride + f] = BEYOND
+            classes.high[c * stride + f] = -BEYOND
+        for i in range(offsets[c], offsets[c + 1]):
+            widen(classes.low + c * stride, classes.high + c * stride, &records[i, 0], stride)
+    if not list_all(classes, records, sensitive, offsets, scratch):
+        return False
+    for c in range(classes.n_classes):
+        classes.width[c] = merged_width(classes, c, c)
+    return True
+
+
+def repair(Widths widths not None, const int32_t[:, ::1] records not None, const int32_t[:, ::1] sensitive,
+           const int64_t[::1] offsets not None, Conjunction rules not None):
     """Merge classes that fail the rules with neighbors until every class passes, or one is left.
 
     Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
@@ -1388,84 +1696,42 @@ def repair(Widths widths, const int32_t[:, ::1] records, const int32_t[:, ::1] s
     until it passes; the union stands at the earlier place. Returns per class (int64) the
     number of the class that it ends up in.
     """
-    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1, c, i, at, total = 0, largest
-    cdef int stride = widths.c.stride, n_flat = widths.c.n_flat, n_lists = n_flat + <int>rules.c.n_sensitive, l, step
+    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1
+    cdef int stride = widths.c.stride, n_lists = widths.c.n_flat + <int>rules.c.n_sensitive
     cdef Mergers classes
-    cdef const int32_t* codes
-    if records.shape[1] != stride:
-        raise ValueError("records must be those of these widths")
-    if sensitive.shape[0] != n or sensitive.shape[1] < rules.c.n_sensitive:
-        raise ValueError("the rules need the sensitive codes of every row")
+    cdef list keep = []
+    cdef int64_t* scratch
+    cdef bint done
+    check_records(widths, records)
+    check_classes(offsets, n)
+    check_sensitive(rules, sensitive, n)
     home = np.arange(n_classes, dtype=np.int64)
     if n_classes == 0:
         return home
-    sizes = np.diff(offsets)
-    if offsets[0] != 0 or offsets[n_classes] != n or sizes.min() < 1:
-        raise ValueError("offsets must divide the records into classes")
-    largest = sizes.max()
     cdef int64_t[::1] home_view = home
-    cdef int64_t[::1] per_class = np.zeros(n_classes * (4 + 3 * n_lists) + 2, np.int64)
-    cdef int32_t[::1] bounds = np.empty(2 * n_classes * stride, np.int32)
-    cdef int64_t[::1] scratch = np.empty(largest, np.int64)
-    cdef uint64_t[::1] pointers = np.zeros(2 * rules.c.n_sensitive + 1, np.uint64)
+    scratch = <int64_t*>take(keep, int(np.max(np.diff(offsets))), sizeof(int64_t))
     classes.space = &widths.c
     classes.rules = &rules.c
     classes.n_lists = n_lists
     classes.n_classes = n_classes
     classes.home = &home_view[0]
-    classes.size = &per_class[0]
-    classes.width = classes.size + n_classes
-    classes.before = classes.width + n_classes
-    classes.behind = classes.before + n_classes + 1
-    classes.start = classes.behind + n_classes
-    classes.length = classes.start + n_classes * n_lists
-    classes.room = classes.length + n_classes * n_lists
-    classes.low = &bounds[0]
-    classes.high = classes.low + n_classes * stride
-    classes.values_of = <const int64_t**>&pointers[0]
-    classes.counts_of = classes.values_of + rules.c.n_sensitive
+    classes.size = <int64_t*>take(keep, n_classes, sizeof(int64_t))
+    classes.width = <int64_t*>take(keep, n_classes, sizeof(int64_t))
+    classes.before = <int64_t*>take(keep, n_classes, sizeof(int64_t))
+    classes.behind = <int64_t*>take(keep, n_classes, sizeof(int64_t))
+    classes.low = <int32_t*>take(keep, n_classes * stride, sizeof(int32_t))
+    classes.high = <int32_t*>take(keep, n_classes * stride, sizeof(int32_t))
+    classes.length = <int64_t*>take(keep, n_classes * n_lists, sizeof(int64_t))
+    classes.values = <const int64_t**>take(keep, n_classes * n_lists, sizeof(int64_t*))
+    classes.counts = <const int64_t**>take(keep, n_classes * n_lists, sizeof(int64_t*))
+    classes.first_values = growing(keep, 1, sizeof(int64_t))
+    classes.first_counts = growing(keep, 1, sizeof(int64_t))
+    classes.own_values = growing(keep, n_classes * n_lists, sizeof(int64_t))
+    classes.own_counts = growing(keep, n_classes * n_lists, sizeof(int64_t))
+    classes.joined_values = growing(keep, 1, sizeof(int64_t))
+    classes.joined_counts = growing(keep, 1, sizeof(int64_t))
     with nogil:
-        for c in range(n_classes):
-            for l in range(n_lists):
-                at = c * n_lists + l
-                if l < n_flat:
-                    codes = &records[offsets[c], widths.c.n_ordered + widths.c.n_trees + l]
-                    step = stride
-                else:
-                    codes = &sensitive[offsets[c], l - n_flat]
-                    step = <int>sensitive.shape[1]
-                classes.length[at] = list_values(codes, offsets[c + 1] - offsets[c], step, &scratch[0], NULL, NULL)
-                classes.room[at] = classes.length[at]
-                classes.start[at] = total
-                total += classes.length[at]
-    cdef int64_t[:, ::1] arena = np.empty((2, 3 * total + 1), np.int64)
-    cdef int64_t[:, ::1] spare = np.empty((2, total + 1), np.int64)
-    classes.values = &arena[0, 0]
-    classes.counts = &arena[1, 0]
-    classes.spare_values = &spare[0, 0]
-    classes.spare_counts = &spare[1, 0]
-    classes.end = total
-    classes.capacity = 3 * total
-    with nogil:
-        for c in range(n_classes):
-            classes.size[c] = offsets[c + 1] - offsets[c]
-            classes.before[c] = c - 1
-            classes.behind[c] = c + 1
-            for i in range(stride):
-                classes.low[c * stride + i] = BEYOND
-                classes.high[c * stride + i] = -BEYOND
-            for i in range(offsets[c], offsets[c + 1]):
-                widen(classes.low + c * stride, classes.high + c * stride, &records[i, 0], stride)
-            for l in range(n_lists):
-                at = c * n_lists + l
-                if l < n_flat:
-                    codes = &records[offsets[c], widths.c.n_ordered + widths.c.n_trees + l]
-                    step = stride
-                else:
-                    codes = &sensitive[offsets[c], l - n_flat]
-                    step = <int>sensitive.shape[1]
-                list_values(codes, classes.size[c], step, &scratch[0], classes.values + classes.start[at],
-                            classes.counts + classes.start[at])
-            classes.width[c] = merged_width(&classes, c, c)
-        repair_classes(&classes)
+        done = lay_out(&classes, records, sensitive, offsets, scratch) and repair_classes(&classes)
+    if not done:
+        raise MemoryError
     return home

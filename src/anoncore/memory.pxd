@@ -6,9 +6,9 @@ the number from which the length follows. A growing array is an `Array` made by 
 makes room, `extend` claims some of it. Both are freed when `keep` is, with the call or the object
 that has it, however it ends; `release` frees a growing array's elements before.
 
-No array is carved out of another, so that a sanitizer sees every step beyond an end. Nothing is written
-beyond a capacity, in any build: `extend` compares, and ends the process rather than hand out what is not
-there. When memory is short `take` and `growing` raise `MemoryError`; `reserve`, which runs without the
+No array is carved out of another, so that a sanitizer sees every step beyond an end. Nothing is appended
+beyond a capacity, in any build: `extend`, and `fits` for fixed arrays that are filled step by step,
+compare, and end the process rather than let it be written. When memory is short `take` and `growing` raise `MemoryError`; `reserve`, which runs without the
 interpreter, returns False and changes nothing, and its callers hand that up to one who raises.
 
 In a build with the C macro ANON_TIGHT a growing array never has room for more than was asked for: every
@@ -130,10 +130,15 @@ cdef inline bint reserve(Array* array, int64_t more) noexcept nogil:
     return True
 
 
+cdef inline void fits(int64_t length, int64_t capacity) noexcept nogil:
+    """To be called before the elements up to `length` of a fixed array are written one behind the other."""
+    if length > capacity:
+        end_process("anoncore: an array would be filled beyond its capacity")
+
+
 cdef inline void* extend(Array* array, int64_t more) noexcept nogil:
     """The place of `more` further elements, for which `reserve` has made room; they are not set."""
-    if more < 0 or more > array.capacity - array.length:
-        end_process("anoncore: an array would be filled beyond its capacity")
+    fits(array.length + more, array.capacity)
     array.length += more
     return <char*>array.at + (array.length - more) * array.size
 
