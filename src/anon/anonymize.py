@@ -15,6 +15,7 @@ import pyarrow as pa
 from anon.classes import Cells, Classes, cells, full_cells, merge
 from anon.columns import check_publishable
 from anon.encode import Encoded, available_threads, encode, of_published_rows
+from anon.entropy import permutation
 from anon.errors import UsageError
 from anon.inspection import identifying_neutral, role_of_name
 from anon.methods import (
@@ -75,6 +76,7 @@ def anonymize(
         and accept no requirement.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
+        What is learned across buckets is not bounded (docs/security.md).
     numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"
         How the cells of numeric attributes are shown.
     missing : "category" | "suppress" | "error"
@@ -86,7 +88,8 @@ def anonymize(
         measured but not written.
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
-        classes, the deal of Anatomy and the noise of Laplace come from the operating system.
+        classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
+        Laplace come from the operating system.
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
     progress : callable(stage, done, total), optional
@@ -232,6 +235,8 @@ def classes_of(
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""
     if len(encoded.suppressed) == encoded.n_rows:
         method = Identity()  # no row is left from which a class could grow
+    if publish == "bucketization" and (isinstance(method, Growing | Anatomy) or _is_relaxed(method)):
+        encoded = replace(encoded, draw=permutation(encoded.n_rows, task.entropy))
     if isinstance(method, Growing):
         k = max(r.k for r in require if isinstance(r, KAnonymity | AlphaK))
         classes = GROWING[type(method)](encoded, method, task, k)
@@ -240,6 +245,10 @@ def classes_of(
         return repair(classes, encoded, task.rules, ties=method.ties)
     classes = (ENFORCING | TRIVIAL)[type(method)](encoded, method, task)
     return repair(classes, encoded, task.rules) if isinstance(method, Anatomy) else classes
+
+
+def _is_relaxed(method: Method) -> bool:
+    return isinstance(method, Mondrian) and method.relaxed
 
 
 def table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:

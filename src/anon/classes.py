@@ -104,10 +104,10 @@ def group(
 
 
 def ranked_rows(encoded: Encoded, n_threads: int = 1) -> npt.NDArray[np.uint32]:
-    """The rows to be published by rank: quasi-identifier codes in schema order, then sensitive codes,
-    then position in the input (spec 0). Methods draw and break ties in this order.
+    """The rows to be published by rank: quasi-identifier codes in schema order, then `encoded.ties`, then
+    position in the input (spec 0). Methods draw and break ties in this order.
     """
-    columns = (*encoded.quasi_codes, *encoded.sensitive_codes)
+    columns = (*encoded.quasi_codes, *encoded.ties)
     return group(columns, encoded.suppressed, n_threads).rows
 
 

@@ -93,7 +93,8 @@ class Encoded:
     their files. `quasi[i]` describes
     `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
     likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
-    `missing="suppress"`; they keep their codes but belong to no class.
+    `missing="suppress"`; they keep their codes but belong to no class. `draw`, if any, numbers the rows
+    (uint32) in a secret order.
     """
 
     table: pa.Table | Scan
@@ -103,6 +104,16 @@ class Encoded:
     sensitive: tuple[Domain, ...]
     sensitive_codes: tuple[Codes, ...]
     suppressed: npt.NDArray[np.uint32]
+    draw: npt.NDArray[np.uint32] | None = None
+
+    @property
+    def ties(self) -> tuple[Codes, ...]:
+        """The codes that order rows with equal quasi-identifiers: sensitive ones, or the secret draw.
+
+        Where quasi-identifiers are published intact, an order by sensitive values would tell which of two
+        equal rows in different buckets has the lesser one.
+        """
+        return self.sensitive_codes if self.draw is None else (self.draw,)
 
     @property
     def n_rows(self) -> int:

@@ -615,8 +615,8 @@ def frontier(
     ----------
     table, schema, missing, seed, n_threads, progress
         As for `anonymize`. Points are made side by side, one thread each; the answer is the same for
-        every number of threads, and that of `anonymize` with the same seed; of `Anatomy`, which deals
-        anew each time, one of its answers.
+        every number of threads, and that of `anonymize` with the same seed; of a bucketization,
+        which is dealt anew each time, one of its answers.
     configurations : grid, or a list of grids and Configurations
         `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization`; see `grid`.
     privacy, utility : names of measures

@@ -8,6 +8,7 @@ million runs. An attack that should fail is also run on something that is known 
 failure means something.
 
 `replay`: a method run again with its own seed, against its own files. No better than the promise.
+`ties`: people with equal quasi-identifiers are not dealt into buckets by their sensitive values.
 `limits`: what no requirement bounds (learning across buckets, two releases, neutral columns). Its numbers
 stand in docs/security.md, and the test compares them.
 """

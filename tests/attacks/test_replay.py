@@ -135,8 +135,9 @@ def test_a_method_run_again_with_its_seed_puts_no_row_where_it_was(
 ) -> None:
     """The adversary has the very input, sensitive values and all, and runs the same command.
 
-    In classes that come back, the row of the replay at a place of the class is the row of the release
-    no more often than by chance: once a class. So it is for the input's own order of a class.
+    Buckets share out people with equal quasi-identifiers anew each time. In classes that come back, the
+    row of the replay at a place of the class is the row of the release no more often than by chance:
+    once a class. So it is for the input's own order of a class.
     """
     drawn, schema = table(600)
     source: Any = drawn
@@ -151,7 +152,7 @@ def test_a_method_run_again_with_its_seed_puts_no_row_where_it_was(
     common = [(rows, of_class[frozenset(rows)]) for rows in released if frozenset(rows) in of_class]
     if isinstance(method, anon.Anatomy):
         assert len(common) <= poisson.isf(PER_RUN, 1)  # which rows are together is a secret too
-    else:
+    elif publish == "generalization" or method in (anon.Mondrian(), anon.Mondrian(cuts="median")):
         assert len(common) == len(released) == len(replayed)
     several = [pair for pair in common if len(pair[0]) > 1]
     most = poisson.isf(PER_RUN, max(len(several), 1))  # fixed points of permutations: their tail is less

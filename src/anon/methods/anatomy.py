@@ -42,7 +42,7 @@ def partition(encoded: Encoded, method: Anatomy, task: Task) -> Classes:
     order of the input has a part in it.
     """
     codes = encoded.sensitive_codes[_position(encoded, method)]
-    rows = np.delete(np.arange(encoded.n_rows, dtype=np.uint32), encoded.suppressed)
+    rows = encoded.kept
     counts = np.bincount(codes[rows])
     drawn = permutation(len(counts), task.entropy)
     values = drawn[np.argsort(-counts[drawn], kind="stable")][: np.count_nonzero(counts)]

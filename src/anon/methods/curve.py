@@ -158,7 +158,7 @@ class Axes:
 
 
 def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecutor) -> RowNumbers:
-    """The rows that are not suppressed, along the curve; ties by (codes, sensitive codes, input position)."""
+    """The rows that are not suppressed, along the curve; ties by (codes, `encoded.ties`, input position)."""
 
     def keys(start: int) -> npt.NDArray[np.uint64]:
         return axes.keys([column[start : start + BLOCK_ROWS] for column in encoded.quasi_codes])
@@ -171,7 +171,7 @@ def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecuto
             for domain, codes, grid in zip(encoded.quasi, encoded.quasi_codes, axes.grids, strict=True)
             if len(np.unique(grid[: domain.n_codes])) < domain.n_codes
         ]
-        for column in reversed((*blurred, *encoded.sensitive_codes)):
+        for column in reversed((*blurred, *encoded.ties)):
             rows = curve.sort_rows(column.astype(np.uint64), rows)
     for word in reversed(range(key.shape[1])):
         rows = curve.sort_rows(np.ascontiguousarray(key[:, word]), rows)
