@@ -732,3 +732,28 @@ def test_jobs_that_do_not_run_on_spark(
     monkeypatch.delattr(SparkSession, "builder")
     with pytest.raises(anon.UsageError, match=words):
         run(job)
+
+
+@pytest.mark.parametrize("method", [anon.Mondrian(), anon.Curve()], ids=lambda method: type(method).__name__)
+def test_nested_columns_hold_their_values_and_no_metadata(spark: Any, method: Any, tmp_path: Path) -> None:
+    from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
+
+    note = {"note": "MetadataXq7v"}
+    inner = StructType(
+        [
+            StructField("x", StringType(), True, note),
+            StructField("m", MapType(StringType(), StructType([StructField("y", LongType(), True, note)]))),
+        ]
+    )
+    columns = [("age", LongType()), ("kept", ArrayType(inner)), ("one", inner)]
+    schema = StructType([StructField(name, kind, True, note) for name, kind in columns])
+    value = [(f"v{i}", {"k": (i,)}) for i in range(20)]
+    rows = [(i // 5, [value[i]] if i % 4 else None, value[i] if i % 3 else None) for i in range(20)]
+    df = spark.createDataFrame(rows, schema)
+    release = anonymize_spark(df, anon.Schema(["age"]), require=[anon.KAnonymity(5)], method=method)
+    release.write.option("compression", "none").parquet(str(tmp_path / "out"))
+    written = [path.read_bytes() for path in (tmp_path / "out").glob("*.parquet")]
+    assert b"v19" in b"".join(written), "a search that finds nothing anywhere would prove nothing"
+    assert b"Xq7v" not in b"".join(written)
+    found = spark.read.parquet(str(tmp_path / "out")).select("kept", "one").collect()
+    assert Counter(map(repr, found)) == Counter(map(repr, df.select("kept", "one").collect()))

@@ -612,7 +612,7 @@ def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
         if field.name in read.schema.identifying:
             continue
         if domain is None or publish == "bucketization":
-            fields.append(StructField(field.name, field.dataType))
+            fields.append(StructField(field.name, _without_metadata(field.dataType)))
             continue
         [whole] = full_cells(
             Encoded(pa.table({}), read.schema, (domain,), (), (), (), one_class.rows), one_class
@@ -635,6 +635,20 @@ def _published_schema(read: _Read, publish: Publish, numeric: Rendering) -> Any:
     if publish == "bucketization":
         fields.append(StructField(CLASS_ID, LongType()))
     return StructType(fields)
+
+
+def _without_metadata(kind: Any) -> Any:
+    """The same type, whose fields at any depth say nothing beside their names: Spark writes all of it."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_without_metadata(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        key, value = (_without_metadata(each) for each in (kind.keyType, kind.valueType))
+        return MapType(key, value, kind.valueContainsNull)
+    if isinstance(kind, StructType):
+        return StructType([StructField(f.name, _without_metadata(f.dataType), f.nullable) for f in kind])
+    return kind
 
 
 def _solved(
