@@ -327,7 +327,9 @@ def draw(seed: int) -> Job:
         table = pa.concat_tables([table.slice(0, at), table.slice(at)])
     method = draw_method(rng, quasi, sensitive)
     if shape in ("skewed", "runs") and rng.random() < 0.7:  # those that repair what fails
-        method = rng.choice([anon.Curve(), anon.Curve(loss="ordered"), anon.KMembers(), anon.TGC(), anon.TGC(s=4)])
+        method = rng.choice(
+            [anon.Curve(), anon.Curve(loss="ordered"), anon.KMembers(), anon.TGC(), anon.TGC(s=4)]
+        )
     require = [draw_requirement(rng, sensitive) for _ in range(rng.choice([1, 1, 2, 3]))]
     publish = rng.choice(["generalization"] * 3 + ["bucketization"])
     if isinstance(method, anon.KMembers | anon.TGC | anon.Curve):

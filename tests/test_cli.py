@@ -892,7 +892,7 @@ def test_help_is_quick_and_lists_the_commands() -> None:
     for words in (
         *("Columns without a role are neutral: published unchanged", "month, quarter, year, decade"),
         *("probabilistic (default)", "(3)", "js (default)", "mondrian (default)", "generalization (default)"),
-        *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "draw (0)"),
+        *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "start (0)"),
     ):
         assert words in told
     modules = (
