@@ -448,7 +448,7 @@ def anonymize(
             measured = run(job, progress)
         warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
-        _report_spark(ends, measured, warned, _notes(job.publish), as_json, quiet)
+        _report_spark(ends, measured, warned, _notes_of(job.publish), as_json, quiet)
         return
     with _progress(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
@@ -1371,7 +1371,7 @@ def _report_release(
     notes: Sequence[str] = (),
 ) -> None:
     """`told` is what a report told too, `notes` are about the files."""
-    notes = [*map(_in_flags, notes), *_notes(release.publish)]
+    notes = [*map(_in_flags, notes), *_notes_of(release.publish)]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         said = {"warnings": release.warnings, "notes": notes}
@@ -1386,7 +1386,7 @@ def _report_release(
         _print(_facts("Release", {**files, **release.summary()}), *_privacy("Privacy", privacy.to_dict()))
 
 
-def _notes(publish: str | None) -> list[str]:
+def _notes_of(publish: str | None) -> list[str]:
     """What is said of every release that is published in this way."""
     from anon.release import NOTES_ON_BUCKETS
 

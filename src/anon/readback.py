@@ -3,7 +3,7 @@
 
 The file's rows are grouped by the cells that were read. They are compared, row by row, with what the
 release shows, and every requirement that a file can decide is tested on what was read, by the code of
-`anon.recheck`. A format that does not carry two values apart is refused with the column and the count.
+the re-check (`anon.recheck`). A format that does not carry two values apart is refused with the column and the count.
 """
 
 from __future__ import annotations
