@@ -418,6 +418,10 @@ def test_what_cannot_be_done_is_refused_before_the_work(spark: Any, monkeypatch:
             {"method": anon.Mondrian("information-gain", relaxed=True, target="s")},
             "relaxed cuts by information",
         ),
+        (
+            {"method": anon.Mondrian(relaxed=True), "publish": "bucketization"},
+            "relaxed=False, or publish a generalization",
+        ),
         ({"node_rows": 0}, "node_rows must be a whole number"),
         ({"missing": "guess"}, "missing must be one of category, suppress, error"),
         ({"require": []}, "nothing is required"),

@@ -181,6 +181,11 @@ def check_asked(
         raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
     if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
         raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
+    if isinstance(method, Mondrian) and method.relaxed and publish == "bucketization":
+        raise UsageError(
+            "relaxed cuts deal equal rows out by their sensitive values on Spark, which buckets would tell: "
+            "use relaxed=False, or publish a generalization"
+        )
     if getattr(method, "ties", "rank") != "rank":
         raise UsageError('rows have no order on Spark: use ties="rank"')
     _refuse_custom(require)
