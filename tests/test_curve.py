@@ -416,15 +416,15 @@ def test_unknown_words_are_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda w, r: curve.cut(w, r, 3, 4), "2k-1"),
+        (lambda w, r: curve.cut(w, r, 3, 4), "max_size"),
         (lambda w, r: curve.cut(w, r[:, :2].copy(), 2, 3), "records"),
         (lambda w, r: curve.refine(w, r, np.array([0, 1, 6]), 2, 5, 90), "k..max_size"),
-        (lambda w, r: curve.refine(w, r, np.array([0, 6]), 1, 5, 90), "at least 2"),
-        (lambda w, r: curve.sort_rows(np.zeros(1, np.uint64), np.array([1], np.uint32)), "key"),
+        (lambda w, r: curve.refine(w, r, np.array([0, 6]), 1, 5, 90), "from 2 to"),
+        (lambda w, r: curve.sort_rows(np.zeros(1, np.uint64), np.array([1], np.uint32)), "row"),
         (lambda w, r: curve.place(w, np.zeros((1, 2), np.uint8), np.zeros(1, np.uint32)), "column"),
         (lambda w, r: curve.place(w, np.zeros((1, 1), np.uint8), np.ones(1, np.uint32)), "row"),
-        (lambda w, r: curve.Widths([1], [1.0], [], []), "one entry per attribute"),
-        (lambda w, r: curve.Widths([], [], [], []), "need an attribute"),
+        (lambda w, r: curve.Widths([1], [1.0], [], []), "an entry for each"),
+        (lambda w, r: curve.Widths([], [], [], []), "one or more attributes"),
     ],
 )
 def test_kernels_refuse_what_does_not_fit(call: Any, message: str) -> None:
