@@ -75,7 +75,7 @@ SALARY = u8(0, 1, 0, 1, 0, 1)
 
 @cache
 def described(room: str) -> Any:
-    """A line of 3 values, a tree of 3 and a set of 3, as a room takes them; in `CODES` a null stands in the second."""
+    """A line, a tree and a set of 3 values each, as a room takes them; `CODES` has a null."""
     if room == "diversity":
         from anoncore.diversity import Attribute
 
@@ -773,7 +773,8 @@ def ends() -> dict[str, dict[str, str]]:
             ended[name][what] = end
         if done.returncode == 0:
             return ended
-        assert lines and lines[-1][3] == "died", done.stderr
+        assert lines, done.stderr
+        assert lines[-1][3] == "died", done.stderr
         first = lines[-1][0] + 1
 
 
