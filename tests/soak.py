@@ -57,6 +57,18 @@ UNSIGNED = [2**64 - 1, 2**64 - 2, 0, 2**53, 2**53 + 1, 1]
 FLOATS = [0.0, -0.0, 1.5, 0.1, 1e300, -1e300, 5e-324, math.nan]
 EPOCH = dt.datetime(1970, 1, 1)
 
+# Most tables are small and of any kind. The others are made for the paths that those never take: nearly
+# unique sensitive values and several of them, flat sets of many labels, 40 to 70 quasi-identifiers (whose
+# keys need several words), classes that fail beside each other, and more than 2**15 rows.
+SHAPES = [*["plain"] * 40, *["skewed"] * 8, *["runs"] * 8, *["flat"] * 4, *["wide"] * 4, "long"]
+SIZES = {
+    "skewed": [30, 60, 120],
+    "runs": [20, 40, 80, 120],
+    "flat": [8, 20, 60],
+    "wide": [3, 8, 20, 40],
+    "long": [33_000],
+}
+
 NUMERIC = ("int", "long", "unsigned", "float", "decimal", "date", "time")
 FLAT = ("text", "bool")
 QUASI = (*NUMERIC, "int", *FLAT, "text", "tree", "ordinal", "zip")
@@ -156,11 +168,17 @@ class Job:
 # --- what is drawn
 
 
-def draw_column(rng: random.Random, name: str, kind: str, n: int) -> Column:
-    """A column of `n` rows, not all of them missing."""
-    share_missing = rng.choice([0, 0, 0.1, 0.5, 0.9])
-    few = rng.choice([1, 2, 3, 5, 50])
+def draw_column(rng: random.Random, name: str, kind: str, n: int, spread: str = "few") -> Column:
+    """A column of `n` rows, not all of them missing; `spread` says how its values are dealt.
+
+    "few": a few values; "many": about as many as rows; "skewed": one value in 55 of 100 rows, the others
+    nearly unique. A kind that has few values keeps them.
+    """
+    share_missing = rng.choice([0, 0, 0.1, 0.5, 0.9] if spread == "few" else [0, 0, 0, 0.02])
+    few = rng.choice([1, 2, 3, 5, 50]) if spread == "few" else 10 * n
     pool = rng.sample(NASTY, min(few, len(NASTY)))
+    if spread != "few":
+        pool = [f"v{i}" for i in range(min(few, 10_000))]
     draws: dict[str, Callable[[], Any]] = {
         "int": lambda: rng.randint(-few, few),
         "long": lambda: rng.choice(EXTREMES),
@@ -176,11 +194,13 @@ def draw_column(rng: random.Random, name: str, kind: str, n: int) -> Column:
         "zip": lambda: rng.choice(ZIPS[: max(1, min(few, 9))]),
     }
     values = [None if rng.random() < share_missing else draws[kind]() for _ in range(n)]
+    if spread == "skewed":
+        values = [values[0] if rng.random() < 0.55 else value for value in values]
     if all(value is None or value != value for value in values):
         values[rng.randrange(n)] = "a" if kind == "tree" or kind == "ordinal" else draws[kind]()
         values = [0.5 if value is not None and value != value else value for value in values]
     types = {
-        "int": rng.choice([pa.int8(), pa.int32(), pa.int64()]),
+        "int": rng.choice([pa.int8(), pa.int32(), pa.int64()] if few < 100 else [pa.int32(), pa.int64()]),
         "long": pa.int64(),
         "unsigned": pa.uint64(),
         "float": pa.float64(),
@@ -270,21 +290,44 @@ def draw_method(rng: random.Random, quasi: Sequence[str], sensitive: Sequence[st
     return rng.choice(methods)
 
 
+def draw_columns(rng: random.Random, shape: str, n: int) -> tuple[list[str], list[str], dict[str, Column]]:
+    """Quasi-identifiers, sensitive attributes and all their columns, of one of `SHAPES`."""
+    n_quasi = rng.choice({"long": [1, 2], "wide": range(40, 71)}.get(shape, [1, 1, 2, 3, 4]))
+    kinds = {"flat": FLAT, "skewed": ("float", *QUASI), "long": ("int", "date", "text", "tree", "zip")}
+    quasi = {f"q{i}": rng.choice(kinds.get(shape, QUASI)) for i in range(n_quasi)}
+    n_sensitive = rng.choice([1, 2, 2, 3] if shape in ("skewed", "runs") else [0, 0, 1, 1, 2])
+    sensitive = {f"s{i}": rng.choice(SENSITIVE) for i in range(n_sensitive)}
+    of_quasi = {"flat": "many", "skewed": "many", "wide": rng.choice(["few", "many"])}.get(shape, "few")
+    of_sensitive = "skewed" if shape == "skewed" else "few"
+    columns = {name: draw_column(rng, name, kind, n, of_quasi) for name, kind in quasi.items()}
+    columns |= {name: draw_column(rng, name, kind, n, of_sensitive) for name, kind in sensitive.items()}
+    if shape == "runs":
+        order = sorted(range(n), key=lambda row: repr(columns["q0"].values[row]))
+        for name in sensitive:
+            column = columns[name]
+            by_value = sorted(range(n), key=lambda row: repr(column.values[row]))
+            given = [row for _, row in sorted(zip(order, by_value, strict=True))]
+            column.values = [column.values[row] for row in given]
+            column.array = pa.concat_arrays([column.array.slice(row, 1) for row in given])
+    return list(quasi), list(sensitive), columns
+
+
 def draw(seed: int) -> Job:
     """The job of a seed."""
     rng = random.Random(seed)
-    n = rng.choice([1, 2, 3, 5, 8, 13, 20, 40, 80])
-    quasi = {f"q{i}": rng.choice(QUASI) for i in range(rng.choice([1, 1, 2, 3, 4]))}
-    sensitive = {f"s{i}": rng.choice(SENSITIVE) for i in range(rng.choice([0, 0, 1, 1, 2]))}
-    columns = {name: draw_column(rng, name, kind, n) for name, kind in (quasi | sensitive).items()}
+    shape = rng.choice(SHAPES)
+    n = rng.choice(SIZES.get(shape, [1, 2, 3, 5, 8, 13, 20, 40, 80]))
+    quasi, sensitive, columns = draw_columns(rng, shape, n)
     arrays = {name: column.array for name, column in columns.items()}
     arrays |= {"name": pa.array([f"person {i}" for i in range(n)]), "id": pa.array(range(n), pa.int64())}
     table = pa.table(arrays)
     if n > 3 and rng.random() < 0.3:
         at = rng.randint(1, n - 1)
         table = pa.concat_tables([table.slice(0, at), table.slice(at)])
-    method = draw_method(rng, list(quasi), list(sensitive))
-    require = [draw_requirement(rng, list(sensitive)) for _ in range(rng.choice([1, 1, 2]))]
+    method = draw_method(rng, quasi, sensitive)
+    if shape in ("skewed", "runs") and rng.random() < 0.7:  # those that repair what fails
+        method = rng.choice([anon.Curve(), anon.Curve(loss="ordered"), anon.KMembers(), anon.TGC(), anon.TGC(s=4)])
+    require = [draw_requirement(rng, sensitive) for _ in range(rng.choice([1, 1, 2, 3]))]
     publish = rng.choice(["generalization"] * 3 + ["bucketization"])
     if isinstance(method, anon.KMembers | anon.TGC | anon.Curve):
         require.append(anon.KAnonymity(rng.choice([2, 3, 5])))
@@ -307,7 +350,9 @@ def draw(seed: int) -> Job:
         "seed": rng.randint(0, 9),
     }
     suffix = rng.choice(["parquet", "feather", "csv"])
-    return Job(seed, rng, columns, list(quasi), list(sensitive), table, require, method, options, suffix)
+    if shape == "long":  # the slow twins count each class, so there must not be too many
+        require.append(anon.KAnonymity(rng.choice([300, 1000])))
+    return Job(seed, rng, columns, quasi, sensitive, table, require, method, options, suffix)
 
 
 # --- a job is run
