@@ -637,7 +637,7 @@ def frontier(
     ------
     UsageError, DataError
         The parameters or the table cannot be used as asked. What no release can meet, or one method
-        refuses, is not an error but a point that says so.
+        refuses or fails at, is not an error but a point that says so.
     """
     tried = _configurations(configurations)
     names = tuple(dict.fromkeys((privacy, utility, *([measures] if isinstance(measures, str) else measures))))
@@ -742,13 +742,17 @@ def _prepared(
 def _outcome(sweep: _Sweep, one: Configuration) -> _Outcome:
     """From the cache, or made, measured and put there."""
     path = _cached_at(sweep, one)
-    if sweep.cache is None or path is None:
-        return _made(sweep, one)
-    known = sweep.cache.read(path)
+    known = None if sweep.cache is None or path is None else sweep.cache.read(path)
     if known is not None:
         return _Outcome(**known)
-    outcome = _made(sweep, one)
-    sweep.cache.write(path, {f.name: getattr(outcome, f.name) for f in fields(outcome)})
+    try:
+        outcome = _made(sweep, one)
+    except Exception as error:
+        # A fault of the tool: the other points stand, and this one is not kept: it may be mended by then.
+        why = f"the method failed ({type(error).__name__}): run this configuration alone to see why"
+        return _Outcome({}, 0, 0.0, False, why)
+    if sweep.cache is not None and path is not None:
+        sweep.cache.write(path, {f.name: getattr(outcome, f.name) for f in fields(outcome)})
     return outcome
 
 
