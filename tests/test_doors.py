@@ -63,14 +63,19 @@ def reals(*numbers: float) -> np.ndarray:
     return np.array(numbers, np.float64)
 
 
-TREE = (i32(-1, 0, 0, 1, 1), i32(0, 0, 2, 0, 1), i32(2, 1, 2, 0, 1), i32(3, 4, 2))  # parent, first, last, leaf
+TREE = (
+    i32(-1, 0, 0, 1, 1),
+    i32(0, 0, 2, 0, 1),
+    i32(2, 1, 2, 0, 1),
+    i32(3, 4, 2),
+)  # parent, first, last, leaf
 CODES = np.array([[0, 1, 2], [1, 0, 1], [2, 3, 0], [1, 1, 1], [0, 2, 2], [2, 0, 0]], np.uint8)
 SALARY = u8(0, 1, 0, 1, 0, 1)
 
 
 @cache
 def described(room: str) -> Any:
-    """A line of 3 values, a tree of 3 and a set of 3, as a room takes them; in `CODES` a null stands in the second."""
+    """A line, a tree and a set of 3 values each, as a room takes them; `CODES` has a null."""
     if room == "diversity":
         from anoncore.diversity import Attribute
 
@@ -194,7 +199,313 @@ CLASSES = {"codes": u8(0, 1, 2, 1, 0, 2), "rows": u32(0, 1, 2, 3, 4, 5), "offset
 GROWN = {"codes": CODES, "offsets": i64(0, 1, 2, 3, 4, 5, 6), "rows": u32(0, 1, 2, 3, 4, 5)}
 TABLE = np.column_stack([CODES, SALARY])
 
+
+@cache
+def of_three() -> Any:
+    from anoncore.diversity import Closeness
+
+    return Closeness(3, reals(0, 1, 3), r=0.5)
+
+
+GRID = {"grid": np.arange(12, dtype=np.uint32), "starts": i64(0, 4, 8, 12)}
+LISTED = {"offsets": i64(0, 2, 3), "values": i64(0, 2, 1)}
+DEEP = (*TREE[:3], i32(0, 1, 1, 2, 2), TREE[3])  # parent, first, last, depth, leaf
+RULES = [
+    ("size", 2),
+    ("distinct", 0, 2),
+    ("share", 0, Fraction(2, 3)),
+    ("recursive", 0, Fraction(3), 2),
+    ("equal", 0, Fraction(1, 2)),
+    ("ordered", 0, Fraction(1, 2)),
+    ("hierarchical", 0, Fraction(1, 2), DEEP),
+    ("beta", 0, 2),
+    ("enhanced_beta", 0, 2),
+    ("entropy", 0, 1.5),
+    ("js", 0, 0.5),
+    ("delta", 0, 2.0),
+    ("s_diversity", 1.0, 0.5, [(0, reals(0, 1, 3)), (0, DEEP), (0, None)]),
+]
+CELL = (u32(0, 1), u32(0, 1), u32(1, 2), np.array([False, True]), 3, i64(0, 1, 3), u32(0, 1, 2))
+
 KERNELS: dict[str, Kernel] = {
+    "classes.boxes": Kernel(
+        lambda: threads(**CLASSES, null_code=2, block_rows=2),
+        right=(
+            "codes longer",
+            "codes first",
+            "codes last",
+            "null_code -1",
+            "block_rows 4",
+        ),
+    ),
+    "classes.count_inside": Kernel(
+        lambda: threads(columns=[u8(0, 1, 2), u8(1, 0, 1)], cells=[CELL, CELL], block=1),
+        right=(
+            "columns [0] first",
+            "columns [0] last",
+            "columns [1] first",
+            "columns [1] last",
+            "cells [0] [1] first",
+            "cells [0] [1] last",
+            "cells [0] [2] first",
+            "cells [0] [2] last",
+            "cells [0] [4] -1",
+            "cells [0] [5] None",
+            "cells [0] [6] longer",
+            "cells [0] [6] first",
+            "cells [0] [6] last",
+            "cells [1] [1] first",
+            "cells [1] [1] last",
+            "cells [1] [2] first",
+            "cells [1] [2] last",
+            "cells [1] [4] -1",
+            "cells [1] [5] None",
+            "cells [1] [6] longer",
+            "cells [1] [6] first",
+            "cells [1] [6] last",
+            "block 4",
+        ),
+    ),
+    "classes.group": Kernel(
+        lambda: threads(columns=[u8(0, 1, 0), u8(1, 1, 1)], rows=u32(0, 2), block_rows=2),
+        right=(
+            "columns shorter",
+            "columns longer",
+            "columns [0] first",
+            "columns [0] last",
+            "columns [1] first",
+            "columns [1] last",
+            "rows None",
+            "rows shorter",
+            "rows longer",
+            "rows empty",
+            "block_rows 4",
+        ),
+    ),
+    "classes.shuffle": Kernel(
+        lambda: threads(
+            rows=CLASSES["rows"],
+            offsets=CLASSES["offsets"],
+            random=np.arange(6, dtype=np.uint64),
+            block_rows=2,
+        ),
+        right=(
+            "rows first",
+            "rows last",
+            "random first",
+            "random last",
+            "block_rows 4",
+        ),
+    ),
+    "classes.value_counts": Kernel(
+        lambda: threads(**CLASSES, n_values=3, block_rows=2),
+        right=(
+            "codes longer",
+            "block_rows 4",
+        ),
+    ),
+    "curve.Widths": Kernel(
+        lambda: {
+            "n_values": [3, 3, 3],
+            "weights": [1.0, 2.0, 1.0],
+            "positions": [reals(0, 1, 3), None, None],
+            "trees": [None, TREE, None],
+        },
+        more=lambda: {"positions and a tree": {"positions": [reals(0, 1, 3)] * 2 + [None]}},
+        right=(
+            "positions [0] None",
+            "positions [1] None",
+            "positions [2] None",
+            "trees [0] None",
+            "trees [1] None",
+            "trees [2] None",
+        ),
+    ),
+    "curve.hilbert": Kernel(
+        lambda: {"codes": CODES, **GRID, "bits": 4},
+        right=(
+            "codes shorter",
+            "codes longer",
+            "codes empty",
+        ),
+    ),
+    "curve.sort_rows": Kernel(
+        lambda: {"keys": np.arange(6, dtype=np.uint64), "rows": CLASSES["rows"]},
+        right=(
+            "keys longer",
+            "keys first",
+            "keys last",
+            "rows shorter",
+            "rows longer",
+            "rows empty",
+        ),
+    ),
+    "curve.place": Kernel(
+        lambda: {"widths": described("curve"), "codes": CODES, "rows": CLASSES["rows"]},
+        right=(
+            "codes longer",
+            "rows shorter",
+            "rows longer",
+            "rows empty",
+        ),
+    ),
+    "curve.cut": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "k": 2,
+            "max_size": 4,
+            "step": 1,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+        },
+        right=("rules None",),
+    ),
+    "curve.centers": Kernel(
+        lambda: {
+            "codes": CODES,
+            "rows": CLASSES["rows"],
+            "offsets": CLASSES["offsets"],
+            "grid": GRID["grid"].astype(np.uint8),
+            "starts": GRID["starts"],
+        },
+        right=(
+            "codes longer",
+            "grid first",
+            "grid last",
+        ),
+    ),
+    "curve.refine": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "offsets": i64(0, 2, 4, 6),
+            "k": 2,
+            "max_size": 4,
+            "reach": 90,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+        },
+        right=("rules None",),
+    ),
+    "curve.repair": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+            "offsets": i64(0, 2, 4, 6),
+            "rules": conjunction(),
+        }
+    ),
+    "diversity.Attribute": Kernel(
+        lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
+        more=lambda: {
+            "a line and a tree": {"positions": reals(0, 1, 3)},
+            **{
+                f"a line {what}": {"positions": line, "tree": None}
+                for what, line in hostile(reals(0, 1, 3))
+                if line is not None
+            },
+        },
+        right=(
+            "positions None",
+            "tree None",
+        ),
+    ),
+    "diversity.Closeness": Kernel(
+        lambda: {"n_values": 3, "positions": reals(0, 1, 3), "tree": None, "r": 0.5},
+        more=lambda: {
+            f"a tree {what}": {"positions": None, "tree": tree}
+            for what, tree in hostile(TREE)
+            if tree is not None
+        },
+        right=(
+            "positions None",
+            "tree None",
+        ),
+    ),
+    "diversity.q_diversity": Kernel(
+        lambda: {"attribute": described("diversity")[1], **LISTED}, right=("offsets longer",)
+    ),
+    "diversity.s_diversity": Kernel(
+        lambda: {"closeness": of_three(), **LISTED, "counts": i64(1, 2, 1)},
+        right=(
+            "offsets longer",
+            "counts first",
+            "counts last",
+        ),
+    ),
+    "diversity.pairwise_contribution": Kernel(
+        lambda: {"closeness": of_three(), "u": i64(0, 1), "v": i64(2, 1)}
+    ),
+    "diversity.s_diversity_of_prefixes": Kernel(
+        lambda: {"closeness": of_three(), "codes": i64(0, 1, 2, 0, 2)},
+        right=(
+            "codes shorter",
+            "codes longer",
+            "codes empty",
+        ),
+    ),
+    "diversity.q_diversity_of_prefixes": Kernel(
+        lambda: {"attribute": described("diversity")[1], "codes": i64(0, 1, 2, 0, 2)},
+        right=(
+            "codes shorter",
+            "codes longer",
+            "codes empty",
+        ),
+    ),
+    "diversity.weighted_tuple_diversity": Kernel(
+        lambda: {"q": np.ones((2, 3)), "s": np.ones((2, 1)), "w_u": 0.25, "w_p": 0.75},
+        right=(
+            "q a column",
+            "q first",
+            "q last",
+            "s a column",
+            "s first",
+            "s last",
+        ),
+    ),
+    "requirement.Conjunction": Kernel(
+        lambda: {"table_counts": [i64(2, 2, 2)], "n_rows": 6, "rules": RULES},
+        right=(
+            "table_counts longer",
+            "rules shorter",
+            "rules longer",
+            "rules [0] [1] 4611",
+            "rules [0] [1] 9223",
+            "rules [0] [1] 1844",
+            "rules [1] [2] 4611",
+            "rules [1] [2] 9223",
+            "rules [1] [2] 1844",
+            "rules [3] [3] 4611",
+            "rules [3] [3] 9223",
+            "rules [3] [3] 1844",
+            "rules [7] [2] 4611",
+            "rules [7] [2] 9223",
+            "rules [7] [2] 1844",
+            "rules [8] [2] 4611",
+            "rules [8] [2] 9223",
+            "rules [8] [2] 1844",
+            "rules [7] [2] 1.5",
+            "rules [8] [2] 1.5",
+            "rules [12] [3] shorter",
+            "rules [12] [3] longer",
+            "rules [12] [3] [0] [1] None",
+            "rules [12] [3] [1] [1] None",
+            "rules [12] [3] [2] [1] None",
+            "rules [12] [3] [0] [1] shorter",
+            "rules [12] [3] [0] [1] empty",
+        ),
+    ),
+    "requirement.passing_classes": Kernel(
+        lambda: {
+            "conjunction": conjunction(),
+            "sizes": i64(2, 4),
+            "offsets": [i64(0, 2, 4)],
+            "values": [i64(0, 1, 0, 1)],
+            "counts": [i64(1, 1, 2, 2)],
+        }
+    ),
     "cluster.deal": Kernel(
         lambda: {"counts": i64(3, 2, 1), "l": 2}, right=("counts shorter", "counts longer", "counts empty")
     ),
@@ -331,7 +642,12 @@ KERNELS: dict[str, Kernel] = {
             "unit": True,
         },
         right=(
-            *(f"{name} [{i}] {end}" for name in ("reach", "run_reach") for i in (0, 1) for end in ("first", "last")),
+            *(
+                f"{name} [{i}] {end}"
+                for name in ("reach", "run_reach")
+                for i in (0, 1)
+                for end in ("first", "last")
+            ),
             "low first",
             "low last",
             "high first",
@@ -457,7 +773,8 @@ def ends() -> dict[str, dict[str, str]]:
             ended[name][what] = end
         if done.returncode == 0:
             return ended
-        assert lines and lines[-1][3] == "died", done.stderr
+        assert lines, done.stderr
+        assert lines[-1][3] == "died", done.stderr
         first = lines[-1][0] + 1
 
 

@@ -159,6 +159,26 @@ def test_a_release_that_fails_its_own_check_is_a_point_that_says_so(
     assert swept.points[1].why == "a fault of the tool"
 
 
+def test_a_method_that_fails_is_a_point_that_says_so_and_is_not_kept(
+    census: pa.Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = sys.modules["anon.frontier"]
+    honest = module.partitioned
+
+    def failing(encoded: Any, judged: Any, method: Any, *rest: Any) -> Any:
+        if isinstance(method, anon.KMembers):
+            raise MemoryError
+        return honest(encoded, judged, method, *rest)
+
+    monkeypatch.setattr(module, "partitioned", failing)
+    asked = "k=5 method=mondrian,kmembers,curve"
+    swept = anon.frontier(census, SCHEMA, asked, cache=tmp_path)
+    assert [point.satisfied for point in swept.points] == [True, False, True, True, True]
+    assert swept.points[1].why == "the method failed (MemoryError): run this configuration alone to see why"
+    monkeypatch.setattr(module, "partitioned", honest)
+    assert all(point.satisfied for point in anon.frontier(census, SCHEMA, asked, cache=tmp_path).points)
+
+
 def test_a_release_that_is_not_what_it_claims_is_found_out(
     census: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:

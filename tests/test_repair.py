@@ -2,7 +2,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -58,6 +62,70 @@ def test_repair_equals_its_twin(
     twin = slow.repair(of, table, classes, lambda rows: len(rows) >= k and half(rows))
     assert [sorted(ours[at]) for at in sorted(ours)] == [sorted(rows) for rows in twin]
     assert all(home[at] == at for at in ours)
+
+
+@given(st.data(), st.integers(2, 9), st.sampled_from(["sets", "trees and sets", "many"]))
+@settings(max_examples=80)
+def test_lists_that_grow_again_and_again_equal_their_twins(
+    data: st.DataObject, n_classes: int, kind: str
+) -> None:
+    """Several sets and sensitive attributes, values nearly all distinct, failing classes side by side."""
+    flat: slow.Attribute = (40, 1.0, None, None)
+    of = {"sets": [flat] * 3, "trees and sets": [(5, 1.0, None, TREE), flat, flat], "many": [flat] * 70}[kind]
+    sizes = data.draw(st.lists(st.integers(1, 5), min_size=n_classes, max_size=n_classes))
+    n = sum(sizes)
+    random = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    columns = [random.integers(0, n_values + 1, n) for n_values, *_ in of]
+    table = [tuple(row) for row in np.column_stack(columns).tolist()]
+    often = random.random(n) < data.draw(st.sampled_from([0.3, 0.55, 0.8]))
+    sensitive = np.column_stack([np.where(often, 0, 1 + np.arange(n)), random.permutation(n), columns[0]])
+    tables = [np.bincount(column, minlength=max(n + 1, 41)).astype(np.int64) for column in sensitive.T]
+    share = data.draw(st.sampled_from([Fraction(1, 5), HALF, Fraction(3, 4)]))
+    rules = Conjunction(tables, n, [("share", a, share) for a in range(3)])
+    ends = np.cumsum([0, *sizes])
+    classes = [list(range(start, end)) for start, end in itertools.pairwise(ends.tolist())]
+
+    def passes(rows: list[int]) -> bool:
+        columns = sensitive[rows].T.tolist()
+        return all(max(Counter(column).values()) <= share * len(rows) for column in columns)
+
+    widths, records = kernel_records(of, table)
+    home = curve.repair(widths, records, sensitive.astype(np.int32), ends, rules)
+    ours: dict[int, list[int]] = {}
+    for rows, at in zip(classes, home.tolist(), strict=True):
+        ours.setdefault(at, []).extend(rows)
+    twin = slow.repair(of, table, classes, passes)
+    assert [sorted(ours[at]) for at in sorted(ours)] == [sorted(rows) for rows in twin]
+
+
+# Jobs in which repair once wrote beyond its arrays; run with the C library's checks of its heap.
+OVERFLOWS = """
+import numpy as np, pyarrow as pa, anon, sys
+def nearly_unique(n, seed):
+    random = np.random.default_rng(seed)
+    columns = {f"q{a}": np.round(random.normal(size=n), 3) for a in range(3)}
+    rare = random.permutation(n).astype(str)
+    return pa.table(columns | {"s": np.where(random.random(n) < 0.55, "often", rare)})
+census = anon.datasets.census(300, seed=1)
+near = anon.TCloseness(0.3, distance="equal")
+for method in (anon.TGC(), anon.Curve(), anon.KMembers()):
+    schema = anon.Schema(quasi=["age", "postcode"], sensitive=["salary"])
+    anon.anonymize(census, schema, require=[anon.KAnonymity(5), near], method=method)
+    schema = anon.Schema(quasi=["q0", "q1", "q2"], sensitive=["s"])
+    diverse = [anon.KAnonymity(3), anon.LDiversity(1.7)]
+    anon.anonymize(nearly_unique(600, 2), schema, require=diverse, method=method)
+    wide = pa.table({f"q{a}": [0, 0, 1, 1, 2, a % 3] for a in range(65)} | {"s": [1, 2, 3, 4, 5, 6]})
+    schema = anon.Schema(quasi=wide.column_names[:65], sensitive=["s"])
+    release = anon.anonymize(wide, schema, require=[anon.KAnonymity(2)], method=method)
+    assert release.privacy().k >= 2
+"""
+
+
+def test_jobs_that_once_overflowed_run_clean() -> None:
+    checked = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "PYTHONMALLOC": "malloc_debug"}
+    command = [sys.executable, "-W", "ignore", "-c", OVERFLOWS]
+    done = subprocess.run(command, env=os.environ | checked, check=False)
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("n_classes", [3, 200])

@@ -287,7 +287,7 @@ def test_other_arguments_are_checked() -> None:
         with pytest.raises(ValueError, match="class"):
             tgc.reinsert(table, np.array(home), objective)
     for arguments in ({"s": 0}, {"s": 1, "limit": float("nan")}):
-        with pytest.raises(ValueError, match="s must|limit must"):
+        with pytest.raises(ValueError, match=r"s must|limit must"):
             tgc.split(table[:, :1], [attribute_of(AGE)], **arguments)
     for weights in ({"w_u": 0.5, "w_p": 0.4}, {"w_u": 1.5, "w_p": -0.5}):
         with pytest.raises(ValueError, match="sum to 1"):

@@ -631,7 +631,7 @@ def frontier(
     ------
     UsageError, DataError
         The parameters or the table cannot be used as asked. What no release can meet, or one method
-        refuses, is not an error but a point that says so.
+        refuses or fails at, is not an error but a point that says so.
     """
     tried = _configurations(configurations)
     names = tuple(dict.fromkeys((privacy, utility, *([measures] if isinstance(measures, str) else measures))))
@@ -738,7 +738,12 @@ def _outcome(sweep: _Sweep, one: Configuration) -> _Outcome:
     path = _cached_at(sweep, one)
     if path is not None and (known := _read_outcome(path)) is not None:
         return known
-    outcome = _made(sweep, one)
+    try:
+        outcome = _made(sweep, one)
+    except Exception as error:
+        # A fault of the tool: the other points stand, and this one is not kept: it may be mended by then.
+        why = f"the method failed ({type(error).__name__}): run this configuration alone to see why"
+        return _Outcome({}, 0, 0.0, False, why)
     if path is not None:
         with replacing([path]) as [temporary]:
             temporary.write_text(json.dumps({f.name: getattr(outcome, f.name) for f in fields(outcome)}))

@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from anoncore.doors import array_of, codes_of, parts_of, whole
+
+from anoncore.memory cimport fits, take
 from anoncore.types cimport code_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.string cimport memcpy, memset
@@ -39,15 +42,18 @@ def _class_blocks(offsets, block_rows):
     return list(zip(cuts, cuts[1:])) if n_classes else []
 
 
-def _check_groups(rows, offsets, n_rows):
-    if offsets.dtype != np.int64 or offsets.ndim != 1 or len(offsets) < 1:
-        raise ValueError("offsets must be int64 and hold n_classes + 1 positions")
-    if rows.dtype != np.uint32 or rows.ndim != 1:
-        raise ValueError("rows must be one-dimensional uint32")
-    if offsets[0] != 0 or offsets[len(offsets) - 1] != len(rows) or np.any(offsets[1:] <= offsets[:len(offsets) - 1]):
-        raise ValueError("offsets must ascend strictly from 0 to the number of rows")
+def _groups_of(rows, offsets, n_rows):
+    # The classes, none empty, of a column of n_rows; rows and offsets checked.
+    rows = array_of(rows, np.uint32, 1, "rows")
+    offsets = parts_of(offsets, len(rows), "offsets")
     if len(rows) and int(rows.max()) >= n_rows:
-        raise ValueError("a row number lies beyond the column")
+        raise ValueError("rows: a row number lies beyond the column")
+    return rows, offsets
+
+
+def _work_of(n_threads, block_rows):
+    whole(n_threads, 1, 2**31 - 1, "n_threads")
+    whole(block_rows, 1, 2**62, "block_rows")
 
 
 # ---------------------------------------------------------------- group
@@ -174,16 +180,18 @@ cdef void sort_pairs(uint64_t* key, row_t* row, uint64_t* key2, row_t* row2, int
         memcpy(row2, row, n * sizeof(row_t))
 
 
-def _pack_block(const uint64_t[::1] addresses, const int64_t[::1] widths, const uint64_t[::1] radices,
-                const uint32_t[::1] rows, int64_t start, int64_t stop, int shift,
-                uint64_t[::1] key, int64_t[::1] histogram):
-    cdef Column columns[64]
-    cdef int c, n_columns = <int> addresses.shape[0]
+def _pack_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, int64_t start, int64_t stop,
+                int shift, uint64_t[::1] key, int64_t[::1] histogram):
+    cdef list keep = []
+    cdef int c, n_columns = <int> len(codes)
+    cdef Column* columns = <Column*> take(keep, n_columns, sizeof(Column))
+    cdef const uint8_t[::1] view
     cdef int64_t i
     cdef const row_t* picked = &rows[0] if rows is not None else NULL
     for c in range(n_columns):
-        columns[c].codes = <const uint8_t*> <size_t> addresses[c]
-        columns[c].width = <int> widths[c]
+        view = codes[c].view(np.uint8)  # its array is kept by the list
+        columns[c].codes = &view[0]
+        columns[c].width = codes[c].itemsize
         columns[c].radix = radices[c]
     with nogil:
         pack(columns, n_columns, picked, start, stop, &key[0])
@@ -249,15 +257,13 @@ def _group_word(columns, radices, rows, n, n_threads, block_rows):
         return (np.arange(n, dtype=np.uint32) if rows is None else np.array(rows)), np.array([0, n], np.int64)
     top = min(bits, max(1, min(11, n.bit_length() - 4)))
     shift = bits - top
-    addresses = np.array([column.ctypes.data for column in columns], dtype=np.uint64)
-    widths = np.array([column.itemsize for column in columns], dtype=np.int64)
     radices = np.array(radices, dtype=np.uint64)
     blocks = [(start, min(start + block_rows, n)) for start in range(0, n, block_rows)]
     key = np.empty(n, np.uint64)
     histograms = np.zeros((len(blocks), 1 << top), np.int64)
     _run(
         _pack_block,
-        [(addresses, widths, radices, rows, *block, shift, key, histogram)
+        [(columns, radices, rows, *block, shift, key, histogram)
          for block, histogram in zip(blocks, histograms)],
         n_threads,
     )
@@ -292,20 +298,18 @@ def group(columns, rows=None, n_threads=1, block_rows=1 << 18):
     distinct) picks the rows to group, all by default. Returns the rows (uint32) class by class, in
     their given order inside a class, and the offsets (int64); classes ascend by their tuple of codes.
     """
-    columns = [np.ascontiguousarray(column) for column in columns]
-    if not columns or len({len(column) for column in columns}) != 1:
-        raise ValueError("group needs at least one column, and columns of one length")
-    for column in columns:
-        if column.ndim != 1 or column.dtype not in (np.uint8, np.uint16, np.uint32):
-            raise ValueError("a column must be one-dimensional uint8, uint16 or uint32")
+    if not isinstance(columns, list | tuple) or not columns:
+        raise ValueError("columns must be a list of one column or more")
+    columns = [codes_of(column, 1, "columns") for column in columns]
+    _work_of(n_threads, block_rows)
+    if len({len(column) for column in columns}) != 1:
+        raise ValueError("columns must have one length")
     n_rows = len(columns[0])
     if rows is not None:
-        rows = np.ascontiguousarray(rows)
-        if rows.dtype != np.uint32 or rows.ndim != 1 or (len(rows) and int(rows.max()) >= n_rows):
-            raise ValueError("rows must be one-dimensional uint32 row numbers of the columns")
+        rows = array_of(rows, np.uint32, 1, "rows")
+        if len(rows) and int(rows.max()) >= n_rows:
+            raise ValueError("rows must be row numbers of the columns")
     n = n_rows if rows is None else len(rows)
-    if n_rows >= 2**32:
-        raise ValueError("at most 2**32 - 1 rows fit in one call")
     if n == 0:
         return np.empty(0, np.uint32), np.zeros(1, np.int64)
     waiting = [(column, int(column.max()) + 1) for column in columns]
@@ -407,17 +411,20 @@ def _count_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_
         size = offsets[c + 1] - offsets[c]
         largest = max(largest, size)
         bound += min(size, n_values)
-    cdef uint32_t[::1] table = np.zeros(n_values if n_values <= 4 * largest else 1, np.uint32)
-    cdef uint32_t[::1] code = np.empty(largest, np.uint32)
-    cdef uint32_t[::1] code2 = np.empty(largest, np.uint32)
+    cdef list keep = []
+    cdef uint32_t* table = <uint32_t*> take(keep, n_values if n_values <= 4 * largest else 0, sizeof(uint32_t))
+    cdef uint32_t* code = <uint32_t*> take(keep, largest, sizeof(uint32_t))
+    cdef uint32_t* code2 = <uint32_t*> take(keep, largest, sizeof(uint32_t))
     values = np.empty(bound, np.uint32)
     counts = np.empty(bound, np.int64)
     cdef uint32_t[::1] value = values
     cdef int64_t[::1] count = counts
     with nogil:
         for c in range(first, end):
-            n_present[c] = count_class(&codes[0], &rows[offsets[c]], offsets[c + 1] - offsets[c], n_values,
-                                       &table[0], &code[0], &code2[0], &value[position], &count[position])
+            size = offsets[c + 1] - offsets[c]
+            fits(position + min(size, n_values), bound)
+            n_present[c] = count_class(&codes[0], &rows[offsets[c]], size, n_values, table, code, code2,
+                                       &value[position], &count[position])
             position += n_present[c]
     return values[:position], counts[:position]
 
@@ -429,10 +436,12 @@ def value_counts(codes, rows, offsets, n_values, n_threads=1, block_rows=1 << 17
     and `offsets` (int64) the classes, none empty. Returns `value_offsets` (int64, n_classes + 1),
     `values` (uint32, ascending inside a class) and `counts` (int64, > 0).
     """
-    codes, rows, offsets = np.ascontiguousarray(codes), np.ascontiguousarray(rows), np.ascontiguousarray(offsets)
-    _check_groups(rows, offsets, len(codes))
+    codes = codes_of(codes, 1, "codes")
+    rows, offsets = _groups_of(rows, offsets, len(codes))
+    n_values = whole(n_values, 0, 2**32, "n_values")
+    _work_of(n_threads, block_rows)
     if len(codes) and int(codes.max()) >= n_values:
-        raise ValueError("a code is not below n_values")
+        raise ValueError("codes: one is not below n_values")
     n_present = np.zeros(len(offsets), np.int64)
     parts = _run(
         _count_block,
@@ -485,8 +494,10 @@ def boxes(codes, rows, offsets, null_code=-1, n_threads=1, block_rows=1 << 17):
     `null_code` (-1: none) is left out of low and high (uint32); a class of nulls only has low 1 and
     high 0. Other arguments as in `value_counts`. Returns low, high and null (bool).
     """
-    codes, rows, offsets = np.ascontiguousarray(codes), np.ascontiguousarray(rows), np.ascontiguousarray(offsets)
-    _check_groups(rows, offsets, len(codes))
+    codes = codes_of(codes, 1, "codes")
+    rows, offsets = _groups_of(rows, offsets, len(codes))
+    null_code = whole(null_code, -1, 2**32 - 1, "null_code")
+    _work_of(n_threads, block_rows)
     n_classes = len(offsets) - 1
     low, high, null = np.empty(n_classes, np.uint32), np.empty(n_classes, np.uint32), np.empty(n_classes, np.uint8)
     _run(
@@ -519,10 +530,11 @@ def shuffle(rows, offsets, random, n_threads=1, block_rows=1 << 18):
     Returns a new array; with uniform random numbers every order of a class of s rows is drawn with
     equal chance up to s / 2**64.
     """
-    rows, offsets, random = np.array(rows), np.ascontiguousarray(offsets), np.ascontiguousarray(random)
-    _check_groups(rows, offsets, 2**32)
-    if random.dtype != np.uint64 or random.shape != rows.shape:
-        raise ValueError("random must be uint64, one number per row")
+    rows, offsets = _groups_of(rows, offsets, 2**32)
+    rows, random = rows.copy(), array_of(random, np.uint64, 1, "random")
+    _work_of(n_threads, block_rows)
+    if len(random) != len(rows):
+        raise ValueError("random must hold one number per row")
     _run(
         _shuffle_block,
         [(offsets, *run, random, rows) for run in _class_blocks(offsets, block_rows)],
@@ -660,24 +672,30 @@ def _build_tree(const uint32_t[:, ::1] points, uint32_t[::1] order, uint32_t[:, 
         build(&points[0, 0], points.shape[1], &order[0], 0, points.shape[0], 0, &least[0, 0], &most[0, 0])
 
 
-def _count_boxes(const uint64_t[:, ::1] addresses, const int64_t[::1] null_codes, const uint32_t[:, ::1] points,
-                 const int64_t[::1] sums, const uint32_t[:, ::1] least, const uint32_t[:, ::1] most,
-                 int64_t first, int64_t end, int64_t[::1] counts):
-    cdef Sides sides[64]
+def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] sums, const uint32_t[:, ::1] least,
+                 const uint32_t[:, ::1] most, int64_t first, int64_t end, int64_t[::1] counts):
+    # Each cell: of_box, low, high, null (uint8), null_code, set_offsets or None, set_codes.
+    cdef list keep = []
+    cdef int64_t m = points.shape[1]
+    cdef Sides* sides = <Sides*> take(keep, m, sizeof(Sides))
     cdef int64_t nodes[64]
     cdef int64_t lows[64]
     cdef int64_t highs[64]
-    cdef int64_t m = points.shape[1]
     cdef int64_t box, a, i, node, low, high, total, depth
     cdef int relation, inside
+    cdef const uint32_t[::1] of_box, lowest, highest, codes
+    cdef const uint8_t[::1] null
+    cdef const int64_t[::1] ends
     for a in range(m):
-        sides[a].of_box = <const uint32_t*> <size_t> addresses[a, 0]
-        sides[a].low = <const uint32_t*> <size_t> addresses[a, 1]
-        sides[a].high = <const uint32_t*> <size_t> addresses[a, 2]
-        sides[a].null = <const uint8_t*> <size_t> addresses[a, 3]
-        sides[a].ends = <const int64_t*> <size_t> addresses[a, 4]
-        sides[a].codes = <const uint32_t*> <size_t> addresses[a, 5]
-        sides[a].null_code = null_codes[a]
+        of_box, lowest, highest, null, sides[a].null_code = cells[a][:5]
+        sides[a].of_box = &of_box[0]
+        sides[a].low = &lowest[0]
+        sides[a].high = &highest[0]
+        sides[a].null = &null[0]
+        if cells[a][5] is not None:
+            ends, codes = cells[a][5:]
+            sides[a].ends = &ends[0]
+            sides[a].codes = &codes[0] if codes.shape[0] else NULL
     with nogil:
         for box in range(first, end):
             total = 0
@@ -706,6 +724,7 @@ def _count_boxes(const uint64_t[:, ::1] addresses, const int64_t[::1] null_codes
                             total += sums[i + 1] - sums[i]
                 elif inside == 1:
                     i = low + (high - low) // 2
+                    fits(depth + 2, 64)
                     nodes[depth] = 2 * node + 1
                     lows[depth] = low
                     highs[depth] = i
@@ -716,32 +735,40 @@ def _count_boxes(const uint64_t[:, ::1] addresses, const int64_t[::1] null_codes
             counts[box] = total
 
 
+def _cells_of(cell):
+    # One attribute's cells, checked: of_box, low, high, null (uint8), null_code, set_offsets or None, set_codes.
+    if not isinstance(cell, list | tuple) or len(cell) != 7:
+        raise ValueError("cells must hold of_box, low, high, null, null_code, set_offsets and set_codes")
+    of_box, low, high = (array_of(cell[i], np.uint32, 1, "cells") for i in range(3))
+    null = array_of(cell[3], np.bool_, 1, "null").view(np.uint8)
+    null_code = whole(cell[4], -1, 2**32 - 1, "null_code")
+    if not len(low) == len(high) == len(null) or (len(of_box) and int(of_box.max()) >= len(low)):
+        raise ValueError("cells: of_box must name one of the cells low, high and null")
+    if cell[5] is None:
+        return of_box, low, high, null, null_code, None, None
+    codes = array_of(cell[6], np.uint32, 1, "set_codes")
+    ends = array_of(cell[5], np.int64, 1, "set_offsets")
+    if len(ends) != len(low) + 1 or ends[0] < 0 or (ends[1:] < ends[:len(low)]).any() or ends[len(low)] > len(codes):
+        raise ValueError("cells: set_offsets must hold n_cells + 1 positions in set_codes, not descending")
+    return of_box, low, high, null, null_code, ends, codes
+
+
 def count_inside(columns, cells, n_threads=1, block=1 << 12):
     """Count the rows of a table inside each of many boxes.
 
-    `columns` are at most 64 code columns (uint8, uint16 or uint32). `cells` holds per column (of_box,
+    `columns` are code columns (uint8, uint16 or uint32). `cells` holds per column (of_box,
     low, high, null, null_code, set_offsets, set_codes): box b shows cell of_box[b], which covers the
     codes low..high (uint32), `null_code` (-1: none) if `null` (bool), and of low..high only those of its
     ascending set where set_offsets is not None. Returns int64, one per box. A k-d tree over the distinct
     rows lets a box pass over what lies outside it or wholly inside.
     """
-    if len(columns) != len(cells) or not 0 < len(columns) <= 64:
-        raise ValueError("count_inside needs 1 to 64 columns, each with its cells")
-    kept = []
-    for of_box, low, high, null, null_code, set_offsets, set_codes in cells:
-        sets = (set_offsets, set_codes) if set_offsets is not None else (None, None)
-        dtypes = (np.uint32, np.uint32, np.uint32, np.bool_, np.int64, np.uint32)
-        arrays = [None if array is None else np.ascontiguousarray(array, dtype=dtype)
-                  for array, dtype in zip((of_box, low, high, null, *sets), dtypes)]
-        if len(arrays[0]) != len(cells[0][0]) or (len(arrays[0]) and int(arrays[0].max()) >= len(arrays[1])):
-            raise ValueError("of_box must name a cell for each box")
-        if not len(arrays[1]) == len(arrays[2]) == len(arrays[3]):
-            raise ValueError("low, high and null differ in length")
-        ends = arrays[4]
-        if ends is not None and (len(ends) != len(low) + 1 or ends[0] < 0 or np.any(ends[1:] < ends[:len(low)])
-                                 or set_codes is None or ends[len(low)] > len(set_codes)):
-            raise ValueError("set_offsets must hold n_cells + 1 positions in set_codes, not descending")
-        kept.append(arrays)
+    if not isinstance(columns, list | tuple) or not isinstance(cells, list | tuple) or not 0 < len(columns) == len(cells):
+        raise ValueError("count_inside needs columns, one or more, each with its cells")
+    columns = [codes_of(column, 1, "columns") for column in columns]
+    _work_of(n_threads, block)
+    kept = [_cells_of(cell) for cell in cells]
+    if len({len(cell[0]) for cell in kept}) != 1:
+        raise ValueError("cells: of_box must name a cell for each box")
     n_boxes = len(kept[0][0])
     rows, offsets = group(columns, None, n_threads)
     n = len(offsets) - 1
@@ -759,13 +786,9 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
     _build_tree(points, order, least, most)
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[order])])
     points = np.ascontiguousarray(points[order])
-    addresses = np.array(
-        [[0 if array is None else array.ctypes.data for array in arrays] for arrays in kept], dtype=np.uint64
-    )
-    null_codes = np.array([cell[4] for cell in cells], dtype=np.int64)
     _run(
         _count_boxes,
-        [(addresses, null_codes, points, sums, least, most, first, min(first + block, n_boxes), counts)
+        [(kept, points, sums, least, most, first, min(first + block, n_boxes), counts)
          for first in range(0, n_boxes, block)],
         n_threads,
     )

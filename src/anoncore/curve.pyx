@@ -4,6 +4,9 @@
 
 import numpy as np
 
+from anoncore.doors import array_of, codes_of, given, line_of, one_of, parts_of, real, tree_of, whole
+
+from libc.math cimport INFINITY
 from libc.string cimport memcpy, memmove
 
 from anoncore.memory cimport Array, extend, fits, growing, release, reserve, take
@@ -180,50 +183,29 @@ cdef int check_codes(const code_t[:, ::1] codes, const int64_t[::1] starts) exce
     for a in range(m):
         n_codes = starts[a + 1] - starts[a]
         if n_codes == 0:
-            raise ValueError("every code must have a place on the grid")
+            raise ValueError("codes: every one must have a place on the grid")
         for i in range(PERIODS):
             most[i * m + a] = <code_t>min(n_codes - 1, <int64_t><code_t>~0)
     with nogil:
         within = codes_within(&codes[0, 0], n, most, m)
     if not within:
-        raise ValueError("every code must have a place on the grid")
+        raise ValueError("codes: every one must have a place on the grid")
     return 0
 
 
-cdef int check_starts(const int64_t[::1] starts, int64_t m, int64_t n_codes) except -1:
-    cdef int64_t a
-    if starts.shape[0] != m + 1 or starts[0] != 0 or starts[m] > n_codes:
-        raise ValueError("starts must divide the grid into the codes of every attribute")
-    for a in range(m):
-        if starts[a + 1] < starts[a]:
-            raise ValueError("starts must not descend")
-    return 0
-
-
-def hilbert(const code_t[:, ::1] codes not None, const uint32_t[::1] grid not None,
-            const int64_t[::1] starts not None, int bits):
-    """Hilbert index of each row (Hamilton 2006, "Compact Hilbert indices", algorithm 2).
-
-    Code c of attribute a lies at `grid[starts[a] + c]` < 2**bits on the grid's axis a. Returns
-    uint64 (n x words): the m * bits bits of the index from the most significant bit of word 0 on.
-    """
+def _hilbert(const code_t[:, ::1] codes, const uint32_t[::1] grid, const int64_t[::1] starts, int bits):
     cdef int64_t m = codes.shape[1]
     cdef int per_word, n_words
     cdef list keep = []
     cdef uint64_t* spread
     cdef uint8_t* entry
     cdef uint8_t* word
-    if m < 1 or not 1 <= bits <= 32:
-        raise ValueError("hilbert takes one attribute or more and 1..32 bits")
-    check_starts(starts, m, grid.shape[0])
-    if starts[m] and int(np.max(grid[:starts[m]])) >> bits:
-        raise ValueError("every place must be less than 2**bits")
     check_codes(codes, starts)
     keys = np.zeros((codes.shape[0], (m * bits + 63) // 64), np.uint64)
     cdef uint64_t[:, ::1] view = keys
     if m > 64:
-        entry = <uint8_t*>take(keep, m, 1)
-        word = <uint8_t*>take(keep, m, 1)
+        entry = <uint8_t*>take(keep, m, sizeof(uint8_t))
+        word = <uint8_t*>take(keep, m, sizeof(uint8_t))
         with nogil:
             hilbert_wide_rows(codes, grid, starts, bits, entry, word, view)
         return keys
@@ -234,6 +216,23 @@ def hilbert(const code_t[:, ::1] codes not None, const uint32_t[::1] grid not No
         spread_grid(grid, starts, <int>m, bits, per_word, n_words, spread)
         hilbert_rows(codes, spread, starts, bits, per_word, n_words, view)
     return keys
+
+
+def hilbert(codes, grid, starts, bits):
+    """Hilbert index of each row (Hamilton 2006, "Compact Hilbert indices", algorithm 2).
+
+    Code c of attribute a lies at `grid[starts[a] + c]` < 2**bits (`bits` in 1..32) on the grid's axis a.
+    Returns uint64 (n x words): the m * bits bits of the index from the most significant bit of word 0 on.
+    """
+    codes = codes_of(codes, 2, "codes")
+    grid = array_of(grid, np.uint32, 1, "grid")
+    starts = parts_of(starts, len(grid), "starts", empty=True)
+    bits = whole(bits, 1, 32, "bits")
+    if codes.shape[1] < 1 or len(starts) != codes.shape[1] + 1:
+        raise ValueError("starts must divide the grid into the codes of every attribute, one or more")
+    if len(grid) and int(np.max(grid)) >> bits:
+        raise ValueError("grid: every place must be less than 2**bits")
+    return _hilbert(codes, grid, starts, bits)
 
 
 # --- Sorting -------------------------------------------------------------------------------------
@@ -249,15 +248,22 @@ cdef void radix_pass(const uint64_t* keys, const uint32_t* rows, int64_t n, int 
         rows_out[at] = rows[i]
 
 
-def sort_rows(const uint64_t[::1] keys not None, const uint32_t[::1] rows not None):
+cdef int check_rows(const uint32_t[::1] rows, int64_t n) except -1:
+    if rows.shape[0] and int(np.max(rows)) >= n:
+        raise ValueError(f"rows must be row numbers below {n}")
+    return 0
+
+
+def sort_rows(keys, rows):
     """`rows` (uint32) stably sorted by `keys[row]` (uint64): radix sort, digits that do not vary skipped."""
-    cdef int64_t n = rows.shape[0], i, total, count
+    cdef const uint64_t[::1] key_of = array_of(keys, np.uint64, 1, "keys")
+    cdef const uint32_t[::1] given_rows = array_of(rows, np.uint32, 1, "rows")
+    cdef int64_t n = given_rows.shape[0], i, total, count
     cdef int digit, shift
     one, other = np.empty(n, np.uint32), np.empty(n, np.uint32)
     if n == 0:
         return one
-    if int(np.max(rows)) >= keys.shape[0]:
-        raise ValueError("every row must have a key")
+    check_rows(given_rows, key_of.shape[0])
     cdef list keep = []
     cdef uint32_t[::1] one_view = one, other_view = other
     cdef uint32_t* row = &one_view[0]
@@ -267,8 +273,8 @@ def sort_rows(const uint64_t[::1] keys not None, const uint32_t[::1] rows not No
     cdef int64_t* counts = <int64_t*>take(keep, 6 * 2048, sizeof(int64_t))  # by digit
     with nogil:
         for i in range(n):
-            key[i] = keys[rows[i]]
-            row[i] = rows[i]
+            key[i] = key_of[given_rows[i]]
+            row[i] = given_rows[i]
             for digit in range(6):
                 counts[2048 * digit + ((key[i] >> (11 * digit)) & 2047)] += 1
         for digit in range(6):
@@ -293,17 +299,24 @@ cdef class Widths:
     """Widths of the cells of m attributes as integers: sums are exact, whatever their order.
 
     `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
-    ascending from 0) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf), int32
+    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf), int32
     arrays as in `anon.hierarchy.Tree`, makes it a tree; with neither it is a flat set. A whole
     domain is `weights[a]` * `unit` wide, all domains together at most 2**28.
     """
 
     def __init__(self, n_values, weights, positions, trees):
+        given(n_values=n_values, weights=weights, positions=positions, trees=trees)
         cdef int64_t m = len(n_values)
-        if m < 1:
-            raise ValueError("widths need an attribute")
-        if not len(weights) == len(positions) == len(trees) == m:
-            raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
+        if m < 1 or not len(weights) == len(positions) == len(trees) == m:
+            raise ValueError("n_values, weights, positions and trees must have an entry for each of one or more attributes")
+        n_values = [whole(one, 0, MOST_ROWS, "n_values") for one in n_values]
+        weights = [real(one, "a weight") for one in weights]
+        if not all(0 <= one < INFINITY for one in weights) or sum(weights) == INFINITY:
+            raise ValueError("weights must be finite and at least 0")
+        if any(line is not None and tree is not None for line, tree in zip(positions, trees)):
+            raise ValueError("an attribute has positions or a tree, not both")
+        positions = [None if line is None else line_of(line, n_values[a], "positions") for a, line in enumerate(positions)]
+        trees = [None if tree is None else tree_of(tree, n_values[a], "a tree") for a, tree in enumerate(trees)]
         ordered = [a for a in range(m) if positions[a] is not None]
         tree = [a for a in range(m) if positions[a] is None and trees[a] is not None]
         flat = [a for a in range(m) if positions[a] is None and trees[a] is None]
@@ -318,10 +331,10 @@ cdef class Widths:
         field[flat] = self.c.n_ordered + len(tree) + np.arange(len(flat))
         places, full = [], np.zeros(self.c.n_ordered + 1, np.int32)
         for a in range(m):
-            whole = int(weights[a] * self.unit)
+            full_width = int(weights[a] * self.unit)
             if a in ordered:
-                full[field[a]] = whole
-                places.append(_coordinates(np.asarray(positions[a], np.float64)[: n_values[a]], whole))
+                full[field[a]] = full_width
+                places.append(_coordinates(positions[a] - positions[a][:1], full_width))
             else:
                 places.append(np.arange(n_values[a] + 1))
         nodes = _nodes([(n_values[a], int(weights[a] * self.unit), trees[a]) for a in tree])
@@ -398,21 +411,25 @@ cdef bint place_rows(const code_t[:, ::1] codes, const uint32_t[::1] rows, const
     return True
 
 
-def place(Widths widths not None, const code_t[:, ::1] codes not None, const uint32_t[::1] rows not None):
-    """The records (int32, one per entry of `rows`) of these rows of `codes`, in this order."""
-    if codes.shape[1] != widths.n_attributes:
-        raise ValueError("codes must have one column per attribute")
-    if rows.shape[0] and int(np.max(rows)) >= codes.shape[0]:
-        raise ValueError("every row must be one of codes")
-    records = np.zeros((rows.shape[0], widths.c.stride), np.int32)
-    cdef int32_t[:, ::1] view = records
-    cdef bint placed = True
-    if rows.shape[0]:
-        with nogil:
-            placed = place_rows(codes, rows, &widths.starts[0], &widths.place[0], &widths.field[0], widths.c.stride,
-                                &view[0, 0])
+def _place(Widths widths, const code_t[:, ::1] codes, const uint32_t[::1] rows, int32_t[:, ::1] records):
+    cdef bint placed
+    with nogil:
+        placed = place_rows(codes, rows, &widths.starts[0], &widths.place[0], &widths.field[0], widths.c.stride,
+                            &records[0, 0])
     if not placed:
-        raise ValueError("every code must be a value of its attribute, or null")
+        raise ValueError("codes: every one must be a value of its attribute, or null")
+
+
+def place(widths, codes, rows):
+    """The records (int32, one per entry of `rows`) of these rows of `codes`, in this order."""
+    cdef Widths of = one_of(Widths, widths, "widths")
+    codes, rows = codes_of(codes, 2, "codes"), array_of(rows, np.uint32, 1, "rows")
+    if codes.shape[1] != of.n_attributes:
+        raise ValueError("codes must have one column per attribute")
+    check_rows(rows, len(codes))
+    records = np.zeros((len(rows), of.c.stride), np.int32)
+    if len(rows):
+        _place(of, codes, rows, records)
     return records
 
 
@@ -437,35 +454,34 @@ cdef bint fields_within(const int32_t[:, ::1] records, const int32_t* most) noex
     return not beyond
 
 
-cdef int check_records(Widths widths, const int32_t[:, ::1] records) except -1:
+cdef const int32_t[:, ::1] records_of(Widths widths, records) except *:
+    # Records of `place`, checked.
     cdef list keep = []
-    cdef int32_t* most
-    cdef bint within
-    if records.shape[1] != widths.c.stride or records.shape[0] > MOST_ROWS:
-        raise ValueError("records must be those of these widths, at most 2**30 of them")
-    most = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
-    most_of_fields(&widths.c, most)
-    with nogil:
-        within = fields_within(records, most)
+    cdef int32_t* most = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
+    cdef const int32_t[:, ::1] rows = array_of(records, np.int32, 2, "records")
+    cdef bint within = rows.shape[1] == widths.c.stride and rows.shape[0] <= MOST_ROWS
+    if within:
+        most_of_fields(&widths.c, most)
+        with nogil:
+            within = fields_within(rows, most)
     if not within:
-        raise ValueError("records must be those of these widths")
-    return 0
+        raise ValueError("records must be those of these widths, 2**30 at most")
+    return rows
 
 
-cdef int check_sensitive(Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n) except -1:
-    # The codes that the rules read, of n rows.
+cdef const int32_t[:, ::1] sensitive_of(Conjunction rules, sensitive, int64_t n) except *:
+    # The sensitive codes of n rows, one column per attribute that the rules read, checked.
+    cdef const int32_t[:, ::1] codes = array_of(sensitive, np.int32, 2, "sensitive")
     cdef int64_t i, a, n_sensitive = rules.c.n_sensitive
-    if n_sensitive == 0:
-        return 0
-    if sensitive is None or sensitive.shape[0] != n or sensitive.shape[1] != n_sensitive:
+    if codes.shape[0] != n or codes.shape[1] != n_sensitive:
         raise ValueError("the rules need the sensitive codes of every row")
     if n > rules.c.n_rows:
-        raise ValueError("the rules are those of a table of fewer rows")
+        raise ValueError(f"the rules are those of a table of {rules.c.n_rows} rows, not of {n}")
     for i in range(n):
         for a in range(n_sensitive):
-            if not 0 <= sensitive[i, a] < rules.c.n_values[a]:
-                raise ValueError("every sensitive code must be one of its attribute")
-    return 0
+            if not 0 <= codes[i, a] < rules.c.n_values[a]:
+                raise ValueError("sensitive: every code must be one of its attribute")
+    return codes
 
 
 # Four fields at a time, in words that compilers turn into vector instructions of any processor.
@@ -545,8 +561,10 @@ cdef struct Tally:
     int64_t* n_present
 
 
-cdef Tally tally_for(list keep, Conjunction rules, const int32_t[:, ::1] sensitive, int64_t n, int64_t cap) except *:
+cdef Tally tally_for(list keep, rules, sensitive, int64_t n, int64_t cap) except *:
     cdef Tally tally
+    cdef Conjunction conjunction
+    cdef const int32_t[:, ::1] codes
     cdef int a
     tally.rules = NULL
     tally.sensitive = NULL
@@ -556,12 +574,16 @@ cdef Tally tally_for(list keep, Conjunction rules, const int32_t[:, ::1] sensiti
     tally.values = NULL
     tally.counts = NULL
     tally.n_present = NULL
-    if rules is None or rules.c.n_sensitive == 0:
+    if rules is None:
         return tally
-    check_sensitive(rules, sensitive, n)
-    tally.rules = &rules.c
-    tally.sensitive = &sensitive[0, 0] if n else NULL
-    tally.n_sensitive = rules.c.n_sensitive
+    conjunction = one_of(Conjunction, rules, "rules")
+    if conjunction.c.n_sensitive == 0:
+        return tally
+    codes = sensitive_of(conjunction, sensitive, n)
+    keep.append(codes)
+    tally.rules = &conjunction.c
+    tally.sensitive = &codes[0, 0] if n else NULL
+    tally.n_sensitive = conjunction.c.n_sensitive
     tally.values = <int64_t**>take(keep, tally.n_sensitive, sizeof(int64_t*))
     tally.counts = <int64_t**>take(keep, tally.n_sensitive, sizeof(int64_t*))
     tally.n_present = <int64_t*>take(keep, tally.n_sensitive, sizeof(int64_t))
@@ -708,8 +730,7 @@ cdef void cut_rows(const Space* space, const int32_t* records, const int32_t* pr
                   space.n_ordered, wide)
 
 
-def cut(Widths widths not None, const int32_t[:, ::1] records not None, int64_t k, int64_t max_size, int64_t step=1,
-        Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+def cut(widths, records, k, max_size, step=1, rules=None, sensitive=None):
     """The cuts of these rows, in this order, into classes of k..max_size rows with the least total loss.
 
     Rows are cut before every `step`-th only (1..k), unless no such cuts exist.
@@ -719,39 +740,39 @@ def cut(Widths widths not None, const int32_t[:, ::1] records not None, int64_t 
     are one class. Of equally good classes that end at the same row the longest is taken. Dynamic
     programming, O(n m max_size / step).
     """
-    cdef int64_t n = records.shape[0], i
-    cdef Tally tally
-    cdef Bounds wide
+    k = whole(k, 1, 1 << 30, "k")
+    cdef int64_t least = k, most = whole(max_size, 2 * k - 1, 1 << 30, "max_size")
+    cdef int64_t between = whole(step, 1, k, "step")
+    cdef Widths of = one_of(Widths, widths, "widths")
+    cdef const int32_t[:, ::1] rows = records_of(of, records)
+    cdef int64_t n = rows.shape[0], i
     cdef list keep = []
+    cdef Tally tally = tally_for(keep, rules, sensitive, n, min(most, n))
+    cdef const Space* space = &of.c
+    cdef Bounds wide
     cdef int32_t* previous
     cdef int32_t* latest
     cdef int64_t* best
     cdef int32_t* length
-    if not 1 <= k <= 1 << 30 or not 2 * k - 1 <= max_size <= 1 << 30:
-        raise ValueError("k must be at least 1, max_size at least 2k-1 and at most 2**30")
-    if not 1 <= step <= k:
-        raise ValueError("step must be in 1..k")
-    check_records(widths, records)
-    tally = tally_for(keep, rules, sensitive, n, min(max_size, n))
-    if n < 2 * k:
+    if n < 2 * least:
         return np.array([0, n] if n else [0], np.int64)
     best = <int64_t*>take(keep, n + 1, sizeof(int64_t))
     length = <int32_t*>take(keep, n + 1, sizeof(int32_t))
-    previous = <int32_t*>take(keep, n * widths.c.n_flat, sizeof(int32_t))
-    latest = <int32_t*>take(keep, widths.c.set_starts[widths.c.n_flat], sizeof(int32_t))
-    wide.low = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
-    wide.high = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
-    wide.n_values = <int32_t*>take(keep, widths.c.n_flat, sizeof(int32_t))
-    wide.n_nulls = <int32_t*>take(keep, widths.c.n_flat, sizeof(int32_t))
+    previous = <int32_t*>take(keep, n * space.n_flat, sizeof(int32_t))
+    latest = <int32_t*>take(keep, space.set_starts[space.n_flat], sizeof(int32_t))
+    wide.low = <int32_t*>take(keep, space.stride, sizeof(int32_t))
+    wide.high = <int32_t*>take(keep, space.stride, sizeof(int32_t))
+    wide.n_values = <int32_t*>take(keep, space.n_flat, sizeof(int32_t))
+    wide.n_nulls = <int32_t*>take(keep, space.n_flat, sizeof(int32_t))
     with nogil:
         for i in range(1, n + 1):
             best[i] = NEVER
-        for i in range(widths.c.set_starts[widths.c.n_flat]):
+        for i in range(space.set_starts[space.n_flat]):
             latest[i] = -1
-        find_previous(&widths.c, &records[0, 0], n, latest, previous)
-        cut_rows(&widths.c, &records[0, 0], previous, n, k, max_size, step, &tally, wide, best, length)
+        find_previous(space, &rows[0, 0], n, latest, previous)
+        cut_rows(space, &rows[0, 0], previous, n, least, most, between, &tally, wide, best, length)
         if best[n] == NEVER:
-            cut_rows(&widths.c, &records[0, 0], previous, n, k, max_size, 1, &tally, wide, best, length)
+            cut_rows(space, &rows[0, 0], previous, n, least, most, 1, &tally, wide, best, length)
     ends = []
     i = n
     while i > 0:
@@ -782,37 +803,31 @@ cdef bint mean_places(const code_t[:, ::1] codes, const uint32_t[::1] rows, cons
     return True
 
 
-def centers(const code_t[:, ::1] codes not None, const uint32_t[::1] rows not None,
-            const int64_t[::1] offsets not None, const uint8_t[::1] grid not None,
-            const int64_t[::1] starts not None):
+def _centers(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
+             const uint8_t[::1] grid, const int64_t[::1] starts, uint8_t[:, ::1] out):
+    cdef bint placed
+    with nogil:
+        placed = mean_places(codes, rows, offsets, grid, starts, out)
+    if not placed:
+        raise ValueError("codes: every one must have a place on the grid")
+
+
+def centers(codes, rows, offsets, grid, starts):
     """Mean place of the rows of each class on every attribute's axis, rounded down (uint8, n_classes x m).
 
     Class c holds `rows[offsets[c]:offsets[c + 1]]` of `codes` (at least one); code c of attribute a lies at
     `grid[starts[a] + c]`.
     """
-    cdef bint placed
-    check_starts(starts, codes.shape[1], grid.shape[0])
-    check_classes(offsets, rows.shape[0])
-    if rows.shape[0] and int(np.max(rows)) >= codes.shape[0]:
-        raise ValueError("every row must be one of codes")
-    out = np.empty((offsets.shape[0] - 1, codes.shape[1]), np.uint8)
-    cdef uint8_t[:, ::1] view = out
-    with nogil:
-        placed = mean_places(codes, rows, offsets, grid, starts, view)
-    if not placed:
-        raise ValueError("every code must have a place on the grid")
+    codes, rows = codes_of(codes, 2, "codes"), array_of(rows, np.uint32, 1, "rows")
+    offsets = parts_of(offsets, len(rows), "offsets")
+    grid = array_of(grid, np.uint8, 1, "grid")
+    starts = parts_of(starts, len(grid), "starts", empty=True)
+    if len(starts) != codes.shape[1] + 1:
+        raise ValueError("starts must divide the grid into the codes of every attribute")
+    check_rows(rows, len(codes))
+    out = np.empty((len(offsets) - 1, codes.shape[1]), np.uint8)
+    _centers(codes, rows, offsets, grid, starts, out)
     return out
-
-
-cdef int check_classes(const int64_t[::1] offsets, int64_t n) except -1:
-    # Offsets divide n rows into classes of at least one.
-    cdef int64_t c, n_classes = offsets.shape[0] - 1
-    if n_classes < 0 or offsets[0] != 0 or offsets[n_classes] != n:
-        raise ValueError("offsets must divide the rows into classes")
-    for c in range(n_classes):
-        if offsets[c + 1] <= offsets[c]:
-            raise ValueError("offsets must divide the rows into classes of at least one")
-    return 0
 
 
 # --- Refinement ----------------------------------------------------------------------------------
@@ -1342,8 +1357,7 @@ cdef void refine_block(Pool* pool, int64_t n_classes, int64_t reach) noexcept no
                 spare += 1
 
 
-def refine(Widths widths not None, const int32_t[:, ::1] records not None, const int64_t[::1] offsets not None,
-           int64_t k, int64_t max_size, int64_t reach, Conjunction rules=None, const int32_t[:, ::1] sensitive=None):
+def refine(widths, records, offsets, k, max_size, reach, rules=None, sensitive=None):
     """Lower the loss of these classes by moves, swaps and dealing neighbors anew; it never rises.
 
     Class c holds the rows offsets[c]..offsets[c+1]-1 of `records` (those of `place`), k to `max_size` of
@@ -1353,36 +1367,32 @@ def refine(Widths widths not None, const int32_t[:, ::1] records not None, const
     `sensitive` (int32, n x s) has the sensitive codes. Returns (rows uint32, offsets int64, loss before,
     loss after): the same rows, class by class.
     """
-    cdef int64_t before = 0, after = 0
-    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1
-    cdef int64_t n_slots = n_classes + n_classes // 8 + 1
-    cdef int64_t c, i, cap = max_size
+    cdef int64_t before = 0, after = 0, i, c
+    cdef int64_t least = whole(k, 2, 1 << 20, "k"), cap = whole(max_size, k, 1 << 20, "max_size")
+    cdef int64_t percent = whole(reach, 0, 1 << 20, "reach")
+    cdef Widths of = one_of(Widths, widths, "widths")
+    cdef const int32_t[:, ::1] given_rows = records_of(of, records)
+    cdef int64_t n = given_rows.shape[0]
+    cdef const int64_t[::1] bounds = parts_of(offsets, n, "offsets")
+    cdef int64_t n_classes = bounds.shape[0] - 1, n_slots = n_classes + n_classes // 8 + 1
+    cdef int n_flat = of.c.n_flat, stride = of.c.stride
+    cdef list keep = []
     cdef Pool pool
     cdef Tally tally
-    cdef list keep = []
-    cdef int n_flat = widths.c.n_flat, stride = widths.c.stride
-    if k < 2 or max_size < k or max_size > 1 << 20:
-        raise ValueError("classes must have at least 2 and at most 2**20 rows")
-    if not 0 <= reach <= 1 << 20:
-        raise ValueError("reach must be at least 0 and at most 2**20")
-    check_records(widths, records)
-    if n_classes < 1:
-        raise ValueError("there must be a class")
-    check_classes(offsets, n)
-    sizes = np.diff(offsets)
-    if sizes.min() < k or sizes.max() > max_size:
+    sizes = np.diff(bounds)
+    if n_classes < 1 or sizes.min() < least or sizes.max() > cap:
         raise ValueError("offsets must divide the records into classes of k..max_size rows")
     tally = tally_for(keep, rules, sensitive, n, cap)
-    rows = np.empty(n, np.uint32)
+    result = np.empty(n, np.uint32)
     ends = np.zeros(n_slots + 1, np.int64)
-    cdef uint32_t[::1] rows_view = rows
+    cdef uint32_t[::1] rows_view = result
     cdef int64_t[::1] ends_view = ends
-    pool.space = &widths.c
+    pool.space = &of.c
     pool.tally = &tally
-    pool.records = &records[0, 0]
-    pool.n_ordered = widths.c.n_ordered
+    pool.records = &given_rows[0, 0]
+    pool.n_ordered = of.c.n_ordered
     pool.stride = stride
-    pool.k = k
+    pool.k = least
     pool.cap = cap
     pool.n_slots = n_slots
     pool.most_dealt = (PARTNERS + 1) * cap
@@ -1398,17 +1408,17 @@ def refine(Widths widths not None, const int32_t[:, ::1] records not None, const
     pool.rest_high = <int32_t*>take(keep, n_slots * cap * stride, sizeof(int32_t))
     pool.alone = <uint8_t*>take(keep, n_slots * cap * n_flat, sizeof(uint8_t))
     pool.shared = <uint8_t*>take(keep, n_slots * cap * n_flat, sizeof(uint8_t))
-    pool.seen = <int32_t*>take(keep, widths.c.set_starts[n_flat], sizeof(int32_t))
+    pool.seen = <int32_t*>take(keep, of.c.set_starts[n_flat], sizeof(int32_t))
     pool.union_rows = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
     pool.saved = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
     with nogil:
         for c in range(n_classes):
-            pool.size[c] = <int32_t>(offsets[c + 1] - offsets[c])
+            pool.size[c] = <int32_t>(bounds[c + 1] - bounds[c])
             for i in range(pool.size[c]):
-                pool.member[c * cap + i] = <int32_t>(offsets[c] + i)
+                pool.member[c * cap + i] = <int32_t>(bounds[c] + i)
             refresh(&pool, c)
             before += loss_of(&pool, c)
-        refine_block(&pool, n_classes, reach)
+        refine_block(&pool, n_classes, percent)
         n = 0
         n_classes = 0
         for c in range(n_slots):
@@ -1420,7 +1430,7 @@ def refine(Widths widths not None, const int32_t[:, ::1] records not None, const
             n_classes += 1
             ends_view[n_classes] = n
             after += loss_of(&pool, c)
-    return rows, ends[: n_classes + 1], before, after
+    return result, ends[: n_classes + 1], before, after
 
 
 # --- Repair --------------------------------------------------------------------------------------
@@ -1686,8 +1696,7 @@ cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t
     return True
 
 
-def repair(Widths widths not None, const int32_t[:, ::1] records not None, const int32_t[:, ::1] sensitive,
-           const int64_t[::1] offsets not None, Conjunction rules not None):
+def repair(widths, records, sensitive, offsets, rules):
     """Merge classes that fail the rules with neighbors until every class passes, or one is left.
 
     Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
@@ -1696,22 +1705,27 @@ def repair(Widths widths not None, const int32_t[:, ::1] records not None, const
     until it passes; the union stands at the earlier place. Returns per class (int64) the
     number of the class that it ends up in.
     """
-    cdef int64_t n = records.shape[0], n_classes = offsets.shape[0] - 1
-    cdef int stride = widths.c.stride, n_lists = widths.c.n_flat + <int>rules.c.n_sensitive
+    cdef Widths of = one_of(Widths, widths, "widths")
+    cdef Conjunction conjunction = one_of(Conjunction, rules, "rules")
+    cdef const int32_t[:, ::1] rows = records_of(of, records)
+    cdef int64_t n = rows.shape[0]
+    cdef const int64_t[::1] bounds = parts_of(offsets, n, "offsets")
+    cdef int64_t n_classes = bounds.shape[0] - 1
+    cdef int stride = of.c.stride, n_lists = of.c.n_flat + <int>conjunction.c.n_sensitive
+    cdef const int32_t[:, ::1] codes = None
     cdef Mergers classes
     cdef list keep = []
     cdef int64_t* scratch
     cdef bint done
-    check_records(widths, records)
-    check_classes(offsets, n)
-    check_sensitive(rules, sensitive, n)
+    if conjunction.c.n_sensitive:
+        codes = sensitive_of(conjunction, sensitive, n)
     home = np.arange(n_classes, dtype=np.int64)
     if n_classes == 0:
         return home
     cdef int64_t[::1] home_view = home
-    scratch = <int64_t*>take(keep, int(np.max(np.diff(offsets))), sizeof(int64_t))
-    classes.space = &widths.c
-    classes.rules = &rules.c
+    scratch = <int64_t*>take(keep, int(np.max(np.diff(bounds))), sizeof(int64_t))
+    classes.space = &of.c
+    classes.rules = &conjunction.c
     classes.n_lists = n_lists
     classes.n_classes = n_classes
     classes.home = &home_view[0]
@@ -1731,7 +1745,7 @@ def repair(Widths widths not None, const int32_t[:, ::1] records not None, const
     classes.joined_values = growing(keep, 1, sizeof(int64_t))
     classes.joined_counts = growing(keep, 1, sizeof(int64_t))
     with nogil:
-        done = lay_out(&classes, records, sensitive, offsets, scratch) and repair_classes(&classes)
+        done = lay_out(&classes, rows, codes, bounds, scratch) and repair_classes(&classes)
     if not done:
         raise MemoryError
     return home

@@ -4,50 +4,25 @@
 
 import numpy as np
 
+from anoncore.doors import array_of, line_of, one_of, parts_of, real, tree_of, whole
+
+from anoncore.memory cimport take
 from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t, uint8_t
 
 TOLERANCE = 1e-9  # a pair at exactly the distance r is within reach
 
 
-cdef int32_t _kind(int64_t n_values, positions, tree) except -1:
-    if not 0 <= n_values < 2**31:
-        raise ValueError("n_values must be at least 0 and less than 2**31")
+cdef int32_t kind_of(positions, tree) except -1:
     if positions is not None and tree is not None:
         raise ValueError("an attribute has positions or a tree, not both")
     return ORDERED if positions is not None else TREE if tree is not None else FLAT
 
 
-def _line(n_values, positions):
-    # Positions as float64, checked to ascend.
-    if positions is None:
-        return np.zeros(1)
-    positions = np.ascontiguousarray(positions, np.float64)
-    if len(positions) != n_values:
-        raise ValueError("one position per value")
-    if not np.isfinite(positions).all() or (np.diff(positions) < 0).any():
-        raise ValueError("positions must be finite and ascending")
-    return positions
-
-
-def _tree(n_values, tree):
-    # (parent, first, last, leaf) as int32 arrays, checked so that climbing ends at the root, node 0.
+def _tree_of(tree, n_values):
+    # A lone root where there is no tree.
     if tree is None:
         return tuple(np.zeros(1, np.int32) for _ in range(4))
-    parent, first, last, leaf = (np.ascontiguousarray(part, np.int32) for part in tree)
-    n_nodes = len(parent)
-    if len(leaf) != n_values or len(first) != n_nodes or len(last) != n_nodes or n_nodes == 0:
-        raise ValueError("a tree has one leaf per value, and a parent, a first and a last per node")
-    inner = np.arange(1, n_nodes)
-    if parent[0] != -1 or (parent[1:] < 0).any() or (parent[1:] >= inner).any():
-        raise ValueError("nodes are numbered from the root 0, parents before children")
-    if first[0] != 0 or last[0] != n_values - 1:
-        raise ValueError("the root holds every value")
-    if (first[1:] < first[parent[1:]]).any() or (last[1:] > last[parent[1:]]).any() or (first > last).any():
-        raise ValueError("a node's leaves are among its parent's")
-    codes = np.arange(n_values)
-    if (leaf < 0).any() or (leaf >= n_nodes).any() or (first[leaf] != codes).any() or (last[leaf] != codes).any():
-        raise ValueError("the leaf of a value holds that value only")
-    return parent, first, last, leaf
+    return tree_of(tree, n_values, "tree")
 
 
 cdef class Attribute:
@@ -64,24 +39,26 @@ cdef class Attribute:
     Nulls alone are 0 wide, nulls together with values 1.
     """
 
-    def __init__(self, int64_t n_values, positions=None, tree=None, *, loss="ncp", double weight=1.0):
-        cdef int32_t kind = _kind(n_values, positions, tree)
+    def __init__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0):
+        cdef int32_t kind = kind_of(positions, tree)
+        n_values = whole(n_values, 0, 2**31 - 1, "n_values")
+        weight = real(weight, "weight")
         if loss not in ("ncp", "byun", "q-diversity"):
             raise ValueError("loss must be ncp, byun or q-diversity")
         if not (weight >= 0 and np.isfinite(weight)):
             raise ValueError("weight must be finite and at least 0")
-        line = _line(n_values, positions)
-        parent, first, last, leaf = _tree(n_values, tree)
+        line = np.zeros(1) if positions is None else line_of(positions, n_values, "positions")
+        parent, first, last, leaf = _tree_of(tree, n_values)
         leaves = last.astype(np.float64) - first + 1
-        base, cap, whole = 1.0, float(n_values), float(n_values - 1)
+        base, cap, length = 1.0, float(n_values), float(n_values - 1)
         node_width = (leaves - 1) / max(n_values - 1, 1)
         if kind == ORDERED:
-            whole = line[n_values - 1] - line[0] if n_values else 0.0
+            length = line[n_values - 1] - line[0] if n_values else 0.0
         elif loss == "q-diversity":
-            base, whole = 0.0, float(n_values)
+            base, length = 0.0, float(n_values)
             node_width = leaves / max(n_values, 1)
         elif loss == "byun":
-            cap, whole = 1.0, 1.0
+            cap, length = 1.0, 1.0
             node_width = _levels(parent, leaf)
         cdef const double[::1] positions_view = line, width_view = node_width
         cdef const int32_t[::1] leaf_view = leaf if len(leaf) else np.zeros(1, np.int32)
@@ -89,7 +66,7 @@ cdef class Attribute:
         self.extent.kind = kind
         self.extent.n_values = n_values
         self.extent.weight = weight
-        self.extent.whole = whole if whole > 0 else 1.0
+        self.extent.whole = length if length > 0 else 1.0
         self.extent.positions = &positions_view[0] if line.size else NULL
         self.extent.leaf = &leaf_view[0]
         self.extent.parent = &parent_view[0]
@@ -127,12 +104,14 @@ cdef class Closeness:
     `printed=True` takes the paper's formula to the letter, 1 - 1 / n_values.
     """
 
-    def __init__(self, int64_t n_values, positions=None, tree=None, *, double r, bint printed=False):
-        cdef int32_t kind = _kind(n_values, positions, tree)
+    def __init__(self, n_values, positions=None, tree=None, *, r, printed=False):
+        cdef int32_t kind = kind_of(positions, tree)
+        n_values = whole(n_values, 0, 2**31 - 1, "n_values")
+        r = real(r, "r")
         if not 0 <= r <= 1:
             raise ValueError("r must be between 0 and 1")
-        line = _line(n_values, positions)
-        parent, first, last, leaf = _tree(n_values, tree)
+        line = np.zeros(1) if positions is None else line_of(positions, n_values, "positions")
+        parent, first, last, leaf = _tree_of(tree, n_values)
         unit, other = float(max(n_values, 1)), 0.0
         reach_low = reach_high = np.zeros(1, np.int64)
         node_gain = np.zeros(1)
@@ -175,18 +154,21 @@ cdef class Closeness:
         return self.nearness.n_values
 
 
-cdef bint is_csr(const int64_t[::1] offsets, const int64_t[::1] values, int64_t n_codes) noexcept nogil:
-    # Do offsets divide all of `values` into classes of ascending distinct codes < n_codes?
+cdef bint ascends(const int64_t[::1] offsets, const int64_t[::1] values, int64_t n_codes) noexcept nogil:
+    # Are the values of every class ascending distinct codes < n_codes?
     cdef int64_t c, i
-    if offsets.shape[0] == 0 or offsets[0] != 0 or offsets[offsets.shape[0] - 1] != values.shape[0]:
-        return False
     for c in range(offsets.shape[0] - 1):
-        if offsets[c + 1] < offsets[c] or offsets[c + 1] > values.shape[0]:
-            return False
         for i in range(offsets[c], offsets[c + 1]):
             if values[i] < 0 or values[i] >= n_codes or (i > offsets[c] and values[i] <= values[i - 1]):
                 return False
     return True
+
+
+def _codes_of(values, n_codes, name):
+    codes = array_of(values, np.int64, 1, name)
+    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < n_codes:
+        raise ValueError(f"{name} must be values of the attribute")
+    return codes
 
 
 cdef double class_width(const Extent* extent, const int64_t* values, int64_t n) noexcept nogil:
@@ -204,21 +186,24 @@ cdef double class_width(const Extent* extent, const int64_t* values, int64_t n) 
     return width_of(extent, values[0], values[n_values - 1], node, n_values)
 
 
-def q_diversity(Attribute attribute, const int64_t[::1] offsets, const int64_t[::1] values):
+def q_diversity(attribute, offsets, values):
     """Width of every class on one attribute: Q-diversity if the attribute's loss says so (definition 2.1).
 
     Class c has the distinct codes `values[offsets[c]:offsets[c + 1]]` (int64, ascending). Returns
     float64, one per class; an empty class is 0. O(n_values + depth) per class.
     """
+    cdef Attribute of = one_of(Attribute, attribute, "attribute")
+    cdef const int64_t[::1] codes = array_of(values, np.int64, 1, "values")
+    cdef const int64_t[::1] bounds = parts_of(offsets, len(codes), "offsets", empty=True)
     cdef int64_t c
-    if not is_csr(offsets, values, attribute.extent.n_values + 1):
+    if not ascends(bounds, codes, of.extent.n_values + 1):
         raise ValueError("offsets and values must list the ascending distinct codes of every class")
-    out = np.empty(offsets.shape[0] - 1)
+    out = np.empty(bounds.shape[0] - 1)
     cdef double[::1] out_view = out
-    cdef const int64_t* codes = &values[0] if values.shape[0] else NULL
+    cdef const int64_t* first = &codes[0] if codes.shape[0] else NULL
     with nogil:
         for c in range(out_view.shape[0]):
-            out_view[c] = class_width(&attribute.extent, codes + offsets[c], offsets[c + 1] - offsets[c])
+            out_view[c] = class_width(&of.extent, first + bounds[c], bounds[c + 1] - bounds[c])
     return out
 
 
@@ -270,9 +255,7 @@ cdef double flat_pairs(const Nearness* nearness, const int64_t* counts, int64_t 
     return nearness.other * (size * size) + (nearness.unit - nearness.other) * same
 
 
-def s_diversity(
-    Closeness closeness, const int64_t[::1] offsets, const int64_t[::1] values, const int64_t[::1] counts
-):
+def s_diversity(closeness, offsets, values, counts):
     """S-diversity of every class on one sensitive attribute (definition 2.4); low is good.
 
     The mean of the pairwise contribution over all ordered pairs of rows, a row with itself included.
@@ -280,32 +263,38 @@ def s_diversity(
     `offsets[c]..offsets[c + 1] - 1`, codes ascending. Returns float64, one per class; an empty class
     is 0. With m distinct values in a class O(m) on a line and for labels, O(m * depth) in a tree.
     """
+    cdef Closeness of = one_of(Closeness, closeness, "closeness")
+    cdef const int64_t[::1] codes = array_of(values, np.int64, 1, "values")
+    cdef const int64_t[::1] rows = array_of(counts, np.int64, 1, "counts")
+    cdef const int64_t[::1] bounds = parts_of(offsets, len(codes), "offsets", empty=True)
+    cdef const Nearness* nearness = &of.nearness
+    cdef list keep = []
     cdef int64_t c, i, n
     cdef double size, pairs
-    if not is_csr(offsets, values, closeness.nearness.n_values):
+    if not ascends(bounds, codes, nearness.n_values):
         raise ValueError("offsets and values must list the ascending distinct codes of every class, without null")
-    if counts.shape[0] != values.shape[0] or (counts.shape[0] and np.min(counts) < 1):
-        raise ValueError("every listed value needs a positive count")
-    cdef const Nearness* nearness = &closeness.nearness
-    out = np.empty(offsets.shape[0] - 1)
-    cdef double[::1] out_view = out, by_node = np.zeros(closeness.n_counts if nearness.kind == TREE else 1)
+    if rows.shape[0] != codes.shape[0] or (rows.shape[0] and np.min(rows) < 1):
+        raise ValueError("counts: every listed value needs a positive one")
+    out = np.empty(bounds.shape[0] - 1)
+    cdef double[::1] out_view = out
+    cdef double* by_node = <double*>take(keep, of.n_counts if nearness.kind == TREE else 0, sizeof(double))
     with nogil:
         for c in range(out_view.shape[0]):
-            n = offsets[c + 1] - offsets[c]
+            n = bounds[c + 1] - bounds[c]
             if n == 0:
                 out_view[c] = 0.0
                 continue
-            i = offsets[c]
+            i = bounds[c]
             size = 0.0
-            for i in range(offsets[c], offsets[c + 1]):
-                size += <double>counts[i]
-            i = offsets[c]
+            for i in range(bounds[c], bounds[c + 1]):
+                size += <double>rows[i]
+            i = bounds[c]
             if nearness.kind == ORDERED:
-                pairs = ordered_pairs(nearness, &values[i], &counts[i], n)
+                pairs = ordered_pairs(nearness, &codes[i], &rows[i], n)
             elif nearness.kind == TREE:
-                pairs = tree_pairs(nearness, &values[i], &counts[i], n, &by_node[0])
+                pairs = tree_pairs(nearness, &codes[i], &rows[i], n, by_node)
             else:
-                pairs = flat_pairs(nearness, &counts[i], n, size)
+                pairs = flat_pairs(nearness, &rows[i], n, size)
             out_view[c] = pairs / (nearness.unit * (size * size))
     return out
 
@@ -318,84 +307,88 @@ cdef double pair(const Nearness* nearness, Spread* spread, int64_t u, int64_t v)
     return near / nearness.unit
 
 
-def pairwise_contribution(Closeness closeness, const int64_t[::1] u, const int64_t[::1] v):
+def pairwise_contribution(closeness, u, v):
     """The pairwise contribution of the values u[i] and v[i] (definition 2.3), 0 below 1 - r; float64."""
-    cdef int64_t i, n = u.shape[0]
-    if v.shape[0] != n:
+    cdef Closeness of = one_of(Closeness, closeness, "closeness")
+    cdef const int64_t[::1] one = _codes_of(u, of.n_values, "u"), other = _codes_of(v, of.n_values, "v")
+    cdef int64_t i, n = one.shape[0]
+    cdef list keep = []
+    cdef Spread spread = spread_of(keep, of)
+    if other.shape[0] != n:
         raise ValueError("u and v must have the same length")
-    if n and (min(np.min(u), np.min(v)) < 0 or max(np.max(u), np.max(v)) >= closeness.n_values):
-        raise ValueError("codes must be values of the attribute")
     out = np.empty(n)
     cdef double[::1] out_view = out
-    cdef double[::1] room = np.zeros(2 * closeness.n_counts)
-    cdef Spread spread
-    spread.size = spread.pairs = 0.0
-    spread.counts = &room[0]
-    spread.sums = &room[closeness.n_counts]
     with nogil:
         for i in range(n):
-            out_view[i] = pair(&closeness.nearness, &spread, u[i], v[i])
+            out_view[i] = pair(&of.nearness, &spread, one[i], other[i])
     return out
 
 
-def s_diversity_of_prefixes(Closeness closeness, const int64_t[::1] codes):
+cdef Spread spread_of(list keep, Closeness closeness) except *:
+    # An empty one.
+    cdef Spread spread
+    spread.size = spread.pairs = 0.0
+    spread.counts = <double*>take(keep, closeness.n_counts, sizeof(double))
+    spread.sums = <double*>take(keep, closeness.n_counts, sizeof(double))
+    return spread
+
+
+def s_diversity_of_prefixes(closeness, codes):
     """S-diversity of the class of the rows 0..i, for every i, each row joining in turn; float64.
 
     `codes` (int64) are the rows' values. The form that growing methods use: O(log n_values) per row
     on a line, O(depth) in a tree, O(1) for labels.
     """
-    cdef int64_t i, n = codes.shape[0]
-    if n and (np.min(codes) < 0 or np.max(codes) >= closeness.n_values):
-        raise ValueError("codes must be values of the attribute")
+    cdef Closeness of = one_of(Closeness, closeness, "closeness")
+    cdef const int64_t[::1] code = _codes_of(codes, of.n_values, "codes")
+    cdef int64_t i, n = code.shape[0]
+    cdef list keep = []
+    cdef Spread spread = spread_of(keep, of)
     out = np.empty(n)
     cdef double[::1] out_view = out
-    cdef double[::1] room = np.zeros(2 * closeness.n_counts)
-    cdef Spread spread
-    spread.size = spread.pairs = 0.0
-    spread.counts = &room[0]
-    spread.sums = &room[closeness.n_counts]
     with nogil:
         for i in range(n):
-            out_view[i] = s_diversity_with(&closeness.nearness, &spread, codes[i])
-            join_spread(&closeness.nearness, &spread, codes[i])
+            out_view[i] = s_diversity_with(&of.nearness, &spread, code[i])
+            join_spread(&of.nearness, &spread, code[i])
     return out
 
 
-def q_diversity_of_prefixes(Attribute attribute, const int64_t[::1] codes):
+def q_diversity_of_prefixes(attribute, codes):
     """Width of the class of the rows 0..i, for every i, each row joining in turn; float64.
 
     `codes` (int64) may hold null. The form that growing methods use: O(1) per row, O(depth) in a tree.
     """
-    cdef int64_t i, n = codes.shape[0]
-    if n and (np.min(codes) < 0 or np.max(codes) > attribute.n_values):
-        raise ValueError("codes must be values of the attribute, or null")
+    cdef Attribute of = one_of(Attribute, attribute, "attribute")
+    cdef const int64_t[::1] code = _codes_of(codes, of.n_values + 1, "codes")
+    cdef int64_t i, n = code.shape[0]
+    cdef list keep = []
+    cdef Cell cell
     out = np.empty(n)
     cdef double[::1] out_view = out
-    cdef uint8_t[::1] present = np.zeros(attribute.n_values + 1, np.uint8)
-    cdef Cell cell
     cell.null = cell.valued = False
     cell.low = cell.high = cell.n_distinct = 0
     cell.node = 0
-    cell.present = &present[0]
+    cell.present = <uint8_t*>take(keep, of.n_values, sizeof(uint8_t))
     with nogil:
         for i in range(n):
-            out_view[i] = width_with(&attribute.extent, &cell, codes[i])
-            join_cell(&attribute.extent, &cell, codes[i])
+            out_view[i] = width_with(&of.extent, &cell, code[i])
+            join_cell(&of.extent, &cell, code[i])
     return out
 
 
-def weighted_tuple_diversity(const double[:, ::1] q, const double[:, ::1] s, double w_u, double w_p):
+def weighted_tuple_diversity(q, s, w_u, w_p):
     """wtd of every class: w_u * mean of its Q-diversities + w_p * mean of its S-diversities (definition 3.1).
 
     `q` and `s` (float64) have one row per class and one column per quasi-identifier and sensitive
     attribute; a mean over no attribute is 0. (The paper prints m - p for the number of sensitive
     attributes, a slip.)
     """
-    cdef int64_t c, a, n = q.shape[0], m = q.shape[1], p = s.shape[1]
-    cdef double q_sum, s_sum
-    if s.shape[0] != n:
+    cdef const double[:, ::1] widths = array_of(q, np.float64, 2, "q"), spreads = array_of(s, np.float64, 2, "s")
+    cdef int64_t c, a, n = widths.shape[0], m = widths.shape[1], p = spreads.shape[1]
+    cdef double of_u = real(w_u, "w_u"), of_p = real(w_p, "w_p"), q_sum, s_sum
+    if spreads.shape[0] != n:
         raise ValueError("q and s must have one row per class")
-    if not (0 <= w_u <= 1 and 0 <= w_p <= 1) or abs(w_u + w_p - 1) > TOLERANCE:
+    if not (0 <= of_u <= 1 and 0 <= of_p <= 1) or abs(of_u + of_p - 1) > TOLERANCE:
         raise ValueError("w_u and w_p must lie between 0 and 1 and sum to 1")
     out = np.empty(n)
     cdef double[::1] out_view = out
@@ -403,8 +396,8 @@ def weighted_tuple_diversity(const double[:, ::1] q, const double[:, ::1] s, dou
         for c in range(n):
             q_sum = s_sum = 0.0
             for a in range(m):
-                q_sum += q[c, a]
+                q_sum += widths[c, a]
             for a in range(p):
-                s_sum += s[c, a]
-            out_view[c] = w_u * (q_sum / m if m else 0.0) + w_p * (s_sum / p if p else 0.0)
+                s_sum += spreads[c, a]
+            out_view[c] = of_u * (q_sum / m if m else 0.0) + of_p * (s_sum / p if p else 0.0)
     return out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doors of the kernels ask of arguments: a ValueError names what cannot be read, before any memory is."""
+"""What kernels ask of arguments: a ValueError names what cannot be read, before any memory is."""
 
 from __future__ import annotations
 
@@ -81,5 +81,45 @@ def parts_of(offsets: Any, n: int, name: str, empty: bool = False) -> npt.NDArra
     before, after = bounds[:-1], bounds[1:]  # compared, as differences may overflow
     descends = np.any(after < before if empty else after <= before)
     if not len(bounds) or bounds[0] != 0 or bounds[-1] != n or descends:
-        raise ValueError(f"{name} must ascend from 0 to {n}" + ("" if empty else ", every part holding something"))
+        more = "" if empty else ", every part holding something"
+        raise ValueError(f"{name} must ascend from 0 to {n}{more}")
     return bounds
+
+
+def line_of(positions: Any, n_values: int, name: str) -> npt.NDArray[np.float64]:
+    """A copy of the positions of `n_values` values, finite and ascending."""
+    line = array_of(positions, np.float64, 1, name).copy()
+    if len(line) != n_values:
+        raise ValueError(f"{name}: {n_values} values but {len(line)} positions")
+    if not np.isfinite(line).all() or (line[1:] < line[:-1]).any():
+        raise ValueError(f"{name} must be finite and ascending")
+    return line
+
+
+def tree_of(parts: Any, n_values: int, name: str) -> tuple[npt.NDArray[np.int32], ...]:
+    """Copies of (parent, first, last, leaf) of a tree: three arrays by node, one by value.
+
+    Nodes are numbered from the root 0, parents before children. Below a node lie exactly the
+    values first..last, each under one child; a value's node has no child.
+    """
+    if not isinstance(parts, tuple | list) or len(parts) != 4:
+        raise ValueError(f"{name} must be parent, first, last and leaf")
+    parent, first, last, leaf = (array_of(part, np.int32, 1, name).copy() for part in parts)
+    if n_values == 0:
+        return np.full(1, -1, np.int32), np.zeros(1, np.int32), np.full(1, -1, np.int32), leaf[:0]
+    n_nodes, codes = len(parent), np.arange(n_values)
+    if not 0 < n_nodes == len(first) == len(last) or len(leaf) != n_values:
+        raise ValueError(f"{name} must have a leaf per value, and a parent, a first and a last per node")
+    if parent[0] != -1 or (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, n_nodes)).any():
+        raise ValueError(f"{name}: nodes are numbered from the root 0, parents before children")
+    if first[0] != 0 or last[0] != n_values - 1 or (first > last).any():
+        raise ValueError(f"{name}: the root holds every value, and each node one")
+    if (first[1:] < first[parent[1:]]).any() or (last[1:] > last[parent[1:]]).any():
+        raise ValueError(f"{name}: a node's values are among its parent's")
+    if (leaf < 0).any() or (leaf >= n_nodes).any() or ((first[leaf] != codes) | (last[leaf] != codes)).any():
+        raise ValueError(f"{name}: the leaf of a value holds that value only")
+    below = np.bincount(parent[1:], last[1:] - first[1:] + 1.0, n_nodes)
+    below[leaf] += 1
+    if (below != last - first + 1.0).any():
+        raise ValueError(f"{name}: each value of a node lies under one of its children")
+    return parent, first, last, leaf

@@ -22,16 +22,18 @@ logarithms are compensated, so that the number of values adds no error:
     S-diversity   sum over attributes of (sum over pairs c c' pc)/|C|^2  <=  bound + 1e-9
 """
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.math cimport M_LN2, exp, log
-from libc.stdlib cimport free, malloc
 
 from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
+from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
 
 from fractions import Fraction
+from numbers import Rational
 
 import numpy as np
+
+from anoncore.doors import all_of, array_of, given, line_of, one_of, real, tree_of, whole
 
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9
@@ -391,20 +393,136 @@ cdef tuple floor_fraction(x, most):
     return whole, rest.numerator, rest.denominator
 
 
-cdef char* room(list keep, size_t size) except NULL:
-    """Zeroed memory that lives as long as `keep`."""
-    memory = bytearray(size)
-    keep.append(memory)
-    return PyByteArray_AS_STRING(memory)
+cdef const int64_t* longs(list keep, values) except NULL:
+    """A copy of the values."""
+    cdef const int64_t[::1] view = np.ascontiguousarray(values, np.int64)
+    cdef int64_t* copy = <int64_t*>take(keep, view.shape[0], sizeof(int64_t))
+    cdef int64_t i
+    for i in range(view.shape[0]):
+        copy[i] = view[i]
+    return copy
 
 
-cdef const void* pointer(list keep, array) except NULL:
-    """Address of an array's first item; the array lives as long as `keep`."""
-    if not array.size:
-        array = np.zeros(1, dtype=array.dtype)
-    keep.append(array)
-    cdef size_t address = array.ctypes.data
-    return <const void*> address
+cdef const uint64_t* unsigned_longs(list keep, values) except NULL:
+    cdef const uint64_t[::1] view = np.ascontiguousarray(values, np.uint64)
+    cdef uint64_t* copy = <uint64_t*>take(keep, view.shape[0], sizeof(uint64_t))
+    cdef int64_t i
+    for i in range(view.shape[0]):
+        copy[i] = view[i]
+    return copy
+
+
+cdef const int32_t* ints(list keep, values, int64_t n) except NULL:
+    """A copy of the values, followed by zeros up to n of them."""
+    cdef const int32_t[::1] view = np.ascontiguousarray(values, np.int32)
+    cdef int32_t* copy = <int32_t*>take(keep, max(n, view.shape[0]), sizeof(int32_t))
+    cdef int64_t i
+    for i in range(view.shape[0]):
+        copy[i] = view[i]
+    return copy
+
+
+cdef const double* reals(list keep, values) except NULL:
+    cdef const double[::1] view = np.ascontiguousarray(values, np.float64)
+    cdef double* copy = <double*>take(keep, view.shape[0], sizeof(double))
+    cdef int64_t i
+    for i in range(view.shape[0]):
+        copy[i] = view[i]
+    return copy
+
+
+def _count_of(x):
+    # A number of rows or values, at least 0.
+    if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 0:
+        raise ValueError("a rule's count must be a whole number, at least 0")
+    return int(x)
+
+
+def _exact(x):
+    # A number that is compared exactly.
+    if not isinstance(x, Rational | float | np.floating) or not 0 <= x < float("inf"):
+        raise ValueError("a rule's bound must be a finite number, at least 0")
+    return x
+
+
+def _rounded(x):
+    return real(x, "a rule's bound")
+
+
+def _logarithm(x):
+    x = real(x, "a rule's bound")
+    if not 0 < x < float("inf"):
+        raise ValueError("a rule's bound must be finite and above 0")
+    return x
+
+
+def _tree(tree):
+    # (parent, first, last, depth, leaf)
+    if not isinstance(tree, tuple | list) or len(tree) != 5 or not np.size(tree[4]):
+        raise ValueError("a tree must be parent, first, last, depth and leaf")
+    parent, first, last, leaf = tree_of((*tree[:3], tree[4]), np.size(tree[4]), "a tree")
+    depth = array_of(tree[3], np.int32, 1, "the depths of a tree")
+    if len(depth) != len(parent) or depth.min() < 0 or depth.max() > len(parent):
+        raise ValueError("a tree has one depth per node")
+    return parent, first, last, depth, leaf
+
+
+def _function(x):
+    address = getattr(x, "address", None)
+    if not isinstance(address, int) or address <= 0:
+        raise ValueError("a rule of one's own must be a compiled function with an address")
+    return x
+
+
+def _parameters(x):
+    return array_of(x, np.float64, 1, "params")
+
+
+def _reach(r):
+    if not isinstance(r, int | float | np.integer | np.floating) or not 0 <= r <= 1:
+        raise ValueError("r must be between 0 and 1")
+    return float(r)
+
+
+def _lines(lines):
+    listed = all_of(lines, object, "lines")
+    if any(not isinstance(line, tuple | list) or len(line) != 2 for line in listed):
+        raise ValueError("each of lines must be a sensitive attribute and how near its values are")
+    return listed
+
+
+# Per kind, in the order in which they are tested: what follows it, after the sensitive attribute where it names one.
+_KINDS = {
+    "size": (_count_of,),
+    "distinct": (_count_of,),
+    "share": (_exact,),
+    "recursive": (_exact, _count_of),
+    "equal": (_exact,),
+    "beta": (_exact,),
+    "entropy": (_logarithm,),
+    "delta": (_rounded,),
+    "hierarchical": (_exact, _tree),
+    "ordered": (_exact,),
+    "enhanced_beta": (_exact,),
+    "js": (_rounded,),
+    "custom": (_function, _parameters),
+    "s_diversity": (_rounded, _reach, _lines),
+}
+
+
+def _rule_of(rule, n_tables):
+    # A rule as (kind, ...), every part of it checked.
+    if not isinstance(rule, tuple | list) or not rule or rule[0] not in _KINDS:
+        raise ValueError(f"no such rule: {rule[0] if isinstance(rule, tuple | list) and rule else rule!r}")
+    kind, *rest = rule
+    checks = _KINDS[kind]
+    if kind not in ("size", "s_diversity"):
+        if not rest or not isinstance(rest[0], int | np.integer) or not 0 <= rest[0] < n_tables:
+            raise ValueError(f"no sensitive attribute {rest[0] if rest else None}")
+        checks = (int, *checks)
+    if len(rest) != len(checks):
+        raise ValueError(f"a rule {kind!r} has {len(checks)} parts, not {len(rest)}")
+    return kind, *(check(part) for check, part in zip(checks, rest))
 
 
 cdef int set_limit(Limit* limit, x, most, cap) except -1:
@@ -417,18 +535,13 @@ cdef int set_limit(Limit* limit, x, most, cap) except -1:
 
 
 cdef int set_nodes(list keep, Nodes* nodes, tree, n_values) except -1:
-    parent, first, last, _, leaf = (np.ascontiguousarray(part, dtype=np.int32) for part in tree)
-    n_nodes = len(parent)
-    if not 0 < n_nodes == len(first) == len(last) or len(leaf) > n_values:
-        raise ValueError("tree arrays do not fit each other or the attribute's values")
-    if (parent < -1).any() or (parent >= np.arange(n_nodes)).any() or (leaf < 0).any() or (leaf >= n_nodes).any():
-        raise ValueError("in a tree a parent comes before its children (-1 for the root), a leaf is a node")
-    padded = np.zeros(n_values, dtype=np.int32)  # null is no leaf
-    padded[:len(leaf)] = leaf
-    nodes.leaf = <const int32_t*> pointer(keep, padded)
-    nodes.parent = <const int32_t*> pointer(keep, parent)
-    nodes.first = <const int32_t*> pointer(keep, first)
-    nodes.last = <const int32_t*> pointer(keep, last)
+    parent, first, last, _, leaf = tree
+    if len(leaf) > n_values:
+        raise ValueError("a tree has at most one leaf per value of the attribute")
+    nodes.leaf = ints(keep, leaf, n_values)  # null is no leaf
+    nodes.parent = ints(keep, parent, 0)
+    nodes.first = ints(keep, first, 0)
+    nodes.last = ints(keep, last, 0)
     return 0
 
 
@@ -443,26 +556,26 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     n_present = int(present.sum())
     if kind == "distinct":
         rule.test = test_distinct
-        least = np.array([min(x, n + 1)], dtype=np.int64)
-        rule.params = pointer(keep, least)
-        rules.min_size = max(rules.min_size, int(least[0]))
+        least = min(x, n + 1)
+        rule.params = longs(keep, [least])
+        rules.min_size = max(rules.min_size, least)
     elif kind == "share":
         rule.test = test_share
-        limit = <Limit*> room(keep, sizeof(Limit))
+        limit = <Limit*>take(keep, 1, sizeof(Limit))
         rule.params = limit
         set_limit(limit, x, n, 1)
         if x > 0:
             rules.min_size = max(rules.min_size, min(-(-1 // Fraction(x)), n + 1))
     elif kind == "recursive":
         rule.test = test_recursive
-        ranks = <Ranks*> room(keep, sizeof(Ranks))
+        ranks = <Ranks*>take(keep, 1, sizeof(Ranks))
         rule.params = ranks
         ranks.l = min(extra, n + 1)
         set_limit(&ranks.limit, 1 / Fraction(x), n, n + 1)
         rules.min_size = max(rules.min_size, ranks.l)
     elif kind == "entropy":
         rule.test = test_entropy
-        real = <Real*> room(keep, sizeof(Real))
+        real = <Real*>take(keep, 1, sizeof(Real))
         rule.params = real
         real.low = x
         real.bound = log(real.low) - TOLERANCE
@@ -472,17 +585,17 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         rules.min_size = max(rules.min_size, real.least)
     elif kind == "js":
         rule.test = test_js
-        real = <Real*> room(keep, sizeof(Real))
+        real = <Real*>take(keep, 1, sizeof(Real))
         rule.params = real
         real.bound = x + TOLERANCE
         share = table / max(1, n)
         term = np.zeros(len(table))
         term[present] = share[present] * np.log(share[present])
-        real.share = <const double*> pointer(keep, share)
-        real.term = <const double*> pointer(keep, term)
+        real.share = reals(keep, share)
+        real.term = reals(keep, term)
     elif kind == "delta":
         rule.test = test_delta
-        real = <Real*> room(keep, sizeof(Real))
+        real = <Real*>take(keep, 1, sizeof(Real))
         rule.params = real
         real.least = n_present
         real.low = exp(TOLERANCE - <double> x)
@@ -490,12 +603,12 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         rules.min_size = max(rules.min_size, n_present)
     elif kind == "equal":
         rule.test = test_equal
-        limit = <Limit*> room(keep, sizeof(Limit))
+        limit = <Limit*>take(keep, 1, sizeof(Limit))
         rule.params = limit
         set_limit(limit, Fraction(x) * n, n, n)
     elif kind == "ordered":
         rule.test = test_ordered
-        order = <Order*> room(keep, sizeof(Order))
+        order = <Order*>take(keep, 1, sizeof(Order))
         rule.params = order
         set_limit(&order.limit, Fraction(x) * n * max(0, n_present - 1), n, n * max(0, n_present - 1))
         cumulative = np.cumsum(table)
@@ -503,12 +616,12 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         np.cumsum(present, out=before[1:])
         areas = np.zeros(len(table) + 1, dtype=np.uint64)
         np.cumsum(np.where(present, cumulative, 0).astype(np.uint64), out=areas[1:])
-        order.line.ranks = <const int64_t*> pointer(keep, before)
-        order.line.cumulative = <const int64_t*> pointer(keep, cumulative)
-        order.line.areas = <const uint64_t*> pointer(keep, areas)
+        order.line.ranks = longs(keep, before)
+        order.line.cumulative = longs(keep, cumulative)
+        order.line.areas = unsigned_longs(keep, areas)
     elif kind == "hierarchical":
         rule.test = test_hierarchical
-        hierarchy = <Hierarchy*> room(keep, sizeof(Hierarchy))
+        hierarchy = <Hierarchy*>take(keep, 1, sizeof(Hierarchy))
         rule.params = hierarchy
         set_nodes(keep, &hierarchy.nodes, extra, len(table))
         parent, first, last, depth, leaf = (np.asarray(part, dtype=np.int64) for part in extra)
@@ -521,18 +634,17 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         weights = np.where(parent < 0, 0, np.maximum(levels[parent] - levels, 0))
         height = max(0, deepest - root)
         set_limit(&hierarchy.limit, Fraction(x) * n * height, n, n * height)
-        hierarchy.counts = <const int64_t*> pointer(keep, counts)
-        hierarchy.weights = <const int64_t*> pointer(keep, weights)
+        hierarchy.counts = longs(keep, counts)
+        hierarchy.weights = longs(keep, weights)
     elif kind == "beta" or kind == "enhanced_beta":
         rule.test = test_beta if kind == "beta" else test_enhanced_beta
-        limit = <Limit*> room(keep, sizeof(Limit))
+        limit = <Limit*>take(keep, 1, sizeof(Limit))
         rule.params = limit
         set_limit(limit, (1 + Fraction(x)) / max(1, n), n * n, 1)
     else:
         rule.test = <test_t> <size_t> x.address
         keep.append(x)
-        params = np.ascontiguousarray(extra, dtype=np.float64)
-        rule.params = pointer(keep, params)
+        rule.params = reals(keep, extra)
     return 0
 
 
@@ -540,25 +652,25 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
     """Add a bound; the sum of S-diversities of the whole table as one class."""
     cdef double total = 0
     cdef const int64_t[::1] codes, counts
-    cdef Diversity* diversity = <Diversity*> room(keep, sizeof(Diversity))
-    cdef Spread* spreads = <Spread*> room(keep, max(1, len(lines)) * sizeof(Spread))
-    if not 0 <= r <= 1:
-        raise ValueError("r must be between 0 and 1")
+    cdef Diversity* diversity = <Diversity*>take(keep, 1, sizeof(Diversity))
+    cdef Spread* spreads = <Spread*>take(keep, len(lines), sizeof(Spread))
     diversity.bound = bound + DIVERSITY_TOLERANCE
     diversity.n = len(lines)
     diversity.spreads = spreads
     diversity.next = <const Diversity*> rules.s_diversity
     for i, (a, line) in enumerate(lines):
-        if not 0 <= a < len(tables):
+        if not isinstance(a, int | np.integer) or not 0 <= a < len(tables):
             raise ValueError(f"no sensitive attribute {a}")
         table = tables[a]
         present = table > 0
         spreads[i].sensitive = a
         spreads[i].on_line = isinstance(line, np.ndarray)
         if spreads[i].on_line:
+            if len(line) > len(table):
+                raise ValueError("an attribute has at most one position per value")
             positions = np.zeros(len(table))
-            positions[:len(line)] = line
-            spreads[i].positions = <const double*> pointer(keep, positions)
+            positions[:len(line)] = line_of(line, len(line), "positions")
+            spreads[i].positions = reals(keep, positions)
             inside = positions[present]
             spreads[i].length = np.ptp(inside) if len(inside) else 0
             spreads[i].reach = (r + DIVERSITY_TOLERANCE) * spreads[i].length
@@ -569,6 +681,8 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
                 line = (np.concatenate([[-1], np.zeros(n_values)]), np.concatenate([[0], leaves]),
                         np.concatenate([[n_values - 1], leaves]), np.concatenate([[0], np.ones(n_values)]),
                         leaves + 1)
+            else:
+                line = _tree(line)
             set_nodes(keep, &spreads[i].nodes, line, n_values)
             parent, first, last, _, _ = (np.asarray(part, dtype=np.int64) for part in line)
             before = np.concatenate([[0], np.cumsum(present)])
@@ -576,7 +690,7 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
             closeness = 1 - np.maximum(below - 1, 0) / max(1, int(present.sum()))
             closeness[closeness < 1 - r - DIVERSITY_TOLERANCE] = 0
             weights = closeness - np.where(parent < 0, 0, closeness[parent])
-            spreads[i].weights = <const double*> pointer(keep, weights)
+            spreads[i].weights = reals(keep, weights)
         if rules.n_rows:
             codes = np.flatnonzero(present)
             counts = table[present]
@@ -608,29 +722,24 @@ cdef class Conjunction:
     """
 
     def __cinit__(self, table_counts, n_rows, rules):  # not __init__: it runs exactly once
-        if not 0 <= n_rows < 2**32:
-            raise ValueError("n_rows must be between 0 and 2**32 - 1")
+        n_rows = whole(n_rows, 0, 2**32 - 1, "n_rows")
         cdef list keep = []
         self.keep = keep
         self.table_diversities = ()
-        tables = [np.array(t, dtype=np.int64) for t in table_counts]
+        tables = [array_of(t, np.int64, 1, "table_counts") for t in all_of(table_counts, object, "table_counts")]
         for t in tables:
-            if t.ndim != 1 or (t < 0).any() or (t > n_rows).any() or t.sum() != n_rows:
-                raise ValueError("table_counts must be non-negative, one-dimensional and sum to n_rows")
+            if (t < 0).any() or (t > n_rows).any() or t.sum() != n_rows:
+                raise ValueError("table_counts must be non-negative and sum to n_rows")
         self.c.n_rows = n_rows
         self.c.min_size = 1
         self.c.n_rules = 0
         self.c.s_diversity = NULL
-        cdef Rule* rule = <Rule*> room(keep, max(1, len(rules)) * sizeof(Rule))
+        checked = [_rule_of(one, len(tables)) for one in all_of(rules, object, "rules")]
+        order = list(_KINDS)
+        cdef Rule* rule = <Rule*>take(keep, len(checked), sizeof(Rule))
         self.c.rules = rule
-        order = {"size": 0, "distinct": 1, "share": 2, "recursive": 3, "equal": 4, "beta": 5, "entropy": 6,
-                 "delta": 7, "hierarchical": 8, "ordered": 9, "enhanced_beta": 10, "js": 11, "custom": 12,
-                 "s_diversity": 13}
         sensitive = False
-        for kind, *_ in rules:
-            if kind not in order:
-                raise ValueError(f"no such rule: {kind!r}")
-        for kind, *rest in sorted(rules, key=lambda rule: order[rule[0]]):
+        for kind, *rest in sorted(checked, key=lambda one: order.index(one[0])):
             if kind == "size":
                 self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
                 continue
@@ -640,17 +749,15 @@ cdef class Conjunction:
                 self.table_diversities += (add_diversity(keep, &self.c, tables, bound, r, lines),)
                 continue
             a = rest[0]
-            if not 0 <= a < len(tables):
-                raise ValueError(f"no sensitive attribute {a}")
             rule[self.c.n_rules].sensitive = a
             add(keep, &self.c, &rule[self.c.n_rules], kind, tables[a], rest[1], rest[2] if len(rest) > 2 else None)
             self.c.n_rules += 1
         self.c.n_sensitive = len(tables) if sensitive else 0
-        cdef int64_t* n_values = <int64_t*> room(keep, max(1, len(tables)) * sizeof(int64_t))
-        cdef const int64_t** counts = <const int64_t**> room(keep, max(1, len(tables)) * sizeof(void*))
+        cdef int64_t* n_values = <int64_t*>take(keep, len(tables), sizeof(int64_t))
+        cdef const int64_t** counts = <const int64_t**>take(keep, len(tables), sizeof(int64_t*))
         for a in range(len(tables)):
             n_values[a] = len(tables[a])
-            counts[a] = <const int64_t*> pointer(keep, tables[a])
+            counts[a] = longs(keep, tables[a])
         self.c.n_values = n_values
         self.c.table_counts = <const int64_t* const*> counts
 
@@ -710,41 +817,47 @@ cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, cons
     return True
 
 
-def passing_classes(Conjunction conjunction not None, const int64_t[::1] sizes not None, offsets, values, counts):
+def passing_classes(conjunction, sizes, offsets, values, counts):
     """Which classes pass every requirement? uint8, one per class.
 
     `sizes` (int64): rows of each class. Per sensitive attribute one int64 array in `offsets`
     (n_classes + 1), `values` (the codes present in class i, ascending, at offsets[i]:offsets[i + 1])
     and `counts` (rows with each, > 0). The three are not read where only sizes are asked for.
     """
-    cdef Rules* rules = &conjunction.c
+    cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
+    cdef const Rules* rules = &asked.c
     cdef int32_t n = rules.n_sensitive, a
-    cdef const int64_t[::1] view_o, view_v, view_c
-    result = np.zeros(sizes.shape[0], dtype=np.uint8)
+    cdef const int64_t[::1] view_s = array_of(sizes, np.int64, 1, "sizes"), view_o, view_v, view_c
+    cdef list keep = []
+    result = np.zeros(view_s.shape[0], dtype=np.uint8)
     cdef uint8_t[::1] out = result
-    offsets, values, counts = tuple(offsets), tuple(values), tuple(counts)  # alive until the end
-    if n and not len(offsets) == len(values) == len(counts) == n:
-        raise ValueError("offsets, values and counts need one array per sensitive attribute")
-    cdef const int64_t** p = <const int64_t**> malloc((5 * n + 1) * sizeof(void*))
-    cdef int64_t* n_present = <int64_t*> malloc((n + 1) * sizeof(int64_t))
-    try:
-        if p == NULL or n_present == NULL:
-            raise MemoryError
-        for a in range(n):
-            view_o = offsets[a]
-            view_v = values[a]
-            view_c = counts[a]
-            if not well_formed(sizes, view_o, view_v, view_c, rules.n_values[a], rules.n_rows):
-                raise ValueError("values must be ascending codes, counts positive with the class's size as sum, "
-                                 "and no class larger than the table")
-            p[a] = &view_o[0]
-            p[n + a] = &view_v[0] if view_v.shape[0] else NULL
-            p[2 * n + a] = &view_c[0] if view_c.shape[0] else NULL
-        if sizes.shape[0]:
-            with nogil:
-                test_all(rules, sizes.shape[0], &sizes[0], p, p + 3 * n, p + 4 * n, n_present, p + n, p + 2 * n,
-                         &out[0])
-    finally:
-        free(p)
-        free(n_present)
+    cdef const int64_t** first_offsets = <const int64_t**>take(keep, n, sizeof(int64_t*))
+    cdef const int64_t** first_values = <const int64_t**>take(keep, n, sizeof(int64_t*))
+    cdef const int64_t** first_counts = <const int64_t**>take(keep, n, sizeof(int64_t*))
+    cdef const int64_t** here_values = <const int64_t**>take(keep, n, sizeof(int64_t*))
+    cdef const int64_t** here_counts = <const int64_t**>take(keep, n, sizeof(int64_t*))
+    cdef int64_t* n_present = <int64_t*>take(keep, n, sizeof(int64_t))
+    if view_s.shape[0] and int(np.min(view_s)) < 0:
+        raise ValueError("sizes must be at least 0")
+    if n:
+        offsets, values, counts = (
+            all_of(arrays, object, name)
+            for arrays, name in ((offsets, "offsets"), (values, "values"), (counts, "counts")))
+        if not len(offsets) == len(values) == len(counts) == n:
+            raise ValueError("offsets, values and counts need one array per sensitive attribute")
+    for a in range(n):
+        view_o = array_of(offsets[a], np.int64, 1, "offsets")
+        view_v = array_of(values[a], np.int64, 1, "values")
+        view_c = array_of(counts[a], np.int64, 1, "counts")
+        if not well_formed(view_s, view_o, view_v, view_c, rules.n_values[a], rules.n_rows):
+            raise ValueError("values must be ascending codes, counts positive with the class's size as sum, "
+                             "and no class larger than the table")
+        keep.append((view_o, view_v, view_c))
+        first_offsets[a] = &view_o[0]
+        first_values[a] = &view_v[0] if view_v.shape[0] else NULL
+        first_counts[a] = &view_c[0] if view_c.shape[0] else NULL
+    if view_s.shape[0]:
+        with nogil:
+            test_all(rules, view_s.shape[0], &view_s[0], first_offsets, here_values, here_counts, n_present,
+                     first_values, first_counts, &out[0])
     return result

@@ -51,7 +51,10 @@ def _gray(step: int) -> int:
 
 
 def _gray_rank(word: int, m: int) -> int:
-    return next(step for step in range(2**m) if _gray(step) == word)
+    step = 0
+    while word:
+        step, word = step ^ word, word >> 1
+    return step
 
 
 def _entry(step: int) -> int:

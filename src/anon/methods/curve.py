@@ -20,7 +20,8 @@ from anoncore import curve
 from anoncore.requirement import Conjunction
 
 BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
-BLOCK_CLASSES = 512  # classes refined by one call
+BLOCK_CLASSES = 512  # classes refined by one call; fewer where more than so many attributes make them large
+WIDE = 64
 MOST = 6  # with requirements beside k, classes of up to 6k rows are cut and refined, larger ones split
 LARGEST_K = 256  # larger classes are cut, but not refined: that takes a time that grows with k
 LEAST_GAIN = 1e-3  # refinement ends when a pass lowers the loss by less
@@ -268,11 +269,12 @@ def refine(
         centers = curve.centers(table.codes, members, ends, grid, grid_starts)
         return members, np.diff(ends), centers, before, after
 
+    size = max(BLOCK_CLASSES * WIDE // max(table.codes.shape[1], WIDE), 1)
     n_passes = min(max(ROW_PASSES // max(len(rows), 1), LEAST_PASSES), MOST_PASSES)
     order = np.flatnonzero(sizes <= table.most)
     for number in range(n_passes if len(order) else 0):
         reach = min(NEAREST + number, FARTHEST)
-        blocks = [order[start : start + BLOCK_CLASSES] for start in range(0, len(order), BLOCK_CLASSES)]
+        blocks = [order[start : start + size] for start in range(0, len(order), size)]
         results = list(pool.map(refine_block, blocks))
         rows = np.concatenate([result[0] for result in results])
         offsets = starts_of_sizes(np.concatenate([result[1] for result in results]))

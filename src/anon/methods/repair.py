@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from anon.classes import Classes, ranked_rows
 from anon.encode import Codes, Domain, Encoded
-from anon.errors import UsageError
 from anon.hierarchy import lca
 from anoncore import curve
 from anoncore.requirement import Conjunction
@@ -98,8 +97,6 @@ def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.u
 
 def widths_of(domains: Sequence[Domain], loss: str = "ncp") -> curve.Widths:
     """Widths of the cells of these attributes; with `loss="ordered"` every one is a line of ranks."""
-    if len(domains) > 64:
-        raise UsageError(f"{len(domains)} quasi-identifiers are too many for a curve: use at most 64")
     ranks = loss == "ordered"
     return curve.Widths(
         [domain.n_values for domain in domains],
