@@ -17,7 +17,7 @@ append is a growth, so that small inputs take all the paths of large ones.
 """
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
-from cpython.pycapsule cimport PyCapsule_GetContext, PyCapsule_GetPointer, PyCapsule_New, PyCapsule_SetContext
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New, PyCapsule_SetContext
 from libc.stdint cimport int64_t
 
 cdef extern from *:
@@ -70,6 +70,8 @@ cdef extern from *:
     void free_zeros "anon_free"(void* at, size_t bytes) noexcept nogil
 
 cdef extern from "Python.h":
+    # NULL is no error: a destructor may run while one is on its way, which must not be taken for its own
+    void* context_of "PyCapsule_GetContext"(object capsule) noexcept
     void end_process "Py_FatalError" (const char* message) noexcept nogil
     const int64_t MOST_BYTES "PY_SSIZE_T_MAX"
 
@@ -83,15 +85,15 @@ cdef struct Array:
 
 
 cdef inline void free_fixed(object capsule) noexcept:
-    free_zeros(PyCapsule_GetPointer(capsule, NULL), <size_t>PyCapsule_GetContext(capsule))
+    free_zeros(PyCapsule_GetPointer(capsule, NULL), <size_t>context_of(capsule))
 
 
 cdef inline void free_growing(object capsule) noexcept:
     cdef Array* arrays = <Array*>PyCapsule_GetPointer(capsule, NULL)
     cdef int64_t i
-    for i in range(<int64_t><size_t>PyCapsule_GetContext(capsule)):
+    for i in range(<int64_t><size_t>context_of(capsule)):
         PyMem_RawFree(arrays[i].at)
-    free_zeros(arrays, <size_t>PyCapsule_GetContext(capsule) * sizeof(Array))
+    free_zeros(arrays, <size_t>context_of(capsule) * sizeof(Array))
 
 
 cdef inline void* zeros(int64_t n, int64_t size) except NULL:
