@@ -269,4 +269,5 @@ def test_a_column_of_nulls_only_is_one_value() -> None:
     require = [anon.KAnonymity(2), anon.LDiversity(2)]
     found = anon.check(table, anon.Schema(["age", "sex"], ["s"]), require=require)
     assert (found.k, found.n_classes, found.l_distinct, found.unmet) == (2, 2, 1, (str(require[1]),))
-    assert found.null_matching is not None and found.null_matching.k == 2
+    assert found.null_matching is not None
+    assert found.null_matching.k == 2
