@@ -49,7 +49,7 @@ def test_command(versus: Any, census: Path, n_rows: int) -> None:
         ours,
         f"pyarrow {pa.__version__} read_table + write_table",
         copied,
-        bar=2.0,
+        bar=1.5,
     )
     assert anon.check(target).k >= 10
     assert pq.read_metadata(target).num_rows == n_rows

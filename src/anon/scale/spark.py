@@ -232,11 +232,15 @@ def check_spark(
 
 
 def measure_release(
-    made: DataFrame | tuple[DataFrame, DataFrame], names: Sequence[str], sensitive: Sequence[Attribute]
+    made: DataFrame | tuple[DataFrame, DataFrame],
+    names: Sequence[str],
+    sensitive: Sequence[Attribute],
+    require: Sequence[Requirement] = (),
 ) -> privacy.Privacy:
     """Measure what `anonymize_spark` made, whose quasi-identifiers are the columns `names`.
 
-    Cells that read `missing` are missing, and rows of `*` only are rows like others.
+    `require` is what `unmet` is asked about. Cells that read `missing` are missing, and rows of `*` only
+    are rows like others.
     """
     from pyspark.sql.functions import lit, nullif
 
@@ -246,11 +250,11 @@ def measure_release(
             nothing = put_together([], {one.name: np.zeros(0, np.int64) for one in sensitive}, None, (), ())
             return replace(nothing, combined=nothing.combined if second is None else None)
         if second is not None:
-            return _of_buckets(df, second, names, sensitive)
+            return _of_buckets(df, second, names, sensitive, require=require)
         for field in arrow_schema(df):
             if field.name in names and is_text(field.type):
                 df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
-        return _of_cells(df, names, sensitive, apart=False)
+        return _of_cells(df, names, sensitive, require=require, apart=False)
 
 
 def _of_cells(

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, RecheckError, UsageError
 from anon.job import Job
 from anon.privacy import Privacy
 from anon.scale.spark import anonymize_spark, check_asked, measure_release
@@ -78,10 +78,18 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
                 shown = {*made.columns} - ({*df.columns} - shown)
             sensitive = schema.bind(arrow_schema(df)).sensitive
             names = [name for name in releases[0].columns if name in shown]
-            measured = measure_release(made, names, sensitive)
+            n_rows = releases[0].count()
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
             for release, folder in zip(releases, begun, strict=True):
                 release.write.mode("overwrite").parquet(folder)
+            files = [spark.read.parquet(folder) for folder in begun]
+            written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
+            measured = measure_release(written, names, sensitive, require)
+            if measured.unmet or measured.n_rows != n_rows:
+                raise RecheckError(
+                    "the files do not hold the release that was checked; this is a fault of the tool, "
+                    "nothing was written"
+                )
             _move_all(spark, outputs)
         return measured
     finally:
