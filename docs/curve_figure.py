@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anon.encode import Encoded, encode
+from anon.encoding.domain import Encoded
+from anon.encoding.table import encode
 from anon.methods import curve, mondrian
 from anon.methods.curve import Axes, Curve
 from anon.methods.task import Task
-from anon.schema import Schema, numeric
+from anon.schema.attribute import numeric
+from anon.schema.schema import Schema
 from anoncore.requirement import Conjunction
 
 N, K, SIDE, GAP = 300, 5, 300, 24

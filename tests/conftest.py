@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+# tests share what stands beside them, in whichever storey
+sys.path[:0] = [str(each) for each in (HERE, *sorted(HERE.iterdir())) if each.is_dir()]
 
 settings.register_profile(
     "anon", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 import anon
 from anon import datasets
-from anon.release import sensitive_path
+from anon.release.metadata import sensitive_path
 
 K = 10
 ROLES = ["--quasi", "age,sex,education,postcode", "--sensitive", "occupation", "--k", str(K)]

@@ -3,7 +3,7 @@
 
     python tests/mutants.py --processes 2
 
-In a copy of the checkout, mutmut changes `anon.privacy`, `anon.requirements` and the requirements' slow twin
+In a copy of the checkout, mutmut changes the measures of privacy, the requirements and their slow twin
 in one place at a time and runs the tests that reach it. A mutant that no test kills, or reaches, must be
 explained in `mutants.toml`: by the functions, the changed text before and after, and the reason why it
 cannot or need not be killed.
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Change:
-    """A mutant: the function ("anon.privacy.Privacy.to_dict") and its changed lines, before and after."""
+    """A mutant: the function ("anon.measures.privacy.Privacy.to_dict") and its lines, before and after."""
 
     function: str
     before: str

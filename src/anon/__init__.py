@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
-__version__ = "0.1.0"
-
 from anon import datasets, miners, workload
-from anon.anonymize import PrivacyWarning, anonymize
-from anon.check import check
-from anon.compare import compare
-from anon.errors import AnonError, DataError, InfeasibleError, RecheckError, UsageError
-from anon.frontier import Configuration, Frontier, Point, frontier
-from anon.hierarchy import dates, intervals, prefix
-from anon.inspection import inspect
+from anon.choice import Configuration, Frontier, Point, frontier
+from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
+from anon.measures import Privacy, Utility, large_populations, u_loss
 from anon.methods import TGC, Anatomy, Budget, Curve, Identity, KMembers, Laplace, Mondrian, Suppress
-from anon.mining import MiningUtility, mining_utility
-from anon.populations import large_populations, u_loss
-from anon.privacy import Privacy
-from anon.read import read_source, read_table
 from anon.release import Release
 from anon.requirements import (
     AlphaK,
@@ -28,9 +18,11 @@ from anon.requirements import (
     SDiversityBound,
     TCloseness,
 )
-from anon.scenario import BadUtility, GoodUtility, Sanitization, Scenario
-from anon.schema import Attribute, Schema, nominal, numeric, ordinal
-from anon.utility import Utility
+from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
+from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
+from anon.tables import read_source, read_table
+from anon.verbs import MiningUtility, anonymize, check, compare, inspect, mining_utility
+from anon.version import __version__ as __version__
 
 __all__ = [
     "TGC",

@@ -3,6 +3,6 @@
 
 import sys
 
-from anon.cli import main
+from anon.command import main
 
 sys.exit(main())

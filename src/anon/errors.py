@@ -72,3 +72,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     folded = {each.casefold(): each for each in known}
     close = [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, n=3)]
     return f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+
+
+class PrivacyWarning(UserWarning):
+    """The release holds what was asked for, but something about it deserves a look."""

@@ -21,10 +21,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import anon
-from anon import report
-from anon.cli import main
-from anon.measures import COSTS, away
-from anon.report import Origin
+import anon.release.metadata
+from anon.command.entry import main
+from anon.html import document
+from anon.measures.declared import COSTS, away
+from anon.pages import report
+from anon.pages.origin import Origin
 
 AGES = [*(21, 22, 23, 24, 26), *(32, 34, 35, 36, 39), *(41, 42, 44, 47, 48), *(57, 61, 62, 66, 68)]
 SEXES = list("ffmmfmfmfmfmffmmmffm")
@@ -108,7 +110,7 @@ def handed_out(folder: Path) -> list[Path]:
 
 def test_no_candidate_is_confirmed_by_its_hash(folder: Path, owners: str) -> None:
     contents = [path.read_bytes() for path in handed_out(folder)]
-    contents.append(json.dumps(anon.release.read_metadata(folder / "release.parquet")).encode())
+    contents.append(json.dumps(anon.release.metadata.read_metadata(folder / "release.parquet")).encode())
     public = b"\n".join(contents)
     known = {digest.encode() for digest in re.findall(r"\b[0-9a-f]{64}\b", owners)}
     confirmed = []
@@ -145,7 +147,7 @@ def test_a_public_page_has_no_number_of_the_owners(folder: Path, owners: str) ->
         text = re.sub(r"<script.*?</script>|<style.*?</style>|base64,[^\"]*", "", html, flags=re.DOTALL)
         for number in exact:
             assert repr(number) not in text
-            assert f">{report.number(number)}<" not in text
+            assert f">{document.number(number)}<" not in text
         assert str(folder) not in html
         assert "people.csv" not in html
         for name in ("u_loss", "The worst class", "seed", "suppressed rows", "arning"):

@@ -18,7 +18,7 @@ from scipy.stats import poisson
 
 import anon
 from anon.entropy import keyed
-from anon.release import recode
+from anon.release.recoding import recode
 from attacks.replay import ORDERS, by_seed, dealt, people, replay, right
 
 PER_RUN = 1e-8  # how often a test may fail by chance
@@ -172,7 +172,7 @@ def test_the_same_search_by_a_known_key_comes_back_whole(tmp_path: Path, monkeyp
     def known(*arguments: Any, **options: Any) -> anon.Release:
         return recode(*arguments, **options, entropy=keyed(bytes(32)))
 
-    monkeypatch.setattr(import_module("anon.anonymize"), "recode", known)
+    monkeypatch.setattr(import_module("anon.verbs.anonymize"), "recode", known)
     options = {"require": K, "method": anon.Mondrian(), "publish": "generalization"}
     released, _ = written(drawn, schema, tmp_path / "out.parquet", "local", **options)
     replayed, _ = written(drawn, schema, tmp_path / "again.parquet", "local", **options)

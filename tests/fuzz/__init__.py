@@ -5,7 +5,7 @@
     PYTHONPATH=src:tests python -m fuzz -runs=1000000                all of them, one after the other
 
 Each module has one function `target(data: bytes)`; `corpus/NAME` holds its first inputs and what was
-found. `tests/test_fuzz.py` replays these without atheris.
+found. `tests/house/test_fuzz.py` replays these without atheris.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import anon
-from anon.encode import encode
+from anon.encoding.table import encode
 from anon.errors import AnonError
 
 FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))

@@ -8,9 +8,10 @@ from contextlib import suppress
 import pyarrow as pa
 
 import anon
-from anon.encode import encode
+from anon.encoding.table import encode
 from anon.errors import AnonError
-from anon.workload import answer, parse_queries
+from anon.measures.answers import answer
+from anon.measures.query_text import parse_queries
 from fuzz.release_cells import COLUMNS
 
 TABLE = pa.table(

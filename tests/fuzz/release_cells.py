@@ -10,10 +10,10 @@ from decimal import Decimal
 import pyarrow as pa
 
 import anon
-from anon.cells import Cell, reader
-from anon.compare import _foreign_reader
-from anon.encode import encode
+from anon.classes.reading import Cell, reader
+from anon.encoding.table import encode
 from anon.errors import AnonError
+from anon.verbs.foreign import _foreign_reader
 
 TREE = {"*": {"N": ["a", "b, c"], "S": ["d", "missing"]}}
 COLUMNS = {

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.anonymize import anonymize
 from anon.errors import UsageError
 from anon.methods import Mondrian as Method
 from anon.requirements import KAnonymity, LDiversity, Requirement, TCloseness
 from anon.schema import Attribute, Schema, nominal, numeric
+from anon.verbs import anonymize
 
 
 class Mondrian:

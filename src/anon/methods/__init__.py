@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from anon.classes import Classes
-from anon.encode import Encoded
+from anon.encoding import Encoded
 from anon.methods import anatomy, curve, kmembers, laplace, mondrian, tgc, trivial
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
@@ -24,8 +24,8 @@ from anon.methods.repair import repair
 from anon.methods.task import Progress, Task
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
-from anon.read import Source
 from anon.schema import Schema
+from anon.tables import Source
 
 __all__ = [
     "ENFORCING",

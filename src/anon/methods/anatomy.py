@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes
-from anon.encode import Encoded
+from anon.encoding import Encoded
 from anon.entropy import Entropy, permutation
 from anon.errors import UsageError
 from anon.methods.task import Task

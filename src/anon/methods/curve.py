@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes
-from anon.encode import Codes, Encoded
+from anon.encoding import Codes, Encoded
 from anon.errors import InfeasibleError, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import Task

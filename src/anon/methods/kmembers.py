@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows
-from anon.encode import Codes, Domain, Encoded
+from anon.encoding import Codes, Domain, Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.task import Task
 from anoncore import kmembers

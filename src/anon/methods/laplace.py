@@ -27,12 +27,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.encode import in_threads
 from anon.errors import DataError, UsageError
 from anon.methods.task import Progress
-from anon.read import Source, read_table
 from anon.requirements import exact
 from anon.schema import Attribute, Schema, is_text, value_type
+from anon.tables import Source, read_table
+from anon.threads import in_threads
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

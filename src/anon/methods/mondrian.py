@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
-from anon.encode import Codes, Domain, Encoded, encode
+from anon.encoding import Codes, Domain, Encoded, encode
 from anon.errors import UsageError
 from anon.methods.task import Task
 from anon.schema import Attribute, Schema, check_names

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes, ranked_rows
-from anon.encode import Codes, Domain, Encoded
-from anon.hierarchy import lca
+from anon.encoding import Codes, Domain, Encoded
+from anon.schema import lca
 from anoncore import curve
 from anoncore.requirement import Conjunction
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows, sensitive_counts
-from anon.encode import Codes, Domain, Encoded
+from anon.encoding import Codes, Domain, Encoded
 from anon.errors import InfeasibleError, UsageError
 from anon.methods.kmembers import attributes, closeness, refuse_missing
 from anon.methods.task import Task

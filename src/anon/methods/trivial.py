@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from anon.classes import Classes, group
-from anon.encode import Encoded
+from anon.encoding import Encoded
 from anon.errors import UsageError
 from anon.methods.task import Task
 

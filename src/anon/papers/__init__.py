@@ -25,16 +25,15 @@ import numpy as np
 import pyarrow as pa
 
 from anon import figures as charts
-from anon.anonymize import PrivacyWarning, anonymize
 from anon.datasets import adult
-from anon.errors import UsageError
-from anon.figures import Figure
-from anon.files import not_written, opened, replacing
+from anon.errors import PrivacyWarning, UsageError
+from anon.html import Figure, Section, Table, page
 from anon.plain import as_plain
 from anon.release import Release
-from anon.report import Section, Table, page
 from anon.requirements import Requirement
 from anon.schema import Schema
+from anon.tables import not_written, opened, replacing
+from anon.verbs import anonymize
 
 PAPERS = ("li2009", "brickell2008", "loukides2008", "sramka2010", "srivastava2005")
 

@@ -16,15 +16,14 @@ import pyarrow.compute as pc
 
 from anon.classes import sensitive_counts
 from anon.datasets import ADULT_TREES
-from anon.figures import HEIGHT, Figure
+from anon.html import HEIGHT, Figure, Section, Table
+from anon.measures import Privacy
 from anon.methods import Identity, Mondrian, Suppress
-from anon.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.papers import Results, Row, Setting, Tested, table_of
-from anon.privacy import Privacy
 from anon.release import Release
-from anon.report import Section, Table
 from anon.requirements import DeltaDisclosure, KAnonymity, LDiversity, Requirement, TCloseness
 from anon.schema import Attribute, Schema, nominal, numeric, ordinal
+from anon.verbs import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 
 COLUMNS = (
     *("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country"),

@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
-from anon.hierarchy import intervals
+from anon.html import Section, Table
+from anon.measures import answer, js_divergence, random_queries
 from anon.methods import Identity, Mondrian, Suppress
 from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
-from anon.populations import js_divergence
 from anon.release import Release
-from anon.report import Section, Table
 from anon.requirements import DeltaDisclosure, KAnonymity, LDiversity, Requirement, TCloseness
-from anon.schema import Schema, nominal, numeric
-from anon.workload import answer, random_queries
+from anon.schema import Schema, intervals, nominal, numeric
 
 Publish = Literal["generalization", "bucketization"]
 

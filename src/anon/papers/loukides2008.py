@@ -14,15 +14,16 @@ import pyarrow as pa
 
 from anon.classes import Classes, cells, merge, sensitive_counts
 from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
-from anon.encode import Encoded, available_threads, encode
+from anon.encoding import Encoded, encode
+from anon.html import Section, Table
+from anon.measures import answer, normalized_errors, parse_queries, preset
 from anon.methods import ENFORCING, GROWING, TGC, KMembers, Method, Mondrian, Task
 from anon.methods.kmembers import closeness
 from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
 from anon.release import Release, recode
-from anon.report import Section, Table
 from anon.requirements import KAnonymity, compile
 from anon.schema import Schema, nominal, numeric, ordinal
-from anon.workload import answer, normalized_errors, parse_queries, preset
+from anon.threads import available_threads
 from anoncore.diversity import s_diversity
 
 Row = dict[str, Any]

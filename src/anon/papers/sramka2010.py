@@ -12,14 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.datasets import ADULT_TREES
-from anon.figures import Figure
-from anon.hierarchy import intervals
+from anon.html import Figure, Section, Table
 from anon.methods import KMembers, Laplace
 from anon.papers import Results, Row, Setting, Tested, curves, printed_in, table_of
 from anon.release import Release
-from anon.report import Section, Table
 from anon.requirements import KAnonymity
-from anon.scenario import (
+from anon.scenarios import (
     Antiutility,
     Attack,
     BadUtility,
@@ -29,7 +27,7 @@ from anon.scenario import (
     Sanitization,
     Scenario,
 )
-from anon.schema import Schema, nominal, numeric
+from anon.schema import Schema, intervals, nominal, numeric
 
 AGE, EDUCATION, SALARY = "age", "education-num", "salary-class"
 LABELS = ("workclass", "marital-status", "occupation", "race", "sex", "native-country")

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.datasets import STATES
+from anon.html import Section, Table
+from anon.measures import Workload, answer, parse_queries
 from anon.methods import Mondrian
 from anon.papers import Results, Setting, Tested, curves, table_of
-from anon.report import Section, Table
 from anon.requirements import KAnonymity
 from anon.schema import Schema, numeric, ordinal
-from anon.workload import Workload, answer, parse_queries
 
 Row = dict[str, Any]
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables beyond memory and beyond one machine."""
+"""Where the engine for Spark is documented: `anon.scale.spark`."""

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from anon.classes import group, sensitive_counts
-from anon.encode import encode
+from anon.encoding import encode
 from anon.errors import UsageError
-from anon.privacy import Privacy, measure
-from anon.read import read_table
+from anon.measures import Privacy
+from anon.measures import measure_privacy as measure
 from anon.schema import Schema
+from anon.tables import read_table
 
 TOLERANCE = 1e-12  # of entropies
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from anon.classes import group, sensitive_counts
 from anon.compat.pycanon.anonymity import measured
-from anon.encode import encode
+from anon.encoding import encode
 from anon.errors import UsageError
-from anon.read import read_table
 from anon.schema import Schema
+from anon.tables import read_table
 
 
 def average_ecsize(data_raw: Any, data_anon: Any, quasi_ident: Iterable[str], sup: bool = True) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from anon.compat.pycanon import anonymity
 from anon.plain import as_plain
-from anon.read import read_table
+from anon.tables import read_table
 
 
 def get_report_values(

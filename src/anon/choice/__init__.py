@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many releases, and which to publish: a sweep, the efficient ones, what each step costs."""
+
+from anon.choice.configuration import Configuration, grid
+from anon.choice.dominance import Point, bounds, check_measures
+from anon.choice.points import Frontier
+from anon.choice.sweep import frontier, let_memory_go
+from anon.choice.tables import PRICE, frontier_tables
+
+__all__ = [
+    "PRICE",
+    "Configuration",
+    "Frontier",
+    "Point",
+    "bounds",
+    "check_measures",
+    "frontier",
+    "frontier_tables",
+    "grid",
+    "let_memory_go",
+]

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choosing the release: a sweep over configurations, its points, and the efficient frontier.
+
+Every configuration is a release, made and checked as `anonymize` does, measured and dropped; privacy
+and utility are never added up (Li & Li 2009, 4). One point is more efficient than another if it is as
+good on both axes and better on one. The two special cases (4.3) are always points: the table without its
+quasi-identifiers ("trivial") and the table as it is ("original").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import operator
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.choice.cache import Cache, Outcome, build_id, digest_of, open_cache
+from anon.choice.configuration import Configuration, as_configurations, unique
+from anon.choice.dominance import (
+    OF_COUNTS,
+    OF_INTACT,
+    OF_PRIVACY,
+    Point,
+    check_measures,
+    cost_of,
+    undominated,
+)
+from anon.choice.points import ORIGINAL, SPECIAL, Frontier
+from anon.classes import group
+from anon.encoding import Encoded, Missing, encode, encode_column, of_published_rows
+from anon.engines import check_arguments, partitioned, table_counts
+from anon.entropy import KEY_BYTES, keyed
+from anon.errors import AnonError, UsageError
+from anon.measures import (
+    GREATEST_IS_WORST,
+    Populations,
+    Workload,
+    answer,
+    large_populations,
+    measure_privacy,
+    measure_utility,
+    of_intact,
+    parse_queries,
+    preset,
+    true_counts,
+    u_loss,
+)
+from anon.methods import PERTURBING, Anatomy, Mondrian, Progress, Suppress, Task
+from anon.release import Release, recode
+from anon.requirements import Custom, LDiversity, compile, infeasible
+from anon.schema import Attribute, Schema, check_names
+from anon.tables import read_source
+from anon.threads import available_threads
+
+# --- the sweep
+
+M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+
+
+@dataclass(frozen=True, repr=False)
+class _Sweep:
+    """What all points share: the table in codes, and what is asked of every release.
+
+    Mondrian's packed copy of the table is the most that a point needs: `splitting` lets one point have
+    it at a time, with `all_threads`.
+    """
+
+    encoded: Encoded
+    judged: Encoded
+    counts: tuple[npt.NDArray[np.int64], ...]
+    measures: tuple[str, ...]
+    min_support: float
+    populations: Populations | None
+    workload: Workload | None
+    answers: npt.NDArray[np.int64] | None
+    seed: int
+    n_threads: int
+    all_threads: int
+    splitting: Lock
+    cache: Cache | None
+    key: bytes
+
+
+def frontier(
+    table: Any,
+    schema: Schema,
+    configurations: str | Iterable[str | Configuration],
+    *,
+    privacy: str = "p_loss",
+    utility: str = "u_loss",
+    measures: Iterable[str] = (),
+    min_support: float = 0.05,
+    workload: Callable[[Encoded], Workload] | Sequence[str] | None = None,
+    missing: Missing = "category",
+    cache: str | os.PathLike[str] | None = None,
+    n_threads: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Frontier:
+    """Try every configuration on a table, and place each on a measure of privacy and one of utility.
+
+    Parameters
+    ----------
+    table, schema, missing, seed, n_threads, progress
+        As for `anonymize`. Points are made side by side, one thread each; the answer is the same for
+        every number of threads, and that of `anonymize` with the same seed; of a bucketization,
+        which is dealt anew each time, one of its answers.
+    configurations : grid, or a list of grids and Configurations
+        `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization`; see `grid`.
+    privacy, utility : names of measures
+        The two axes; any two of `MEASURES`. `count_error` is the average relative error of `workload`.
+    measures : names of measures
+        Recorded beside those of the axes.
+    min_support : float
+        Support of the populations of `u_loss`.
+    workload : function of the encoded table, or a list of queries
+        The COUNT queries of `count_error`; default: Li & Li's preset, drawn with `seed`.
+    cache : folder, optional
+        Points are kept there as soon as they are measured, and taken from there when the same is asked of
+        the same table by the same build: an interrupted sweep goes on. The folder must be its owner's alone.
+        The files hold measures, no cell; their names are keyed with a secret of the folder. Points with a
+        `Custom` requirement are not kept.
+
+    Raises
+    ------
+    UsageError, DataError
+        The parameters or the table cannot be used as asked. What no release can meet, or one method
+        refuses or fails at, is not an error but a point that says so.
+    """
+    tried = as_configurations(configurations)
+    names = tuple(dict.fromkeys((privacy, utility, *([measures] if isinstance(measures, str) else measures))))
+    check_measures(names)
+    if privacy == utility:
+        raise UsageError(f"both axes are {privacy!r}: choose two measures")
+    for one in tried:
+        check_arguments(
+            schema, one.method, one.require, one.publish, one.numeric, "class", "error", seed, progress
+        )
+        if type(one.method) in PERTURBING:
+            raise UsageError("a sweep measures cells, and noise has none: compare it in a scenario")
+    threads = available_threads(n_threads)
+    tell = progress or (lambda stage, done, total: None)
+
+    tell("read", 0, 1)
+    source = read_source(table)
+    tell("encode", 0, 1)
+    encoded = encode(source.table, schema, missing=missing, n_threads=threads)
+    sweep = _prepared(encoded, tried, names, min_support, workload, seed, cache, threads)
+    pa.default_memory_pool().release_unused()
+    tell("points", 0, len(SPECIAL) + len(tried))
+    workers = min(threads, len(tried))
+    done = 0
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            outcomes = []
+            for some, of_each in ((SPECIAL.values(), threads), (tried, threads // workers)):
+                coming = [pool.submit(_outcome, replace(sweep, n_threads=of_each), one) for one in some]
+                for each in as_completed(coming):
+                    each.result()
+                    done += 1
+                    tell("points", done, len(SPECIAL) + len(tried))
+                outcomes.append([each.result() for each in coming])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    words = unique([one.name for one in tried])
+    special = [
+        _point(None, name, name, outcome, privacy, utility)
+        for name, outcome in zip(SPECIAL, outcomes[0], strict=True)
+    ]
+    points = [
+        *(
+            _point(one, name, one.requirement, outcome, privacy, utility)
+            for one, name, outcome in zip(tried, words, outcomes[1], strict=True)
+        ),
+        *special,
+    ]
+    costs = [cost_of(one, privacy, utility) for one in points]
+    efficient = undominated(costs)
+    return Frontier(
+        tuple(replace(one, efficient=best) for one, best in zip(points, efficient, strict=True)),
+        privacy,
+        utility,
+        encoded.n_rows,
+    )
+
+
+def _prepared(
+    encoded: Encoded,
+    tried: Sequence[Configuration],
+    names: tuple[str, ...],
+    min_support: float,
+    workload: Callable[[Encoded], Workload] | Sequence[str] | None,
+    seed: int,
+    cache: str | os.PathLike[str] | None,
+    n_threads: int,
+) -> _Sweep:
+    """Everything that is computed once. Demands that make no sense for the table are refused here."""
+    judged = of_published_rows(encoded)
+    counts = table_counts(judged)
+    n_kept = encoded.n_rows - len(encoded.suppressed)
+    needy = [name for name in names if name in GREATEST_IS_WORST or name == "u_loss"]
+    if needy and not encoded.sensitive:
+        raise UsageError(f"{needy[0]} is about sensitive attributes: name one in the schema")
+    for one in tried:
+        compile(one.require, judged.sensitive, counts, n_kept)
+        if one.publish == "bucketization" and not encoded.sensitive:
+            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+    populations, queries, answers = None, None, None
+    if "u_loss" in names:
+        populations = large_populations(encoded, min_support, n_threads=n_threads)
+    if "count_error" in names:
+        if workload is None:
+            queries = preset(encoded, "li", seed=seed, qd=min(4, len(encoded.quasi)))
+        else:
+            queries = workload(encoded) if callable(workload) else parse_queries(encoded, workload)
+        answers = true_counts(queries, encoded, n_threads)
+    kept, key = None, b""
+    if cache is not None:
+        kept = open_cache(cache)
+        codes = (encoded.quasi_codes, encoded.sensitive_codes, encoded.suppressed)
+        key = digest_of(build_id(), encoded.quasi, encoded.sensitive, codes, names, queries, seed)
+        key += digest_of(None if populations is None else populations.min_support)
+    return _Sweep(
+        *(encoded, judged, counts, names, min_support, populations, queries, answers),
+        *(seed, n_threads, n_threads, Lock(), kept, key),
+    )
+
+
+def _outcome(sweep: _Sweep, one: Configuration) -> Outcome:
+    """From the cache, or made, measured and put there."""
+    path = _cached_at(sweep, one)
+    known = None if sweep.cache is None or path is None else sweep.cache.read(path)
+    if known is not None:
+        return Outcome(**known)
+    try:
+        outcome = _made(sweep, one)
+    except Exception as error:
+        # A fault of the tool: the other points stand, and this one is not kept: it may be mended by then.
+        why = f"the method failed ({type(error).__name__}): run this configuration alone to see why"
+        return Outcome({}, 0, 0.0, False, why)
+    if sweep.cache is not None and path is not None:
+        sweep.cache.write(path, {f.name: getattr(outcome, f.name) for f in fields(outcome)})
+    return outcome
+
+
+def _made(sweep: _Sweep, one: Configuration) -> Outcome:
+    start = time.perf_counter()
+    try:
+        release = _release(sweep, one)
+    except AnonError as error:
+        return Outcome({}, 0, time.perf_counter() - start, False, str(error))
+    seconds = time.perf_counter() - start
+    return Outcome(_measured(sweep, release), release.classes.n_classes, seconds, True, None)
+
+
+def _release(sweep: _Sweep, one: Configuration) -> Release:
+    """The release that `anonymize` makes, with all its checks; the original has intact cells."""
+    encoded, judged, counts = sweep.encoded, sweep.judged, sweep.counts
+    if one is SPECIAL[ORIGINAL]:
+        same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
+        return Release(encoded, same, (), (), method=one.method, publish="bucketization")
+    n_kept = encoded.n_rows - len(encoded.suppressed)
+    require = one.require
+    if isinstance(one.method, Anatomy):
+        require = (*require, LDiversity(one.method.l, "probabilistic", sensitive=one.method.sensitive))
+    impossible = infeasible(require, judged.sensitive, counts, n_kept)
+    if impossible is not None:
+        raise impossible
+    rules = compile(require, judged.sensitive, counts, n_kept)
+    alone = isinstance(one.method, Mondrian)
+    entropy = keyed(bytes(KEY_BYTES))  # hides nothing: the release is measured, not published
+    task = Task(
+        rules,
+        np.random.default_rng(sweep.seed),
+        sweep.all_threads if alone else sweep.n_threads,
+        entropy=entropy,
+    )
+    with sweep.splitting if alone else nullcontext():
+        classes, shown = partitioned(encoded, judged, one.method, task, require, one.publish)
+    return recode(
+        encoded,
+        classes,
+        shown,
+        require,
+        method=one.method,
+        publish=one.publish,
+        numeric=one.numeric,
+        dropped=[domain.name for domain in encoded.sensitive if one.method == Suppress("sensitive")],
+        n_threads=sweep.n_threads,
+        entropy=entropy,
+    )
+
+
+def _measured(sweep: _Sweep, release: Release) -> dict[str, float]:
+    """The measures asked for; NaN where the release does not allow one."""
+    found: dict[str, float] = {}
+    of_privacy: Any = None
+    of_utility: Any = None
+    for name in sweep.measures:
+        try:
+            if name == "u_loss":
+                loss = u_loss(release, populations=sweep.populations, n_threads=sweep.n_threads)
+                value: Any = loss.u_loss
+            elif name == "count_error":
+                assert sweep.workload is not None
+                told = answer(sweep.workload, release, true=sweep.answers, n_threads=sweep.n_threads)
+                value = told.average
+            elif name in OF_PRIVACY:
+                of_privacy = of_privacy or _privacy(sweep, release)
+                value = operator.attrgetter(name)(of_privacy)
+            else:
+                if of_utility is None:
+                    counted = any(each in OF_COUNTS for each in sweep.measures)
+                    shown = release.as_published(counted=counted, n_threads=sweep.n_threads)
+                    of_utility = measure_utility(shown)
+                value = getattr(of_utility, name)
+        except UsageError:
+            value = None
+        found[name] = math.nan if value is None else value
+    return found
+
+
+def _privacy(sweep: _Sweep, release: Release) -> Any:
+    """`Release.privacy` without what no axis is about: the joint attribute, nulls that match anything."""
+    measured = measure_privacy(
+        release.classes,
+        sweep.judged.sensitive,
+        [None if domain.name in release.dropped else codes for domain, codes in _sensitive(sweep)],
+        joint=False,
+        n_threads=sweep.n_threads,
+    )
+    if release.publish == "bucketization" and any(name in OF_INTACT for name in sweep.measures):
+        intact = group(sweep.encoded.quasi_codes, sweep.encoded.suppressed, sweep.n_threads)
+        measured = of_intact(measured, intact)
+    return measured
+
+
+def _sensitive(sweep: _Sweep) -> Iterable[tuple[Any, Any]]:
+    return zip(sweep.judged.sensitive, sweep.judged.sensitive_codes, strict=True)
+
+
+def let_memory_go() -> None:
+    """For a process of one sweep: freed arrays go back to the system at once. glibc would raise the size
+    from which they do, 128 KiB, as a program runs, and then keep for every thread what its largest point
+    needed.
+    """
+    with suppress(OSError, TypeError, AttributeError):  # another C library has other ways
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17)
+
+
+def _point(
+    configuration: Configuration | None,
+    name: str,
+    requirement: str,
+    outcome: Outcome,
+    privacy: str,
+    utility: str,
+) -> Point:
+    return Point(
+        configuration=configuration,
+        name=name,
+        requirement=requirement,
+        parameters={} if configuration is None else configuration.parameters,
+        measures=outcome.measures,
+        privacy=outcome.measures.get(privacy, math.nan),
+        utility=outcome.measures.get(utility, math.nan),
+        classes=outcome.classes,
+        seconds=outcome.seconds,
+        satisfied=outcome.satisfied,
+        why=outcome.why,
+        efficient=False,
+    )
+
+
+# --- the cache
+
+
+def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
+    """The file of a point, named by a keyed hash of all that its outcome depends on."""
+    if sweep.cache is None or any(isinstance(each, Custom) for each in one.require):
+        return None
+    target = getattr(one.method, "target", None)
+    codes = None
+    if target is not None:  # it may be neutral, and so not among the codes
+        try:
+            check_names([target], sweep.encoded.table.column_names)
+            codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
+        except AnonError:
+            return None  # the point tells why
+    return sweep.cache.path(sweep.key + digest_of(repr(one), codes))

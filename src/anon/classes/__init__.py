@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equivalence classes, the cells that they show, and how cells are written and read.
+
+`Classes` are rows in groups, `Cells` what each group shows of an attribute, `Counts` its sensitive values;
+`Published` is all of that, which every measure reads. Everything above reads these.
+"""
+
+from anon.classes.classes import Classes, Counts, group, group_numbers, ranked_rows, sensitive_counts
+from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
+from anon.classes.label import is_full, labels, to_levels
+from anon.classes.published import Published
+from anon.classes.reaches import Reach, reach, single_cells
+from anon.classes.reading import Cell, reader
+from anon.classes.rendering import Column, measures, render
+from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
+
+__all__ = [
+    "MISSING",
+    "OR_MISSING",
+    "ROOT",
+    "Cell",
+    "Cells",
+    "Classes",
+    "Column",
+    "Counts",
+    "Published",
+    "Reach",
+    "Rendering",
+    "at_rows",
+    "cells",
+    "full_cells",
+    "group",
+    "group_numbers",
+    "is_full",
+    "keys",
+    "labels",
+    "measures",
+    "merge",
+    "number",
+    "population_counts",
+    "quote",
+    "ranked_rows",
+    "reach",
+    "reader",
+    "render",
+    "sensitive_counts",
+    "single_cells",
+    "take",
+    "texts",
+    "to_levels",
+]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each class shows of a quasi-identifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import anoncore.classes as kernel
+from anon.classes.classes import Classes, group_numbers
+from anon.encoding import Codes, Domain, Encoded
+from anon.schema import Tree, lca
+
+
+@dataclass(frozen=True, repr=False)
+class Cells:
+    """The distinct cells of one quasi-identifier in a release, and which class shows which.
+
+    Class c shows cell `of_class[c]` (uint32). Cell i covers the codes `low[i]..high[i]`
+    (uint32, inclusive; for a flat nominal attribute the codes
+    `set_codes[set_offsets[i]:set_offsets[i + 1]]`, ascending, and low and high are the first and
+    last of them) and null if `null[i]`. A cell of nulls only has low > high. Cells are distinct,
+    ordered by (low, high, set, null).
+    """
+
+    domain: Domain
+    of_class: npt.NDArray[np.uint32]
+    low: npt.NDArray[np.uint32]
+    high: npt.NDArray[np.uint32]
+    null: npt.NDArray[np.bool_]
+    set_offsets: npt.NDArray[np.int64] | None = None
+    set_codes: npt.NDArray[np.uint32] | None = None
+
+    def __repr__(self) -> str:
+        return f"Cells({self.domain.name!r}, n_cells={len(self.low)}, n_classes={len(self.of_class)})"
+
+
+def at_rows(cells: Cells, rows: npt.NDArray[Any]) -> Cells:
+    """What cells with one entry of `of_class` per row show in these rows."""
+    return replace(cells, of_class=cells.of_class[rows])
+
+
+def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells, ...]:
+    """The cells of the classes, per quasi-identifier (spec 0).
+
+    Ordered attributes: from the lowest to the highest code present. Nominal with a tree: from the
+    first to the last leaf of the present values' lowest common ancestor. Flat nominal: their set;
+    of sets with the same ends the smaller comes first, then the one with the lower codes.
+    """
+    return tuple(
+        _cells(domain, codes, classes, n_threads)
+        for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True)
+    )
+
+
+def full_cells(encoded: Encoded, classes: Classes) -> tuple[Cells, ...]:
+    """Cells that all cover their whole domain, null too where the table has it."""
+    return tuple(_full_cell(domain, classes.n_classes) for domain in encoded.quasi)
+
+
+def merge(classes: Classes, cells: Sequence[Cells], n_threads: int = 1) -> tuple[Classes, tuple[Cells, ...]]:
+    """Merge classes with equal cells in every quasi-identifier.
+
+    A union takes the place of its first class and lists its rows class by class. Where nothing
+    merges, the arguments are given back.
+    """
+    if not cells or classes.n_classes < 2:
+        return classes, tuple(cells)
+    members, bounds = kernel.group([cell.of_class for cell in cells], None, n_threads)
+    if len(bounds) - 1 == classes.n_classes:
+        return classes, tuple(cells)
+    first = members[bounds[:-1]]
+    order = np.argsort(first)
+    bounds, members = take(bounds, members, order)
+    positions, rows = take(classes.offsets, classes.rows, members)
+    merged = tuple(replace(cell, of_class=cell.of_class[first[order]]) for cell in cells)
+    return Classes(rows, positions[bounds], classes.suppressed), merged
+
+
+def population_counts(
+    cells: Sequence[Cells], population: Sequence[Codes], n_threads: int = 1
+) -> npt.NDArray[np.int64]:
+    """Rows of a population inside the cells of each class.
+
+    `population` holds one code column per quasi-identifier, over the domains of `cells`; encode the
+    original table and the population as one table, so that a value that only one of them has gets
+    its place in the other's cells.
+    """
+    sides = [
+        (
+            cell.of_class,
+            cell.low,
+            cell.high,
+            cell.null,
+            cell.domain.n_values if cell.domain.has_null else -1,
+            cell.set_offsets,
+            cell.set_codes,
+        )
+        for cell in cells
+    ]
+    return kernel.count_inside(population, sides, n_threads)
+
+
+def take(
+    offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint32], picks: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    """The lists `picks` of a CSR structure, in that order."""
+    lengths = np.diff(offsets)[picks]
+    taken = np.concatenate([[0], np.cumsum(lengths)])
+    shift = np.repeat(offsets[:-1][picks] - taken[:-1], lengths)
+    return taken, values[np.arange(taken[-1]) + shift]
+
+
+def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Cells:
+    null_code = domain.n_values if domain.has_null else -1
+    low, high, null = kernel.boxes(codes, classes.rows, classes.offsets, null_code, n_threads)
+    keys = [low, high]
+    if domain.tree is not None and domain.n_values:
+        keys = [*_below_ancestor(domain.tree, low, high)]
+    is_flat = domain.kind == "nominal" and domain.tree is None
+    if is_flat:
+        offsets, values, _ = kernel.value_counts(
+            codes, classes.rows, classes.offsets, domain.n_codes, n_threads
+        )
+        present = values != null_code
+        offsets = np.concatenate([[0], np.cumsum(present)])[offsets]
+        values = values[present]
+        keys += [np.diff(offsets).astype(np.uint32), _ranks(offsets, values)]
+    members, bounds = kernel.group([*keys, null.view(np.uint8)], None, n_threads)
+    of_class = group_numbers(members, bounds)
+    first = members[bounds[:-1]]
+    distinct = Cells(domain, of_class, keys[0][first], keys[1][first], null[first])
+    if is_flat:
+        offsets, values = take(offsets, values, first)
+        distinct = replace(distinct, set_offsets=offsets, set_codes=values)
+    return distinct
+
+
+def _below_ancestor(
+    tree: Tree, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """First and last leaf of the lowest node above the leaves low and high; low > high stays."""
+    null_only = low > high
+    node = lca(tree, np.minimum(low, high), high)
+    first = np.where(null_only, low, tree.first[node]).astype(np.uint32)
+    return first, np.where(null_only, high, tree.last[node]).astype(np.uint32)
+
+
+def _ranks(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Rank of each list of a CSR structure among the distinct lists of its length."""
+    lengths = np.diff(offsets)
+    ranks = np.zeros(len(lengths), np.uint32)
+    for length in np.unique(lengths):
+        lists = np.flatnonzero(lengths == length)
+        if length == 0 or len(lists) == 1:
+            continue
+        if length <= 16:
+            columns = [values[offsets[lists] + i] for i in range(length)]
+            members, bounds = kernel.group(columns)
+            ranks[lists] = group_numbers(members, bounds)
+        else:
+            keys = [values[start : start + length].astype(">u4").tobytes() for start in offsets[lists]]
+            rank = {key: i for i, key in enumerate(sorted(set(keys)))}
+            ranks[lists] = [rank[key] for key in keys]
+    return ranks
+
+
+def _full_cell(domain: Domain, n_classes: int) -> Cells:
+    last = domain.n_values - 1
+    low, high = (0, last) if last >= 0 else (1, 0)
+    cell = Cells(
+        domain,
+        np.zeros(n_classes, np.uint32),
+        np.array([low], np.uint32),
+        np.array([high], np.uint32),
+        np.array([domain.has_null]),
+    )
+    if domain.kind == "nominal" and domain.tree is None:
+        codes = np.arange(domain.n_values, dtype=np.uint32)
+        cell = replace(cell, set_offsets=np.array([0, len(codes)]), set_codes=codes)
+    return cell

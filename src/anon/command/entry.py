@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `anon` command: nothing but parsing and printing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import typer
+
+from anon.command import releases, trials
+from anon.command.app import app
+from anon.command.ends import (
+    SIGNALS,
+    Stopped,
+    drop,
+    failure_of,
+    open_streams,
+    os_message,
+    raise_stopped,
+    stopped,
+)
+from anon.command.words import print_json
+
+COMMANDS = (releases, trials)  # importing them adds their commands to `app`
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; every error becomes one message, never a traceback."""
+    words = sys.argv[1:] if arguments is None else arguments
+    open_streams()
+    numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, raise_stopped) for number in numbers}
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except (BrokenPipeError, SystemExit) as stop:
+        if isinstance(stop, SystemExit) and not stop.code:  # a shell has its completions
+            return 0
+        drop(sys.stdout)  # typer and rich exit when nobody reads any more
+        return 141  # what a shell reports for SIGPIPE
+    except OSError as error:
+        drop(sys.stdout)
+        with suppress(OSError):
+            print(f"error: the output cannot be printed: {os_message(error)}", file=sys.stderr)
+        return 2
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _run(words: Sequence[str]) -> int:
+    """The command's exit code; what went wrong is printed."""
+    usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
+    try:
+        code = app(words, prog_name="anon", standalone_mode=False, obj=shlex.join(["anon", *words])) or 0
+        if code == 128 + signal.SIGINT:  # what typer makes of KeyboardInterrupt
+            raise Stopped(signal.SIGINT)
+        return int(code)
+    except (BrokenPipeError, SystemExit):
+        raise
+    except usage_error as error:
+        if "--json" not in words:
+            error.show()
+            return int(error.exit_code)
+        failure = {"error": error.format_message(), "exit_code": error.exit_code}
+    except (Exception, Stopped, KeyboardInterrupt) as error:
+        if os.environ.get("ANON_TRACEBACK") == "1":
+            traceback.print_exc()
+        failure = failure_of(stopped(error) or error, "--show-values" in words)
+    if "--json" in words:
+        print_json(failure)
+    else:
+        shown = f" (the value: {failure['value']!r})" if "value" in failure else ""
+        print(f"error: {failure['error']}{shown}", file=sys.stderr)
+    return int(failure["exit_code"])

@@ -1,0 +1,514 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job: everything the command's flags can say, from flags, from a TOML file, or from both."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from anon.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from anon.schema import Attribute, Schema
+
+MOST_LEVELS = 200  # of a hierarchy in a job file
+MOST_PARTS = 1000  # of a key: `a.b.c` has three
+MOST_FAULTS = 20  # told of a job file at once
+BEYOND = 2**63  # TOML's integers have 64 bits
+CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
+
+
+SETTINGS = {
+    "mondrian": ("split", "cuts", "relaxed", "target"),
+    "kmembers": ("objective", "loss", "ties"),
+    "curve": ("refine", "loss", "ties"),
+    "tgc": ("w_u", "w_p", "s", "variant", "ties"),
+    "laplace": ("epsilon", "bounds", "sensitivity", "rounding", "clip", "clamp"),
+}
+OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
+OF_GRID = (
+    *("k", "l", "l_kind", "c", "t", "t_distance", "delta", "alpha", "beta", "enhanced", "s_bound", "r"),
+    *("method", *OF_METHODS, "publish", "numeric"),
+)
+
+
+Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
+Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
+
+
+class Job(BaseModel):
+    """What to read, which roles its columns have, what to require, how, and where to write.
+
+    `output`, `report` and `report_public` are those of `anon anonymize`; the pages of other commands have
+    flags alone, so that a check takes no page's place. Keys are the flags' names with `_` for `-`. What is
+    not given is left to the engine's defaults.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    input: Text | None = None
+    output: Text | None = None
+    report: Text | None = None
+    report_public: Text | None = None
+    null: list[str] | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    engine: Literal["local", "stream", "spark"] | None = None
+    memory: int | str | None = None
+    spill: Text | None = None
+
+    quasi: list[str] = []
+    sensitive: list[str] = []
+    identifying: list[str] = []
+    kind: dict[str, Literal["numeric", "ordinal", "nominal"]] = {}
+    hierarchy: dict[str, Text | dict[str, Any]] = {}
+    ordinal: dict[str, Text | list[str | int | float | bool]] = {}
+    weight: dict[str, float] = {}
+
+    k: int | None = None
+    l: float | None = None
+    l_kind: Literal["probabilistic", "distinct", "entropy", "recursive"] | None = None
+    c: float | None = None
+    t: float | None = None
+    t_distance: Literal["js", "equal", "ordered", "hierarchical"] | None = None
+    delta: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    enhanced: bool | None = None
+    s_bound: float | None = None
+    r: float | None = None
+
+    method: Literal[
+        "mondrian",
+        "kmembers",
+        "tgc",
+        "curve",
+        "anatomy",
+        "laplace",
+        "suppress-quasi",
+        "suppress-sensitive",
+        "identity",
+    ] = "mondrian"
+    split: list[str] | None = None
+    cuts: Literal["nearest", "median"] | None = None
+    relaxed: bool | None = None
+    target: str | None = None
+    objective: Literal["utility", "protection"] | None = None
+    loss: Literal["ncp", "byun", "ordered"] | None = None
+    refine: bool | None = None
+    ties: Literal["rank", "input"] | None = None
+    w_u: float | None = None
+    w_p: float | None = None
+    s: int | None = None
+    variant: Literal["default", "printed"] | None = None
+    epsilon: float | dict[str, float] | None = None
+    bounds: Literal["data"] | dict[str, Bounds] | None = None
+    sensitivity: float | dict[str, float] | None = None
+    rounding: int | dict[str, int] | None = None
+    clip: bool | None = None
+    clamp: bool | None = None
+
+    grid: list[str] | None = None
+    privacy: str | None = None
+    utility: str | None = None
+    measures: list[str] | None = None
+    min_support: float | None = None
+    queries: list[str] | None = None
+    choose: str | None = None
+    cache: Text | None = None
+
+    publish: Literal["generalization", "bucketization"] | None = None
+    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
+    missing: Literal["category", "suppress", "error"] | None = None
+    order: Literal["class", "input"] | None = None
+    csv_guard: bool | None = None
+    on_infeasible: Literal["error", "trivial"] | None = None
+    seed: int | None = None
+    threads: int | None = None
+
+    def read_options(self) -> dict[str, Any]:
+        """Keyword arguments of `anon.read_source`."""
+        return _given(
+            null=self.null,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            engine=self.engine,
+            memory=self.memory,
+            spill=self.spill,
+        )
+
+    def files(self) -> list[str]:
+        """The files of hierarchies and orders."""
+        hierarchies = [text for text in self.hierarchy.values() if isinstance(text, str) and _is_file(text)]
+        orders = [text for text in self.ordinal.values() if isinstance(text, str) and "<" not in text]
+        return hierarchies + orders
+
+    def roles(self) -> Schema | None:
+        """The schema, or None where no column is given a role."""
+        from anon.schema import Schema
+
+        named = {*self.quasi, *self.sensitive}
+        for key in ("kind", "hierarchy", "ordinal", "weight"):
+            for name in getattr(self, key):
+                if name not in named:
+                    raise UsageError(
+                        f"{key} is given for column {name!r}, which is neither quasi nor sensitive; "
+                        "name it in one of the two"
+                    )
+        if not (named or self.identifying):
+            return None
+        return Schema(
+            [self._attribute(name) for name in self.quasi],
+            [self._attribute(name) for name in self.sensitive],
+            self.identifying,
+        )
+
+    def _attribute(self, name: str) -> Attribute:
+        from anon.schema import Attribute
+
+        kind = self.kind.get(name)
+        order = _order(name, self.ordinal[name]) if name in self.ordinal else None
+        if order is not None and kind not in (None, "ordinal"):
+            raise UsageError(f"column {name!r}: an order is given, but its kind is {kind}")
+        hierarchy = _hierarchy(name, self.hierarchy[name]) if name in self.hierarchy else None
+        return Attribute(name, "ordinal" if order else kind, hierarchy, order, self.weight.get(name, 1.0))
+
+    def requirements(self) -> list[Any]:
+        """The requirements asked for, strongest words first: k, l, t, delta, alpha, beta, S-diversity."""
+        import anon
+
+        self._refuse_orphans()
+        require: list[Any] = []
+        if self.k is not None:
+            require.append(anon.KAnonymity(self.k))
+        if self.l is not None:
+            require.append(anon.LDiversity(_number(self.l), **_given(kind=self.l_kind, c=self.c)))
+        if self.t is not None:
+            require.append(anon.TCloseness(self.t, **_given(distance=self.t_distance)))
+        if self.delta is not None:
+            require.append(anon.DeltaDisclosure(self.delta))
+        if self.alpha is not None and self.k is not None:
+            require.append(anon.AlphaK(self.alpha, self.k))
+        if self.beta is not None:
+            require.append(anon.BetaLikeness(self.beta, **_given(enhanced=self.enhanced)))
+        if self.s_bound is not None:
+            require.append(anon.SDiversityBound(self.s_bound, **_given(r=self.r)))
+        return require
+
+    def _refuse_orphans(self) -> None:
+        """A setting of something that is not asked for is a slip, not to be passed over."""
+        for setting, of in (
+            *(("l_kind", "l"), ("c", "l"), ("t_distance", "t"), ("enhanced", "beta"), ("r", "s_bound")),
+            ("alpha", "k"),
+        ):
+            if getattr(self, setting) is not None and getattr(self, of) is None:
+                raise UsageError(f"{_flag(setting)} needs {_flag(of)}")
+        if self.c is not None and self.l_kind != "recursive":
+            raise UsageError("--c is a setting of --l-kind recursive")
+
+    def configured_method(self) -> Any:
+        """The method with its settings."""
+        import anon
+
+        settings = _given(**{name: getattr(self, name) for name in OF_METHODS} | {"split": self._split()})
+        for name in settings:
+            if name not in SETTINGS.get(self.method, ()):
+                of = " or ".join(method for method, names in SETTINGS.items() if name in names)
+                raise UsageError(f"{_flag(name)} is a setting of --method {of}")
+        if "w_u" in settings or "w_p" in settings:
+            settings = {"w_u": 1 - (self.w_p or 0.0), "w_p": 1 - (self.w_u or 0.0)} | settings
+        if self.method == "anatomy":
+            if self.l is None:
+                raise UsageError("--method anatomy needs --l")
+            if not self.l.is_integer():
+                raise UsageError("--method anatomy needs a whole number for --l")
+            return anon.Anatomy(int(self.l))
+        if self.method == "laplace" and self.epsilon is None:
+            raise UsageError("--method laplace needs --epsilon")
+        if self.method.startswith("suppress-"):
+            return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
+        methods = {
+            "kmembers": "KMembers",
+            "tgc": "TGC",
+            "curve": "Curve",
+            "mondrian": "Mondrian",
+            "identity": "Identity",
+            "laplace": "Laplace",
+        }
+        return getattr(anon, methods[self.method])(**settings)
+
+    def _split(self) -> str | list[str] | None:
+        if self.split is not None and len(self.split) == 1 and self.split[0] in CHOOSERS:
+            return self.split[0]
+        return self.split
+
+    def write_options(self) -> dict[str, Any]:
+        """Keyword arguments of `Release.write`."""
+        return _given(csv_guard=self.csv_guard)
+
+    def sweep(self) -> dict[str, Any]:
+        """Keyword arguments of `anon.frontier`."""
+        from anon.choice import grid
+
+        if not self.grid:
+            raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
+        return _given(
+            configurations=[one for text in self.grid for one in grid(text, self)],
+            privacy=self.privacy,
+            utility=self.utility,
+            measures=self.measures,
+            min_support=self.min_support,
+            workload=self.queries,
+            cache=self.cache,
+            missing=self.missing,
+            seed=self.seed,
+            n_threads=self.threads,
+        )
+
+    def bound(self) -> dict[str, float] | None:
+        """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
+        from anon.choice import bounds, check_measures
+
+        if self.choose is None:
+            return None
+        axes = self.privacy or "p_loss", self.utility or "u_loss"
+        check_measures(axes)
+        name, _, limit = self.choose.partition("=")
+        try:
+            if name in bounds(*axes):
+                return {name: float(limit)}
+        except ValueError:
+            pass
+        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.2")
+
+    def options(self) -> dict[str, Any]:
+        """The other keyword arguments of `anon.anonymize`."""
+        return _given(
+            publish=self.publish,
+            numeric=self.numeric,
+            missing=self.missing,
+            order=self.order,
+            on_infeasible=self.on_infeasible,
+            seed=self.seed,
+            n_threads=self.threads,
+        )
+
+
+def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:
+    """The job of this model in a TOML file (None: empty), with the given flags in place of its keys.
+
+    Nothing in the file is evaluated. Relative paths in it start at the file's own folder; `hdfs://..` and
+    other URIs are left as they are.
+    """
+    given = {**(_read_toml(path) if path is not None else {}), **flags}
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise UsageError(_words(error, path, flags, model, given)) from None
+
+
+_TOML_TOKEN = re.compile(
+    r"""[#][^\n]*"""  # a comment
+    r"""|\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z)|'{3}.*?(?:'{3,5}|\Z)"""  # strings of several lines
+    r"""|(?P<part>"(?:\\.|[^"\\\n])*(?:"|(?=\n)|\Z)|'[^'\n]*'|[A-Za-z0-9_-]+)"""  # of a key, or a value
+    r"""|(?P<dot>[.])|(?P<blank>[ \t]+)|.""",
+    re.DOTALL,
+)
+_LONG_INTEGER = re.compile(r"[0-9][0-9_]{999,}")
+
+
+def _parsed(path: str, text: str) -> dict[str, Any]:
+    """A TOML text as tables; UsageError before the work where it would take for ever, or holds no number."""
+    if text.count(".") >= MOST_PARTS and (line := _long_key(text)) is not None:
+        raise UsageError(f"{path}, line {line}: a key has more than {MOST_PARTS} parts; shorten it")
+    try:
+        job, is_whole = tomllib.loads(text), True
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python turns no text of so many digits into a number
+        job, is_whole = tomllib.loads(_LONG_INTEGER.sub(str(2 * BEYOND), text)), False
+    key = _long_integer(job)
+    if key is not None or not is_whole:
+        raise UsageError(f"{path}: {key or 'a key'}: the integer has more than 64 bits; give a smaller one")
+    return job
+
+
+def _long_key(text: str) -> int | None:
+    """The line of the first key, outside of strings and comments, of more than `MOST_PARTS` parts."""
+    n_dots = 0
+    after_dot = True
+    for token in _TOML_TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind == "dot":
+            n_dots += 1
+        elif kind == "part":
+            n_dots = n_dots if after_dot else 0
+        elif kind != "blank":
+            n_dots = 0
+        after_dot = kind == "dot" or (after_dot and kind == "blank")
+        if n_dots >= MOST_PARTS:
+            return text.count("\n", 0, token.start()) + 1
+    return None
+
+
+def _long_integer(job: dict[str, Any]) -> str | None:
+    """The key of an integer that TOML has no room for, with those above it."""
+    level: list[tuple[tuple[str, ...], Any]] = [((), job)]
+    while level:
+        below: list[tuple[tuple[str, ...], Any]] = []
+        for keys, value in level:
+            if isinstance(value, dict):
+                below += [((*keys, key), each) for key, each in value.items()]
+            elif isinstance(value, list):
+                below += [((*keys, str(i)), each) for i, each in enumerate(value)]
+            elif isinstance(value, int) and not -BEYOND <= value < BEYOND:
+                return ".".join(keys)
+        level = below
+    return None
+
+
+def _read_toml(path: str) -> dict[str, Any]:
+    try:
+        job = _parsed(path, Path(path).read_bytes().decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply for a job file") from None
+    folder = Path(path).parent
+
+    def rebased(text: Any, is_path: Callable[[str], bool]) -> Any:
+        is_relative = isinstance(text, str) and text and "://" not in text and is_path(text)
+        return str(folder / text) if is_relative else text
+
+    for key in ("input", "output", "report", "report_public", "cache", "spill"):
+        if key in job:
+            job[key] = rebased(job[key], lambda text: True)
+    for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):
+        if isinstance(job.get(key), dict):
+            job[key] = {name: rebased(text, is_path) for name, text in job[key].items()}
+    for each in job.get("sanitization", []) if isinstance(job.get("sanitization"), list) else []:
+        if isinstance(each, dict) and "table" in each:
+            each["table"] = rebased(each["table"], lambda text: True)
+    return job
+
+
+IN_TOML = (
+    *(("valid dictionary", "valid table"), ("valid list", "valid array"), ("List should", "Array should")),
+    (" after validation", ""),
+)
+"""How faults are worded by the library that finds them, and in the words of TOML."""
+
+
+def _words(
+    error: ValidationError,
+    path: str | None,
+    flags: Mapping[str, Any],
+    model: type[Job],
+    given: Mapping[str, Any],
+) -> str:
+    """Every fault with the path of its key, in TOML's words, without the value that was given."""
+    faults: dict[str, str] = {}
+    for fault in error.errors(include_input=False, include_url=False):
+        key = str(fault["loc"][0])
+        place = fault["loc"] if fault["type"] == "missing" else _keys(fault["loc"], given)
+        where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, place))}"
+        if fault["type"] == "extra_forbidden":
+            *above, wrong = fault["loc"]
+            known = _inside(model, above).model_fields
+            hint = did_you_mean(str(wrong), known) if len(faults) < MOST_FAULTS else ""
+            listed = "" if above else f"the keys are {', '.join(known)}"
+            faults[where] = f"no such key; {hint}{listed}".rstrip("; ")
+            continue
+        message = fault["msg"]
+        for word, in_toml in IN_TOML:
+            message = message.replace(word, in_toml)
+        message = message[:1].lower() + message[1:]
+        if where in faults:  # of a value that may have several types, each type has a fault
+            message = f"{faults[where]} or {message.removeprefix('input should be ')}"
+        faults[where] = message
+    above_others = {where[: dot.start()] for where in faults for dot in re.finditer("[.]", where)}
+    deepest = [one for one in faults if one not in above_others]
+    more = f"; and {len(deepest) - MOST_FAULTS} more" if len(deepest) > MOST_FAULTS else ""
+    return "; ".join(f"{where}: {faults[where]}" for where in deepest[:MOST_FAULTS]) + more
+
+
+def _keys(location: Sequence[int | str], given: Any) -> list[str]:
+    """The keys of a place in what was given, without the names of types that stand between or after them."""
+    keys = []
+    for key in location:
+        with suppress(LookupError, TypeError):
+            given = given[key]
+            keys.append(str(key))
+    return keys
+
+
+def _inside(model: type[BaseModel], above: Sequence[int | str]) -> type[BaseModel]:
+    """The model of a table in a list of tables, such as `[[sanitization]]`; the model itself at the top."""
+    inner: type[BaseModel] = get_args(model.model_fields[str(above[0])].annotation)[0] if above else model
+    return inner
+
+
+def _hierarchy(name: str, written: str | dict[str, Any]) -> Any:
+    """`intervals:5,10`, `prefix:4,3`, `dates:month,year`, a CSV file's path, or a table of a job file."""
+    from anon.schema import dates, hierarchy_from_dict, intervals, prefix
+
+    if isinstance(written, dict) and _is_deeper(written, MOST_LEVELS):
+        raise UsageError(f"the hierarchy of column {name!r} has more than {MOST_LEVELS} levels")
+    if isinstance(written, dict) or _is_file(written):
+        return hierarchy_from_dict(written, name)
+    form, _, rest = written.partition(":")
+    items = [item.strip() for item in rest.split(",")]
+    if form == "dates":
+        return dates(*items)
+    try:
+        numbers: list[Any] = [_number(float(item)) for item in items]
+    except ValueError:
+        raise UsageError(
+            f"the hierarchy of column {name!r}: {form} takes numbers, as in {form}:4,2"
+        ) from None
+    return intervals(*numbers) if form == "intervals" else prefix(*numbers)
+
+
+def _is_deeper(tree: Any, levels: int) -> bool:
+    level = [tree]
+    for _ in range(levels):
+        level = [below for each in level if isinstance(each, dict) for below in each.values()]
+    return bool(level)
+
+
+def _is_file(text: str) -> bool:
+    return text.partition(":")[0] not in ("intervals", "prefix", "dates")
+
+
+def _order(name: str, text: str | list[Any]) -> tuple[Any, ...]:
+    """`low<middle<high`, a list, or a file with one value per line, lowest first."""
+    if isinstance(text, list):
+        return tuple(text)
+    if "<" in text:
+        return tuple(value.strip() for value in text.split("<"))
+    path = Path(text)
+    if path.is_file():  # a device might never end
+        with suppress(OSError, UnicodeDecodeError):
+            return tuple(line for line in path.read_text(encoding="utf-8-sig").splitlines() if line)
+    raise UsageError(
+        f"the order of column {name!r} must be values with < between them, lowest first, "
+        "or a UTF-8 file with one value per line"
+    )
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _number(value: float) -> int | float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"

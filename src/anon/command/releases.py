@@ -1,0 +1,485 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that make releases and measure them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anon.command.app import app
+from anon.command.inputs import (
+    ends_of,
+    job_of,
+    keep,
+    origin_of,
+    outputs_of,
+    pages_of,
+    reading_options,
+    whole_numbers,
+    write_reports,
+)
+from anon.command.options import (
+    INPUT,
+    METHOD,
+    PUBLISH,
+    ROLES,
+    Alpha,
+    Beta,
+    Bounds,
+    C,
+    Clamp,
+    Clip,
+    Config,
+    Delimiter,
+    Delta,
+    Encoding,
+    Engine,
+    Enhanced,
+    Epsilon,
+    Hierarchy,
+    Identifying,
+    Json,
+    K,
+    Kind,
+    L,
+    LKind,
+    Memory,
+    Null,
+    Ordinal,
+    PublicReport,
+    Quasi,
+    Quiet,
+    R,
+    ReportFile,
+    Rounding,
+    SamplingFraction,
+    SBound,
+    Sensitive,
+    SensitiveTable,
+    Sensitivity,
+    ShowValues,
+    Spill,
+    T,
+    TDistance,
+    Weight,
+    option,
+    path_option,
+)
+from anon.command.progress import progress_line
+from anon.command.words import (
+    notes_of,
+    print_json,
+    print_tables,
+    privacy_words,
+    report_release,
+    report_spark,
+    utility_words,
+)
+from anon.errors import InfeasibleError, UsageError
+
+if TYPE_CHECKING:
+    from anon.html import Audience
+    from anon.pages import Report
+
+
+@app.command()
+def anonymize(
+    context: typer.Context,
+    input: Annotated[
+        str | None,
+        typer.Argument(metavar="IN", help=INPUT, callback=path_option),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.", callback=path_option),
+    ] = None,
+    config: Config = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    identifying: Identifying = None,
+    hierarchy: Hierarchy = None,
+    ordinal: Ordinal = None,
+    kind: Kind = None,
+    weight: Weight = None,
+    k: K = None,
+    l: L = None,
+    l_kind: LKind = None,
+    c: C = None,
+    t: T = None,
+    t_distance: TDistance = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    enhanced: Enhanced = None,
+    s_bound: SBound = None,
+    r: R = None,
+    method: Annotated[
+        str | None,
+        option(
+            "--method",
+            "mondrian (default), kmembers, curve, tgc, anatomy, laplace, identity, suppress-quasi, "
+            "suppress-sensitive.",
+            METHOD,
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        option(
+            "--split",
+            "widest (default), most-repeated, least-repeated, information-gain, or columns by priority.",
+            METHOD,
+        ),
+    ] = None,
+    cuts: Annotated[str | None, option("--cuts", "nearest (default) or median.", METHOD)] = None,
+    relaxed: Annotated[
+        bool | None,
+        option("--relaxed/--strict", "Share out the rows equal to the median (default: strict).", METHOD),
+    ] = None,
+    target: Annotated[str | None, option("--target", "Target of --split information-gain.", METHOD)] = None,
+    objective: Annotated[
+        str | None, option("--objective", "K-Members grows for utility (default) or protection.", METHOD)
+    ] = None,
+    loss: Annotated[
+        str | None, option("--loss", "ncp (default); byun for K-Members; ordered for Curve.", METHOD)
+    ] = None,
+    refine: Annotated[
+        bool | None,
+        option("--refine/--no-refine", "Curve improves its first classes (default: refine).", METHOD),
+    ] = None,
+    ties: Annotated[
+        str | None,
+        option("--ties", "K-Members, TGC and Curve break ties by rank (default) or input.", METHOD),
+    ] = None,
+    w_u: Annotated[
+        float | None, option("--w-u", "TGC: weight of utility (0.5); --w-p is the rest.", METHOD)
+    ] = None,
+    w_p: Annotated[float | None, option("--w-p", "TGC: weight of protection (0.5).", METHOD)] = None,
+    s: Annotated[int | None, option("--s", "TGC: least rows of a subspace (5 k).", METHOD)] = None,
+    variant: Annotated[
+        str | None, option("--variant", "TGC: default, or printed as in the paper.", METHOD)
+    ] = None,
+    epsilon: Epsilon = None,
+    bounds: Bounds = None,
+    sensitivity: Sensitivity = None,
+    rounding: Rounding = None,
+    clip: Clip = None,
+    clamp: Clamp = None,
+    seed: Annotated[int | None, option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
+    threads: Annotated[int | None, option("--threads", "Threads (all cores).", METHOD)] = None,
+    publish: Annotated[
+        str | None, option("--publish", "generalization (default) or bucketization.", PUBLISH)
+    ] = None,
+    numeric: Annotated[
+        str | None, option("--numeric", "interval (default), bounds, midpoint, mean or level.", PUBLISH)
+    ] = None,
+    missing: Annotated[
+        str | None,
+        option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
+    ] = None,
+    order: Annotated[
+        str | None, option("--order", "Rows by class (default), or as in the input.", PUBLISH)
+    ] = None,
+    csv_guard: Annotated[
+        bool | None,
+        option(
+            "--csv-guard/--no-csv-guard",
+            "An apostrophe before CSV cells that spreadsheets would run as formulas (default: not).",
+            PUBLISH,
+        ),
+    ] = None,
+    on_infeasible: Annotated[
+        str | None,
+        option("--on-infeasible", "What no release can meet: error (default) or trivial.", PUBLISH),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            "--population",
+            metavar="FILE",
+            help="Table of the population, for journalist and marketer risk.",
+            callback=path_option,
+        ),
+    ] = None,
+    sampling_fraction: SamplingFraction = None,
+    null: Null = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    report: ReportFile = None,
+    report_public: PublicReport = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a release of IN that satisfies every requirement.
+
+    Columns without a role are neutral: published unchanged.
+
+    anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
+    """
+    import anon
+    from anon.release import refuse_guard
+
+    job = job_of(context)
+    schema = job.roles()
+    if schema is None:
+        raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
+    require, configured = job.requirements(), job.configured_method()
+    if not require and job.method == "mondrian":
+        raise UsageError("nothing is required: give at least one requirement, such as --k 10")
+    source, output = ends_of(job, config, population)
+    read = [source, config, population, *job.files()]
+    written = outputs_of(job)
+    pages = pages_of(job.report, job.report_public, [*read, *written])
+    if job.csv_guard:
+        refuse_guard("" if job.engine == "spark" else Path(output).suffix)
+    if job.engine == "spark":
+        if pages or population or sampling_fraction:
+            raise UsageError("on Spark there is no report and no population: check the release afterwards")
+        from anon.command.spark import run
+
+        with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", anon.PrivacyWarning)
+            measured = run(job, progress)
+        warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+        ends = {"input": source, "output": output}
+        report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
+        return
+    with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", anon.PrivacyWarning)
+        release = anon.anonymize(
+            anon.read_source(source, **job.read_options()),
+            schema,
+            require=require,
+            method=configured,
+            progress=progress,
+            **job.options(),
+        )
+        caught.clear()  # the report shows the release's own
+        if release.meets_requirements:
+            release.write(output, **job.write_options())
+    notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+    files = {"input": source, "output": output if release.meets_requirements else None}
+    privacy = None
+    if as_json or pages or not quiet:
+        privacy = release.privacy(
+            population=population, sampling_fraction=sampling_fraction, per_class="owner" in pages
+        )
+    told: dict[str, Any] = {}
+    if "public" in pages and not release.meets_requirements:
+        print("note: no release was written, and so no page that may be handed out", file=sys.stderr)
+        del pages["public"]
+    if pages:
+        from anon import pages as reports
+
+        made = written if release.meets_requirements else []
+        utility, origin = release.utility(), origin_of(context, read, made, made)
+
+        def about(audience: Audience) -> Report:
+            return reports.of_release(
+                release, privacy=privacy, utility=utility, origin=origin, audience=audience
+            )
+
+        told = write_reports(pages, about)
+    report_release(files, release, None if quiet and not as_json else privacy, as_json, told, notes)
+    if not release.meets_requirements:
+        raise typer.Exit(InfeasibleError.exit_code)
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help=f"{INPUT} Default: the output of the job.", callback=path_option),
+    ] = None,
+    config: Config = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    identifying: Identifying = None,
+    hierarchy: Hierarchy = None,
+    ordinal: Ordinal = None,
+    kind: Kind = None,
+    k: K = None,
+    l: L = None,
+    l_kind: LKind = None,
+    c: C = None,
+    t: T = None,
+    t_distance: TDistance = None,
+    delta: Delta = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    enhanced: Enhanced = None,
+    s_bound: SBound = None,
+    r: R = None,
+    roles_from_file: Annotated[
+        bool,
+        option("--roles-from-file", "Believe the roles that the file claims, and its hierarchies.", ROLES),
+    ] = False,
+    risk_k: Annotated[
+        str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
+    ] = "2,5,10,20",
+    sensitive_table: SensitiveTable = None,
+    sampling_fraction: SamplingFraction = None,
+    per_class: Annotated[
+        str | None,
+        typer.Option(
+            "--per-class",
+            metavar="OUT",
+            help="Write the measures of every class.",
+            callback=path_option,
+        ),
+    ] = None,
+    null: Null = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    report: ReportFile = None,
+    report_public: PublicReport = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
+
+    A Parquet or Feather release of anon claims roles for its columns; for other files, and to trust no such
+    claim, name them with --quasi and --sensitive.
+    """
+    import anon
+    from anon import datasets
+    from anon.measures import ROLES_FROM_FILE
+    from anon.release import sensitive_path
+
+    job = job_of(context)
+    source = job.output if source is None else source
+    if source is None:
+        raise UsageError("no file: name the one to check")
+    schema = job.roles()
+    second = sensitive_table
+    if second is None and os.path.isfile(source) and sensitive_path(source).exists():
+        second = str(sensitive_path(source))
+    read = [source, second, config, *job.files()]
+    if per_class is not None:
+        keep(per_class, read)
+    pages = pages_of(report, report_public, [*read, per_class])
+    table, require = anon.read_source(source, **reading_options(context, job, source)), job.requirements()
+    privacy = anon.check(
+        table,
+        schema,
+        sensitive_table=None
+        if sensitive_table is None
+        else anon.read_source(sensitive_table, **reading_options(context, job, sensitive_table)),
+        at_risk=whole_numbers("--risk-k", risk_k),
+        sampling_fraction=sampling_fraction,
+        per_class=per_class is not None or "owner" in pages,
+        require=require,
+        roles_from_file=roles_from_file,
+    )
+    if per_class is not None:
+        datasets.write_table(privacy.per_class, per_class)
+    told: dict[str, Any] = {}
+    if pages:
+        from anon import pages as reports
+        from anon.verbs import labels_as_written
+
+        table = table if schema is None else labels_as_written(table, schema)
+        origin = origin_of(context, read, [per_class], [source, second])
+        told = write_reports(
+            pages,
+            lambda audience: reports.of_check(
+                privacy, table.table, require=require, origin=origin, audience=audience
+            ),
+        )
+    if as_json:
+        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **told})
+    elif not quiet:
+        if privacy.roles_from == "file":
+            print(ROLES_FROM_FILE)
+        print_tables(*privacy_words(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        for note in privacy.notes:
+            print(f"note: {note}", file=sys.stderr)
+        for requirement in privacy.unmet or ():
+            print(f"not met: {requirement}", file=sys.stderr)
+    if privacy.unmet:
+        raise typer.Exit(InfeasibleError.exit_code)
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=path_option)],
+    released: Annotated[
+        str,
+        typer.Argument(
+            metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.", callback=path_option
+        ),
+    ],
+    sensitive_table: SensitiveTable = None,
+    config: Config = None,
+    quasi: Quasi = None,
+    sensitive: Sensitive = None,
+    identifying: Identifying = None,
+    hierarchy: Hierarchy = None,
+    ordinal: Ordinal = None,
+    kind: Kind = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Match rows by this column, neutral and unique in both."),
+    ] = None,
+    r: Annotated[float | None, typer.Option("--r", help="Range r of S-diversity (1).")] = None,
+    min_support: Annotated[
+        float | None, typer.Option("--min-support", help="Support of the populations of u_loss (0.05).")
+    ] = None,
+    null: Null = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    report: ReportFile = None,
+    report_public: PublicReport = None,
+    engine: Engine = None,
+    memory: Memory = None,
+    spill: Spill = None,
+    as_json: Json = False,
+    show_values: ShowValues = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what RELEASE lost of ORIGINAL. Rows need not be in the same order.
+
+    A Parquet release of anon knows its own columns; for other files, and where there are hierarchies or
+    orders, name them as for `anon anonymize`.
+    """
+    import anon
+    from anon.tables import reading
+
+    job = job_of(context)
+    read = [original, released, sensitive_table, config, *job.files()]
+    pages = pages_of(report, report_public, read)
+    first = anon.read_source(original, **reading(original, job.read_options()))
+    second, third = (
+        None if path is None else anon.read_source(path, **reading_options(context, job, path))
+        for path in (released, sensitive_table)
+    )
+    settings = {"r": job.r, "min_support": job.min_support}
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
+    utility = compared.to_dict()
+    told: dict[str, Any] = {}
+    if pages:
+        from anon import pages as reports
+
+        origin = origin_of(context, read, [], [released, sensitive_table])
+        told = write_reports(
+            pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
+        )
+    if as_json:
+        print_json({**utility, **told})
+    elif not quiet:
+        print_tables(*utility_words(f"Utility of {Path(released).name}", utility))

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job file on Spark: `spark-submit submit.py job.toml`, or the command with `--engine spark`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from threading import current_thread, main_thread
+from typing import TYPE_CHECKING, Any
+
+from anon.command.job import Job
+from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measure_release
+from anon.errors import DataError, RecheckError, UsageError
+from anon.measures import Privacy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from anon.methods import Progress
+
+SUFFIXES = (".parquet", ".pq")
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def run(job: Job, progress: Progress | None = None) -> Privacy:
+    """Anonymize the Parquet table of a job into a folder of Parquet files; what was measured of the release.
+
+    A bucketization writes its sensitive table beside it, as on one machine. The folders get their names
+    when they are complete; one that exists is refused.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError("Spark is not installed: pip install 'anon[spark]'") from None
+    alone = "PYSPARK_GATEWAY_PORT" not in os.environ  # not under spark-submit: workers of this machine
+    if alone:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    schema, options = job.roles(), job.options()
+    if job.input is None or job.output is None or schema is None:
+        raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
+    if options.pop("order", "class") != "class":
+        raise UsageError("rows have no order on Spark: leave out order = 'input'")
+    if options.pop("on_infeasible", "error") != "error":
+        raise UsageError("a trivial release is for one machine: leave out on_infeasible = 'trivial'")
+    if PurePosixPath(job.input).suffix.lower() not in ("", *SUFFIXES):
+        raise UsageError("Spark reads Parquet, a file, a folder or a glob: convert the input first")
+    path = PurePosixPath(job.output)
+    if path.suffix.lower() not in ("", *SUFFIXES):
+        raise UsageError("Spark writes a folder of Parquet files: give the output no ending, or .parquet")
+    options.pop("n_threads", None)
+    require, method = job.requirements(), job.configured_method()
+    check_asked(
+        *(schema, method, require), **{name: given for name, given in options.items() if name != "missing"}
+    )
+    with _signals_later():
+        spark = SparkSession.builder.appName("anon").getOrCreate()
+    if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
+        spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
+    beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
+    outputs = [job.output, beside] if job.publish == "bucketization" else [job.output]
+    begun: list[str] = []
+    releases: tuple[DataFrame, ...] = ()
+    try:
+        for output in outputs:
+            _begin(spark, output, begun)
+        with _plainly(f"{job.input!r} cannot be read: it is not there, or not Parquet that Spark can read"):
+            df = spark.read.parquet(job.input)
+        with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
+            made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
+            releases = made if isinstance(made, tuple) else (made,)
+            shown = {attribute.name for attribute in schema.quasi}
+            if not isinstance(made, tuple):
+                shown = {*made.columns} - ({*df.columns} - shown)
+            sensitive = schema.bind(arrow_schema(df)).sensitive
+            names = [name for name in releases[0].columns if name in shown]
+            n_rows = releases[0].count()
+        with _plainly(f"cannot write {job.output!r}; nothing was written"):
+            for release, folder in zip(releases, begun, strict=True):
+                release.write.mode("overwrite").parquet(folder)
+            files = [spark.read.parquet(folder) for folder in begun]
+            written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
+            measured = measure_release(written, names, sensitive, require)
+            if measured.unmet or measured.n_rows != n_rows:
+                raise RecheckError(
+                    "the files do not hold the release that was checked; this is a fault of the tool, "
+                    "nothing was written"
+                )
+            _move_all(spark, outputs)
+        return measured
+    finally:
+        for release in releases:
+            release.unpersist()
+        for folder in begun:
+            _remove(spark, folder)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Signals with a handler wait until Java has started, which would otherwise stay behind."""
+    came: list[int] = []
+    held = {}
+    if current_thread() is main_thread():
+        held = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
+    try:
+        for number in held:
+            signal.signal(number, lambda number, frame: came.append(number))
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for came_now in came:
+            signal.raise_signal(came_now)
+
+
+@contextmanager
+def _plainly(what: str) -> Iterator[None]:
+    """An error of Spark's or Java's as one of ours: what failed, and its kind, but none of its words."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        kind = error.getCondition() or type(error).__name__
+        raise DataError(f"{what} ({kind})") from None
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        raise DataError(f"{what} ({cause.getClass().getSimpleName()})") from None
+
+
+def _begin(spark: Any, output: str, begun: list[str]) -> None:
+    """Make the folder in which an output is written until it is complete, and add it to `begun`."""
+    folder = output + ".unfinished"
+    with _plainly(f"cannot write {output!r}; nothing was written"):
+        if _exists(spark, output):
+            raise DataError(f"{output!r} exists: remove it, or write elsewhere")
+        if _exists(spark, folder):
+            raise DataError(f"{folder!r} exists: another run writes it, or was killed; then remove it")
+        files, place = _files(spark, folder)
+        files.mkdirs(place)
+    begun.append(folder)
+
+
+def _files(spark: Any, path: str) -> tuple[Any, Any]:
+    """Hadoop's file system of a path, and the path in it."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(path)
+    return place.getFileSystem(spark._jsc.hadoopConfiguration()), place
+
+
+def _exists(spark: Any, path: str) -> bool:
+    files, place = _files(spark, path)
+    return bool(files.exists(place))
+
+
+def _move_all(spark: Any, outputs: Sequence[str]) -> None:
+    """Give the finished folders their names, all or none."""
+    moved: list[str] = []
+    try:
+        for output in outputs:
+            _move(spark, output + ".unfinished", output)
+            moved.append(output)
+    except BaseException:
+        for output in moved:
+            _remove(spark, output)
+        raise
+
+
+def _move(spark: Any, old: str, new: str) -> None:
+    files, place = _files(spark, old)
+    if _exists(spark, new) or not files.rename(place, _files(spark, new)[1]):
+        raise DataError(f"cannot write {new!r}; nothing was written")
+
+
+def _remove(spark: Any, path: str) -> None:
+    files, place = _files(spark, path)
+    files.delete(place, True)

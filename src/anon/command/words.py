@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says on the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anon.command.ends import in_flags
+from anon.plain import as_plain
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from anon.choice import Frontier, Point
+    from anon.verbs import Inspection
+
+
+def report_release(
+    files: dict[str, str | None],
+    release: Any,
+    privacy: Any | None,
+    as_json: bool,
+    told: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> None:
+    """`told` is what a report told too, `notes` are about the files."""
+    notes = [*map(in_flags, notes), *notes_of(release.publish)]
+    if as_json:
+        measures = {} if privacy is None else {"privacy": privacy.to_dict()}
+        said = {"warnings": release.warnings, "notes": notes}
+        summary = {**files, "release": release.summary(), **measures, **said}
+        print_json({**summary, **(told or {})})
+        return
+    for warning in release.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    if privacy is not None:
+        print_tables(
+            _facts("Release", {**files, **release.summary()}), *privacy_words("Privacy", privacy.to_dict())
+        )
+
+
+def notes_of(publish: str | None) -> list[str]:
+    """What is said of every release that is published in this way."""
+    from anon.release import NOTES_ON_BUCKETS
+
+    return list(NOTES_ON_BUCKETS) if publish == "bucketization" else []
+
+
+def report_spark(
+    files: Mapping[str, str | None],
+    privacy: Any,
+    warned: list[str],
+    notes: list[str],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    if as_json:
+        print_json({**files, "privacy": privacy.to_dict(), "warnings": warned, "notes": notes})
+        return
+    for kind, lines in (("warning", warned), ("note", notes)):
+        for line in lines:
+            print(f"{kind}: {line}", file=sys.stderr)
+    if not quiet:
+        print_tables(_facts("release", files), *privacy_words("privacy", privacy.to_dict()))
+
+
+def report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_json({"output": output, "n_rows": n_rows})
+    elif not quiet:
+        print(f"{n_rows:,} rows written to {output}")
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """What JSON has no type for, such as a date, is text."""
+    plain = as_plain({"audience": "owner", **content})
+    text = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=str)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(plain, allow_nan=False, default=str)
+    print(text)
+
+
+def print_tables(*tables: Table) -> None:
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        for table in tables:
+            Console(highlight=False, markup=False).print(table)
+        return
+    console = Console(highlight=False, markup=False, width=160)
+    with console.capture() as capture:
+        for table in tables:
+            console.print(table)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def _facts(title: str, facts: Mapping[str, Any]) -> Table:
+    """Two columns; a mapping inside becomes lines named `outer.inner`."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left", show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _lines("", facts):
+        table.add_row(name, Text(_text(value)))
+    return table
+
+
+def privacy_words(title: str, measures: Mapping[str, Any]) -> list[Table]:
+    """Classes and risks, then what is told of each sensitive attribute and of all together."""
+    from rich import box
+    from rich.table import Table
+
+    by_sensitive: dict[str, Any] = dict(measures["by_sensitive"])
+    if len(by_sensitive) > 1 and measures["joint"] is not None:
+        by_sensitive["(joint)"] = measures["joint"]
+    names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
+    left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells", "notes"}
+    shown = {name: value for name, value in measures.items() if name not in left_out}
+    if shown.get("unmet") == []:
+        shown["unmet"] = "none"
+    if "t_js" in measures.get("worst_cells", {}):
+        shown["greatest p_loss"] = {
+            name: _shortened(cell) for name, cell in measures["worst_cells"]["t_js"].items()
+        }
+    facts = _facts(title, shown)
+    if not by_sensitive:
+        return [facts]
+    table = Table(title="Sensitive attributes", box=box.SIMPLE, title_justify="left")
+    table.add_column("measure")
+    for attribute in by_sensitive:
+        table.add_column(attribute, justify="right")
+    for name in names:
+        values = [disclosure[name] for disclosure in by_sensitive.values()]
+        if any(value is not None for value in values):
+            table.add_row(name, *("" if value is None else _text(value) for value in values))
+    return [facts, table]
+
+
+def utility_words(title: str, measures: Mapping[str, Any]) -> list[Table]:
+    """The measures of the whole, then of every quasi-identifier and sensitive attribute."""
+    parts = {"Quasi-identifiers": "by_attribute", "Sensitive attributes": "by_sensitive"}
+    shown = {name: value for name, value in measures.items() if name not in parts.values()}
+    tables = [_breakdown(heading, measures[part]) for heading, part in parts.items() if measures[part]]
+    return [_facts(title, shown), *tables]
+
+
+def frontier_words(title: str, swept: Frontier, chosen: Point | None) -> list[Table]:
+    """The points, what privacy costs between neighbors on the frontier, and which points stand out."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    table.add_column("point", overflow="fold")
+    others = [name for name in swept.points[-1].measures if name not in (swept.privacy, swept.utility)]
+    for name in (swept.privacy, swept.utility, *others, "classes", "seconds"):
+        table.add_column(name, justify="right")
+    table.add_column("", overflow="fold")
+    for point in swept.points:
+        values = [point.measures.get(name, math.nan) for name in (swept.privacy, swept.utility, *others)]
+        shown = ["" if math.isnan(value) else _text(value) for value in values]
+        verdict = "efficient" if point.efficient else point.why or ""
+        table.add_row(point.name, *shown, _text(point.classes), f"{point.seconds:.2f}", verdict)
+    prices = Table(title="Price of privacy along the frontier", box=box.SIMPLE, title_justify="left")
+    for heading in ("from", "to"):
+        prices.add_column(heading, overflow="fold")
+    for heading in (f"gains {swept.privacy}", f"loses {swept.utility}", "price"):
+        prices.add_column(heading, justify="right")
+    for each in reversed(swept.prices):
+        numbers = (each.privacy_gained, each.utility_lost, each.price)
+        shown = ["" if math.isnan(number) else _text(number) for number in numbers]
+        prices.add_row(each.less_private.name, each.more_private.name, *shown)
+    knee = swept.knee
+    told = {
+        "rows": swept.n_rows,
+        "efficient": f"{len(swept.efficient)} of {len(swept.points)} points; none is better than another",
+        "knee": "none" if knee is None else knee.name,
+        **{f"tie {i + 1}": " = ".join(each.name for each in tie) for i, tie in enumerate(swept.ties)},
+        **({} if chosen is None else {"chosen": chosen.name}),
+    }
+    return [table, prices, _facts("Choice", told)]
+
+
+def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
+    """One line per column of the table, one column per measure that any of them has."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    table.add_column("column", overflow="fold")
+    names = list(next(iter(by_column.values())))
+    names = [name for name in names if any(each[name] is not None for each in by_column.values())]
+    for name in names:
+        table.add_column(name, justify="right")
+    for column, each in by_column.items():
+        table.add_row(column, *("" if each[name] is None else _text(each[name]) for name in names))
+    return table
+
+
+def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """A table of text and numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE, title_justify="left")
+    cells = [[*row] for row in rows]
+    for i, name in enumerate(header):
+        numeric = any(isinstance(row[i], int | float) for row in cells)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*("" if value is None else _text(value) for value in row))
+    return table
+
+
+def reproduction(found: Any, written: Sequence[str]) -> list[Table]:
+    """Verdict counts, then the figures that are not exact and the findings that did not hold."""
+    from rich import box
+    from rich.table import Table
+
+    tables = [_facts(found.title, {**found.verdicts, "files": written})]
+    figures = [one for one in found.figures if one.verdict != "exact"]
+    if figures:
+        table = Table(title="Figures that are not exact", box=box.SIMPLE, title_justify="left")
+        for heading in ("figure", "published", "measured", "verdict"):
+            table.add_column(heading, justify="right" if heading in ("published", "measured") else "left")
+        for one in figures:
+            table.add_row(one.what, str(one.published), _text(one.measured), one.verdict)
+        tables.append(table)
+    findings = [one for one in found.findings if not one.held]
+    if findings:
+        table = Table(title="Findings that did not hold", box=box.SIMPLE, title_justify="left")
+        table.add_column("sentence")
+        table.add_column("where", overflow="fold")
+        for finding in findings:
+            table.add_row(finding.quote, finding.place)
+        tables.append(table)
+    return tables
+
+
+def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _lines(f"{above}{name}.", value)
+        elif value is not None:
+            yield f"{above}{name}", value
+
+
+def _shortened(cell: Any, most: int = 60) -> str:
+    text = _text(cell)
+    return text if len(text) <= most else f"{text[:most]} …"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return str(value)
+
+
+def columns(source: str, inspection: Inspection) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title=f"{Path(source).name}: {inspection.n_rows:,} rows", box=box.SIMPLE, title_justify="left"
+    )
+    for heading in ("column", "type", "kind"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("distinct", "nulls", "unique rows"):
+        table.add_column(heading, justify="right")
+    table.add_column("role (a guess)", no_wrap=True)
+    for column in inspection.columns:
+        counted = column.n_distinct is not None and column.unique_share is not None
+        table.add_row(
+            column.name,
+            column.type,
+            column.kind,
+            f"{column.n_distinct:,}" if counted else "",
+            f"{column.n_null:,}",
+            f"{column.unique_share:.1%}" if counted else "",
+            column.role,
+        )
+    return table

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a column's codes stand for, and a table of codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.schema import Kind, Levels, Schema, Tree, prune
+
+if TYPE_CHECKING:
+    from anon.tables import Scan
+
+Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
+Missing = Literal["category", "suppress", "error"]
+
+MILLISECONDS_PER_DAY = 86_400_000
+MOST_VALUES = 1 << 22  # of the parts of one column, before those that they share become one
+
+
+@dataclass(frozen=True, repr=False)
+class Domain:
+    """The values of one attribute, in the order of their codes.
+
+    Code c < len(values) stands for `values[c]` (an Arrow array without nulls): sorted values for a
+    numeric attribute, the given order for an ordinal one, depth-first leaves for a nominal one with
+    a tree, otherwise labels in code-point order. Numeric values keep their Arrow type (date64 is
+    date32, float16 is float32); those of the other kinds are strings, whatever the column's type.
+    If `has_null`, code len(values) is null.
+    `positions` (float64) places each code on the attribute's line, starting at 0: differences of
+    values for a numeric attribute (integers and dates in units, decimals in units of their scale),
+    ranks for an ordinal one; None for a nominal one.
+    `unit_lattice` is True where every multiple of one unit between the ends is a possible value
+    (integers, dates, decimals), False for floats and timestamps, which have length instead.
+    """
+
+    name: str
+    kind: Kind
+    values: pa.Array
+    has_null: bool
+    positions: npt.NDArray[np.float64] | None = None
+    unit_lattice: bool = False
+    tree: Tree | None = None
+    levels: Levels | None = None
+    weight: float = 1.0
+
+    @property
+    def n_values(self) -> int:
+        """|D_a|: number of distinct values, null not counted."""
+        return len(self.values)
+
+    @property
+    def n_codes(self) -> int:
+        """Number of codes, null's included."""
+        return len(self.values) + self.has_null
+
+    def __repr__(self) -> str:
+        return f"Domain({self.name!r}, {self.kind}, n_values={self.n_values}, has_null={self.has_null})"
+
+
+@dataclass(frozen=True, repr=False)
+class Encoded:
+    """A table whose quasi-identifiers and sensitive attributes are codes.
+
+    `table` holds the original rows without the identifying columns, as a Scan where they stay in
+    their files. `quasi[i]` describes
+    `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
+    likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
+    `missing="suppress"`; they keep their codes but belong to no class. `draw`, if any, numbers the rows
+    (uint32) in a secret order.
+    """
+
+    table: pa.Table | Scan
+    schema: Schema
+    quasi: tuple[Domain, ...]
+    quasi_codes: tuple[Codes, ...]
+    sensitive: tuple[Domain, ...]
+    sensitive_codes: tuple[Codes, ...]
+    suppressed: npt.NDArray[np.uint32]
+    draw: npt.NDArray[np.uint32] | None = None
+
+    @property
+    def ties(self) -> tuple[Codes, ...]:
+        """The codes that order rows with equal quasi-identifiers: sensitive ones, or the secret draw.
+
+        Where quasi-identifiers are published intact, an order by sensitive values would tell which of two
+        equal rows in different buckets has the lesser one.
+        """
+        return self.sensitive_codes if self.draw is None else (self.draw,)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table, suppressed ones included."""
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One original column, read into memory where the table stays in its files."""
+        if isinstance(self.table, pa.Table):
+            return self.table.column(name)
+        return self.table.select([name]).whole().column(name)
+
+    @property
+    def kept(self) -> npt.NDArray[np.uint32]:
+        """The rows to be published (uint32, ascending): all but the suppressed ones."""
+        kept = np.ones(self.n_rows, np.bool_)
+        kept[self.suppressed] = False
+        return np.flatnonzero(kept).astype(np.uint32)
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoded(n_rows={self.n_rows}, quasi={len(self.quasi)}, sensitive={len(self.sensitive)}, "
+            f"suppressed={len(self.suppressed)})"
+        )
+
+
+def code_type(n_codes: int) -> np.dtype[Any]:
+    """The narrowest of uint8, uint16 and uint32 that holds the codes 0..n_codes-1."""
+    return np.dtype(np.uint8 if n_codes <= 1 << 8 else np.uint16 if n_codes <= 1 << 16 else np.uint32)
+
+
+def of_published_rows(encoded: Encoded) -> Encoded:
+    """The table as requirements and privacy measures see it: sensitive attributes have just the values
+    of the published rows (spec 0). The sensitive codes of suppressed rows mean nothing in it.
+    """
+    if not len(encoded.suppressed):
+        return encoded
+    shown = encoded.kept
+    sensitive, sensitive_codes = [], []
+    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        kept = np.bincount(codes[shown], minlength=domain.n_codes) > 0
+        shown_domain = narrowed(domain, kept)
+        code_of = np.zeros(domain.n_codes, code_type(shown_domain.n_codes))
+        code_of[kept] = np.arange(shown_domain.n_codes)
+        sensitive.append(shown_domain)
+        sensitive_codes.append(code_of[codes])
+    return replace(encoded, sensitive=tuple(sensitive), sensitive_codes=tuple(sensitive_codes))
+
+
+def narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
+    """The domain without the codes that are not `kept`; its levels go, they are for generalization."""
+    values = kept[: domain.n_values]
+    positions = None if domain.positions is None else domain.positions[values]
+    if positions is not None and len(positions):
+        positions = np.arange(len(positions), dtype=np.float64) if domain.kind == "ordinal" else positions
+        positions = positions - positions[0]
+    return replace(
+        domain,
+        values=domain.values.filter(pa.array(values)),
+        has_null=bool(kept[domain.n_values :].any()),
+        positions=positions,
+        tree=None if domain.tree is None or not values.any() else prune(domain.tree, values),
+        levels=None,
+    )

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anonymize and check tables of any size on Spark; the driver holds domains and counts, never rows.
+
+The top of Mondrian's tree is built from counts summed over the cluster, level by level, until every
+node fits one task; the rows are then shuffled once, by node, and each node is finished by the same
+kernels as on one machine. docs/spark.md tells what each step reads, moves and holds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from anon.classes import Classes, Rendering, full_cells, render, texts, to_levels
+from anon.encoding import Encoded, Missing
+from anon.engines.local import check_arguments
+from anon.engines.spark.check import refuse_custom, refuse_others
+from anon.engines.spark.classes import OTHER_ROWS, class_counts, holds_others, merged, named
+from anon.engines.spark.frames import Batches
+from anon.engines.spark.read import (
+    ReadFrame,
+    batches_of_bytes,
+    chunked,
+    kept_columns,
+    own_errors,
+    read_frame,
+    refuse_missing,
+)
+from anon.engines.spark.solve import NODE_ROWS, solved
+from anon.engines.spark.tree import Plan, top_tree
+from anon.errors import DataError, PrivacyWarning, RecheckError, UsageError
+from anon.methods import TGC, Curve, Method, Mondrian, Progress
+from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
+from anon.requirements import Requirement, infeasible
+from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of, role_of_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+ROWS_PER_CHECK = 10_000_000  # whose classes one task of the last check reads
+
+
+def anonymize_spark(
+    df: DataFrame,
+    schema: Schema,
+    *,
+    require: Sequence[Requirement] = (),
+    method: Mondrian | TGC | Curve | None = None,
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
+    missing: Missing = "category",
+    seed: int = 0,
+    node_rows: int = NODE_ROWS,
+    progress: Progress | None = None,
+) -> DataFrame | tuple[DataFrame, DataFrame]:
+    """Anonymize a Spark DataFrame: the release satisfies every requirement, or there is none.
+
+    Parameters are those of `anon.anonymize`; `node_rows` is how many rows one task finishes, and as
+    few as the data lets it. Mondrian's classes are those of one machine (relaxed: as multisets of
+    quasi-identifiers and sensitive values); TGC and Curve work inside the nodes of a strict Mondrian tree.
+
+    Returns the published DataFrame, or for a bucketization the pair (table, sensitive table). It is
+    computed, checked and persisted: write it, then call `unpersist()` (of a pair, on both).
+
+    Raises
+    ------
+    UsageError, DataError
+        As `anon.anonymize`; a domain of more than 10 million values is refused.
+    InfeasibleError
+        No release can meet a requirement; names the tightest value that can be met.
+    RecheckError
+        The finished release failed its own independent check (a fault of the tool).
+    """
+    method = Mondrian() if method is None else method
+    refuse_others(df)
+    check_asked(
+        *(schema, method, require),
+        publish=publish,
+        numeric=numeric,
+        seed=seed,
+        node_rows=node_rows,
+        progress=progress,
+    )
+    tell = progress or (lambda stage, done, total: None)
+    tell("domains", 0, 1)
+    read = read_frame(df, schema, method, missing)
+    notes = _notes_on_neutral(df, read.schema, read.arrow)
+    impossible = infeasible(require, read.sensitive, read.counts, read.n_kept)
+    if impossible is not None:
+        raise impossible
+    refuse_missing(read, method)
+    plan = Plan(read.quasi, read.sensitive, read.target, read.counts, read.n_kept, tuple(require), method)
+    plan.rules()
+    if not read.n_kept:
+        notes.append("every row misses a value and is suppressed: the release is empty")
+    shown = _published_schema(read, publish, numeric)
+    with own_errors(), batches_of_bytes(df):
+        chunks = chunked(read, plan, publish).persist()
+        try:
+            nodes = top_tree(chunks, plan, node_rows, tell)
+            tell("partition", 0, 1)
+            whole = solved(chunks, nodes, read, plan, publish, numeric, seed, shown).persist()
+            try:
+                tell("check", 0, 1)
+                n_classes = _recheck(whole, read, plan, publish, shown)
+            except BaseException:
+                whole.unpersist()
+                raise
+        finally:
+            chunks.unpersist()
+    if n_classes == 1:
+        notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
+    for note in notes:
+        warnings.warn(note, PrivacyWarning, stacklevel=2)
+    if publish == "generalization":
+        return whole
+    pair = whole.drop(*(domain.name for domain in read.sensitive)), _sensitive_table(whole, read)
+    try:
+        with own_errors(), batches_of_bytes(df):
+            for one in pair:
+                one.persist().count()
+    except BaseException:
+        for one in pair:
+            one.unpersist()
+        raise
+    finally:
+        whole.unpersist()
+    return pair
+
+
+def check_asked(
+    schema: Schema,
+    method: Method,
+    require: Sequence[Requirement],
+    *,
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
+    seed: int = 0,
+    node_rows: int = NODE_ROWS,
+    progress: Progress | None = None,
+) -> None:
+    """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
+    check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    if not isinstance(method, Mondrian | TGC | Curve):
+        raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
+    if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
+        raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
+    if isinstance(method, Mondrian) and method.relaxed and publish == "bucketization":
+        raise UsageError(
+            "relaxed cuts deal equal rows out by their sensitive values on Spark, which buckets would tell: "
+            "use relaxed=False, or publish a generalization"
+        )
+    if getattr(method, "ties", "rank") != "rank":
+        raise UsageError('rows have no order on Spark: use ties="rank"')
+    refuse_custom(require)
+    if numeric not in get_args(Rendering):
+        raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
+    if isinstance(node_rows, bool) or not isinstance(node_rows, int) or node_rows < 1:
+        raise UsageError("node_rows must be a whole number of at least 1")
+
+
+def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[str]:
+    """Warnings of columns that are published as they are and may identify people."""
+    from pyspark.sql.functions import approx_count_distinct, count
+
+    neutral = [field for field in df.schema.fields if schema.role(field.name) is Role.NEUTRAL]
+    counted = []
+    for field in neutral:
+        try:
+            kind_of(field.name, arrow.field(field.name).type)
+        except DataError:
+            continue
+        counted.append(field.name)
+    distinct: set[str] = set()
+    if counted:
+        sums = [one(named(name)) for name in counted for one in (approx_count_distinct, count)]
+        found = df.agg(*sums).first()
+        assert found is not None
+        distinct = {
+            name
+            for name, values, rows in zip(counted, found[::2], found[1::2], strict=True)
+            if rows > 1 and values > IDENTIFYING_SHARE * rows
+        }
+    return [
+        f"column {name!r} is neutral but "
+        + (
+            "more than 90 % of its values are distinct: it may identify people; "
+            "make it identifying to drop it"
+            if name in distinct
+            else "by its name it identifies people; make it identifying to drop it"
+        )
+        for name in (field.name for field in neutral)
+        if name in distinct or role_of_name(name) is Role.IDENTIFYING
+    ]
+
+
+def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> Any:
+    """The columns of the release, as Spark names their types; what cannot be shown so is refused."""
+    from pyspark.sql.types import (
+        BooleanType,
+        DoubleType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+    )
+
+    quasi = {domain.name: domain for domain in read.quasi}
+    one_class = Classes(np.zeros(0, np.uint32), np.zeros(2, np.int64), np.zeros(0, np.uint32))
+    fields: list[Any] = []
+    derived = []
+    for field in read.rows.schema.fields:
+        domain = quasi.get(field.name)
+        if field.name in read.schema.identifying:
+            continue
+        if domain is None or publish == "bucketization":
+            fields.append(StructField(field.name, _without_metadata(field.dataType)))
+            continue
+        [whole] = full_cells(
+            Encoded(pa.table({}), read.schema, (domain,), (), (), (), one_class.rows), one_class
+        )
+        if numeric == "level" and domain.kind == "numeric":
+            to_levels(whole)
+        for column in render(whole, "midpoint" if numeric == "mean" else numeric):
+            kind = column.values.type
+            if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+                shown: Any = StringType()
+            elif pa.types.is_boolean(kind):
+                shown = BooleanType()
+            elif kind == pa.float64() and numeric in ("midpoint", "mean"):
+                shown = DoubleType()
+            else:
+                shown = field.dataType
+            fields.append(StructField(column.name, shown))
+            derived.append((column.name, field.name))
+    refuse_clashes(read.arrow.names, derived, publish)
+    if publish == "bucketization":
+        fields.append(StructField(CLASS_ID, LongType()))
+    return StructType(fields)
+
+
+def _without_metadata(kind: Any) -> Any:
+    """The same type, whose fields at any depth say nothing beside their names: Spark writes all of it."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, ArrayType):
+        return ArrayType(_without_metadata(kind.elementType), kind.containsNull)
+    if isinstance(kind, MapType):
+        key, value = (_without_metadata(each) for each in (kind.keyType, kind.valueType))
+        return MapType(key, value, kind.valueContainsNull)
+    if isinstance(kind, StructType):
+        return StructType([StructField(f.name, _without_metadata(f.dataType), f.nullable) for f in kind])
+    return kind
+
+
+def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, shown: Any) -> int:
+    """Raise RecheckError unless every class, as published, meets every requirement; how many there are."""
+    kept = set(kept_columns(read, publish))
+    names = [CLASS_ID] if publish == "bucketization" else [f.name for f in shown.fields if f.name not in kept]
+    sensitive, totals, require = read.sensitive, read.counts, plan.require
+    m, s = len(names), len(sensitive)
+
+    def test(batches: Batches) -> Batches:
+        held = list(batches)
+        table = pa.Table.from_batches(held) if held else None
+        if table is None or not table.num_rows:
+            return
+        sizes, found = merged(table, m, s)
+        entries = {domain.name: (domain, *entry) for domain, entry in zip(sensitive, found, strict=True)}
+        others = holds_others(sensitive, totals, found)
+        counts = {domain.name: rows for domain, rows in zip(sensitive, totals, strict=True)}
+        failing = failing_groups(require, sizes, entries, counts) if not others else [1] * len(require)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "classes": [len(sizes)],
+                "rows": [int(sizes.sum())],
+                "others": [int(others)],
+                "failing": [failing],
+            },
+            schema=pa.schema(
+                [(name, pa.int64()) for name in ("classes", "rows", "others")]
+                + [("failing", pa.list_(pa.int64()))]
+            ),
+        )
+
+    counted = class_counts(whole, names, sensitive)
+    counted = counted.repartition(read.n_kept // ROWS_PER_CHECK + 1, *(f"q{i}" for i in range(m)))
+    told = counted.mapInArrow(test, "classes long, rows long, others long, failing array<long>").toArrow()
+    n_classes, n_rows, others = (sum(told[name].to_pylist()) for name in ("classes", "rows", "others"))
+    if n_rows != read.n_kept or others:
+        raise RecheckError(
+            f"{read.n_kept} rows were to be published and {n_rows} are, or other values; {OTHER_ROWS}"
+        )
+    for number, requirement in enumerate(require):
+        failing = sum(counts[number] for counts in told["failing"].to_pylist())
+        if failing:
+            raise unmet(requirement, failing, n_classes)
+    return int(n_classes)
+
+
+def _sensitive_table(whole: DataFrame, read: ReadFrame) -> DataFrame:
+    """Attribute, class id, value (as text, null for a missing one) and count."""
+    counted = class_counts(whole, [CLASS_ID], read.sensitive)
+    domains = [
+        replace(domain, values=pa.array(texts(domain.values), pa.string())) for domain in read.sensitive
+    ]
+
+    def list_values(batches: Batches) -> Batches:
+        for batch in batches:
+            for j, domain in enumerate(domains):
+                lengths = batch[f"code{j}"].value_lengths().to_numpy()
+                codes = batch[f"code{j}"].flatten().to_numpy()
+                yield pa.RecordBatch.from_pydict(
+                    {
+                        "attribute": [domain.name] * len(codes),
+                        CLASS_ID: np.repeat(batch["q0"].to_numpy(), lengths),
+                        "value": domain.values.take(pa.array(codes, mask=codes >= domain.n_values)),
+                        "count": batch[f"count{j}"].flatten(),
+                    }
+                )
+
+    return counted.mapInArrow(list_values, f"attribute string, {CLASS_ID} long, value string, count long")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measures of a data frame, whoever made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anon.classes import MISSING
+from anon.encoding import Domain
+from anon.engines.spark.buckets import bucket_counts, sensitive_rows, values_of
+from anon.engines.spark.classes import (
+    OTHER_ROWS,
+    arrow_schema,
+    cell,
+    class_counts,
+    combinations,
+    measured,
+    named,
+    null_matching,
+    put_together,
+    risk_of,
+)
+from anon.engines.spark.frames import Ints
+from anon.engines.spark.read import MOST_VALUES, batches_of_bytes, domains_of, own_errors
+from anon.errors import DataError, RecheckError, UsageError
+from anon.measures import Privacy
+from anon.requirements import Custom, Requirement, check_list
+from anon.schema import Attribute, Schema, is_text, value_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def check_spark(
+    df: DataFrame,
+    schema: Schema,
+    *,
+    sensitive_table: DataFrame | None = None,
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+) -> Privacy:
+    """Measure the privacy of a released Spark DataFrame, whoever made it.
+
+    As `anon.check` of a table in memory, but for what numbers the classes: `per_class`, `worst` and
+    `worst_cells`. Of a bucketization give the pair of tables; in the second, values are text, so name a
+    numeric attribute as one in the schema.
+
+    Raises
+    ------
+    UsageError, DataError
+        As `anon.check`, a row being named by no number; a domain of more than 10 million values is refused.
+    RecheckError
+        The DataFrame gave other rows when it was read again.
+    """
+    for each in (df,) if sensitive_table is None else (df, sensitive_table):
+        refuse_others(each)
+    check_list(require)
+    refuse_custom(require)
+    names = [attribute.name for attribute in schema.quasi]
+    with own_errors(), batches_of_bytes(df):
+        if df.isEmpty():
+            raise DataError("the table has no rows")
+        if sensitive_table is not None:
+            measured = _of_buckets(df, sensitive_table, names, schema.sensitive, at_risk, require)
+        else:
+            measured = _of_cells(df, names, schema.sensitive, at_risk, require)
+        return replace(measured, roles_from="given")
+
+
+def measure_release(
+    made: DataFrame | tuple[DataFrame, DataFrame],
+    names: Sequence[str],
+    sensitive: Sequence[Attribute],
+    require: Sequence[Requirement] = (),
+) -> Privacy:
+    """Measure what `anonymize_spark` made, whose quasi-identifiers are the columns `names`.
+
+    `require` is what `unmet` is asked about. Cells that read `missing` are missing, and rows of `*` only
+    are rows like others.
+    """
+    from pyspark.sql.functions import lit, nullif
+
+    df, second = made if isinstance(made, tuple) else (made, None)
+    with own_errors(), batches_of_bytes(df):
+        if df.isEmpty():
+            nothing = put_together([], {one.name: np.zeros(0, np.int64) for one in sensitive}, None, (), ())
+            return replace(nothing, combined=nothing.combined if second is None else None)
+        if second is not None:
+            return _of_buckets(df, second, names, sensitive, require=require)
+        for field in arrow_schema(df):
+            if field.name in names and is_text(field.type):
+                df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
+        return _of_cells(df, names, sensitive, require=require, apart=False)
+
+
+def _of_cells(
+    df: DataFrame,
+    names: Sequence[str],
+    sensitive: Sequence[Attribute],
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+    *,
+    apart: bool = True,
+) -> Privacy:
+    """The measures of rows in classes of equal cells; rows of `*` only may be set apart."""
+    from pyspark.sql.functions import lit
+
+    arrow = arrow_schema(df)
+    bound = Schema(names, sensitive).bind(arrow)
+    kept, n_starred = lit(True), 0
+    if apart and all(is_text(value_type(arrow.field(name).type)) for name in names):
+        starred = reduce(and_, (named(name).eqNullSafe("*") for name in names))
+        kept, n_starred = ~starred, df.where(starred).count()
+    found = [(d, rows) for d, _, rows in domains_of(df, bound.sensitive, kept, arrow)] if sensitive else []
+    _compile(require, found)
+    df, domains = df.where(kept), [domain for domain, _ in found]
+    joint = combinations(df, domains)
+    counted = class_counts(df, names, domains, joint=joint is not None)
+    told = measured(counted, len(names), found, joint, require)
+    matching = None
+    if any(part["missing"] for part in told):
+        counted.persist()
+        try:
+            matching = null_matching(counted, len(names), [domain.name for domain in domains])
+        finally:
+            counted.unpersist()
+    whole = put_together(told, {domain.name: rows for domain, rows in found}, joint, require, at_risk)
+    return replace(
+        whole,
+        n_suppressed=n_starred,
+        n_starred=n_starred,
+        k_with_starred=min(whole.k or n_starred, n_starred) if n_starred else None,
+        null_matching=matching,
+    )
+
+
+def _of_buckets(
+    df: DataFrame,
+    second: DataFrame,
+    names: Sequence[str],
+    sensitive: Sequence[Attribute],
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+) -> Privacy:
+    """The measures of a bucketization: of its buckets, and the risk of its intact quasi-identifiers."""
+    from pyspark.sql.functions import count
+
+    Schema(names).bind(arrow_schema(df))
+    rows = sensitive_rows(df, second)
+    values = values_of(rows, sensitive, MOST_VALUES) if sensitive else []
+    found = [(each.domain, each.rows) for each in values]
+    _compile(require, found)
+    told = measured(bucket_counts(df, rows, values), 1, found, None, require)
+    whole = put_together(told, {domain.name: total for domain, total in found}, None, require, at_risk)
+    cells = [cell(named(name), df.schema[name].dataType).alias(f"q{i}") for i, name in enumerate(names)]
+    alike = df.select(*cells).groupBy(*(f"q{i}" for i in range(len(names)))).count()
+    sizes = alike.groupBy("count").agg(count("count").alias("classes")).toArrow()
+    size, n_of_size = (sizes[name].to_numpy() for name in ("count", "classes"))
+    if np.sum(size * n_of_size) != whole.n_rows:
+        raise RecheckError(f"the table has other rows than when it was first read; {OTHER_ROWS}")
+    return replace(whole, combined=None, **risk_of(size, n_of_size, at_risk))
+
+
+def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]]) -> None:
+    """Raise what a requirement has against these sensitive attributes."""
+    for requirement in require:
+        requirement.rules([domain for domain, _ in found], [rows for _, rows in found])
+
+
+def refuse_custom(require: Sequence[Requirement]) -> None:
+    if any(isinstance(one, Custom) for one in require):
+        raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+
+
+def refuse_others(df: Any) -> None:
+    if not hasattr(df, "mapInArrow"):
+        raise UsageError(
+            f"give a Spark DataFrame, not {type(df).__name__}: spark.read.parquet(...) makes one"
+        )

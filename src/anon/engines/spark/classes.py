@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classes of a published Spark DataFrame, counted where they lie: for the last check and for measures.
+
+A class is the rows with equal published cells. Every task counts its own, those of one look meet in
+one task, and the driver gets sums and extremes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from anon.classes import Counts
+from anon.encoding import Codes, Domain, encode_column, encode_like
+from anon.engines.spark.frames import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, in_utc, summed
+from anon.errors import DataError, RecheckError, UsageError
+from anon.measures import (
+    NullMatching,
+    Privacy,
+    Sizes,
+    disclosure_of,
+    part_of,
+    prosecutor_risk,
+    worst_of,
+    zero,
+)
+from anon.release import alike, failing_groups, unpaired
+from anon.requirements import Requirement
+from anon.schema import Attribute
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+
+OTHER_ROWS = "if the DataFrame gives other rows each time it is read, persist or checkpoint it first"
+
+
+def arrow_schema(df: DataFrame) -> pa.Schema:
+    """The Arrow types of the rows as `gathered` gives them."""
+    return in_utc(df.limit(0).toArrow().schema)
+
+
+def named(name: str) -> Column:
+    """The column of this name, whatever the name holds."""
+    from pyspark.sql.functions import col
+
+    return col("`" + name.replace("`", "``") + "`")
+
+
+def cell(column: Column, kind: DataType) -> Column:
+    """A column of this type as cells that are equal where the values are: NaN is null, and -0.0 is 0.0."""
+    from pyspark.sql.functions import isnan, lit, when
+    from pyspark.sql.types import DoubleType, FloatType
+
+    if isinstance(kind, DoubleType | FloatType):
+        return when(~isnan(column), (column + lit(0.0)).cast(kind))
+    return column
+
+
+def domain_of(values: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain, Codes]:
+    """As `encode_column`; on Spark rows have no numbers that an error could name."""
+    try:
+        return encode_column(values, attribute)
+    except DataError as error:
+        if error.row is None:
+            raise
+        where = re.compile(r"in row \d+|in \d+ rows, the first of them row \d+")
+        raise DataError(
+            where.sub(f"in {error.count} of its distinct values", str(error)),
+            column=attribute.name,
+            count=error.count,
+            value=error.value,
+        ) from None
+
+
+def too_many(name: str, most: int) -> DataError:
+    """The error for a column whose distinct values are no domain on Spark."""
+    return DataError(
+        f"column {name!r} has more than {most} values, too many for a domain on Spark; "
+        "round it: dates to days, times to minutes, numbers to fewer digits, codes to a prefix",
+        column=name,
+    )
+
+
+def record(shown: Sequence[DataType], n_lists: int) -> StructType:
+    """What `class_counts` tells of a class whose cells have these types."""
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    cells = [StructField(f"q{i}", kind) for i, kind in enumerate(shown)]
+    lists = [
+        StructField(f"{what}{j}", ArrayType(LongType())) for j in range(n_lists) for what in ("code", "count")
+    ]
+    return StructType([*cells, StructField("rows", LongType()), *lists])
+
+
+def class_counts(
+    df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domain], *, joint: bool = False
+) -> DataFrame:
+    """Per class and task its cells `q0`, `q1`, .., its rows, and codes and counts of sensitive values.
+
+    With `joint` also of the combinations of sensitive values, after the last attribute.
+    """
+    kinds = [df.schema[name].dataType for name in shown]
+    fields = record(kinds, len(sensitive) + joint)
+    labels = fields.names
+    domains = [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
+    names = [f"q{i}" for i in range(len(shown))]
+    n_rows, n_bytes = 4 * CHUNK_ROWS, CHUNK_BYTES
+
+    def count(batches: Batches) -> Batches:
+        for table in gathered(batches, n_rows, n_bytes):
+            group, n_groups = alike([table[name] for name in names])
+            first = np.empty(n_groups, np.int64)
+            first[group[::-1]] = np.arange(len(group))[::-1]
+            arrays = table.select(names).take(pa.array(first)).combine_chunks().columns
+            arrays = [
+                column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+                for column in arrays
+            ]
+            arrays.append(pa.array(np.bincount(group, minlength=n_groups)))
+            columns = list(encode_like(table, domains))
+            for codes in [*columns, _combined(columns, domains)] if joint else columns:
+                values, at = np.unique(codes, return_inverse=True)
+                key, rows = np.unique(group * len(values) + at, return_counts=True)
+                held, at = np.divmod(key, len(values))
+                offsets = pa.array(np.searchsorted(held, np.arange(n_groups + 1)), pa.int32())
+                arrays += [
+                    pa.ListArray.from_arrays(offsets, pa.array(part.astype(np.int64)))
+                    for part in (values[at], rows)
+                ]
+            yield pa.RecordBatch.from_arrays(arrays, names=labels)
+
+    cells_of = [cell(named(name), kind) for name, kind in zip(shown, kinds, strict=True)]
+    columns = [column.alias(f"q{i}") for i, column in enumerate(cells_of)]
+    columns += [named(domain.name).alias(f"s{j}") for j, domain in enumerate(sensitive)]
+    return df.select(*columns).mapInArrow(count, fields)
+
+
+def merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list[tuple[Ints, Ints, Ints]]]:
+    """Classes of several tasks made one where their cells are equal: sizes, and (class, code, rows)."""
+    group, n_groups = alike([table[f"q{i}"] for i in range(n_shown)])
+    sizes = np.zeros(n_groups, np.int64)
+    np.add.at(sizes, group, table["rows"].to_numpy())
+    entries = []
+    for j in range(n_sensitive):
+        codes, counts = (table[f"{what}{j}"].combine_chunks() for what in ("code", "count"))
+        lengths = codes.value_lengths().to_numpy()
+        held, code = np.repeat(group, lengths), codes.flatten().to_numpy()
+        values, at = np.unique(code, return_inverse=True)
+        key, rows = summed([(held * len(values) + at, counts.flatten().to_numpy())])
+        held, at = np.divmod(key, len(values))
+        entries.append((held, values[at], rows))
+    return sizes, entries
+
+
+def holds_others(
+    sensitive: Sequence[Domain], totals: Sequence[Ints], entries: Sequence[tuple[Ints, Ints, Ints]]
+) -> bool:
+    """Do `merged` classes hold values that a domain lacks, or one more often than the whole table?"""
+    return any(
+        (code >= domain.n_codes).any() or (np.bincount(code, rows, domain.n_codes) > total).any()
+        for domain, total, (_, code, rows) in zip(sensitive, totals, entries, strict=False)
+    )
+
+
+def _combined(codes: Sequence[Codes], domains: Sequence[Domain]) -> Ints:
+    """One number for each combination of codes."""
+    if math.prod(domain.n_codes for domain in domains) >= 2**63:
+        raise UsageError("the sensitive attributes have too many combinations: check fewer of them at once")
+    number = np.zeros(len(codes[0]), np.int64)
+    for column, domain in zip(codes, domains, strict=True):
+        number = number * domain.n_codes + column
+    return number
+
+
+def measured(
+    counted: DataFrame,
+    n_shown: int,
+    sensitive: Sequence[tuple[Domain, Ints]],
+    joint: tuple[Ints, Ints] | None,
+    require: Sequence[Requirement],
+) -> list[dict[str, Any]]:
+    """What every task makes of its `class_counts`: sums and extremes, which `put_together` puts together.
+
+    `sensitive` are the domains and the rows with each of their codes, `joint` those of the combinations.
+    """
+    names = [f"q{i}" for i in range(n_shown)]
+    domains, expected = [domain for domain, _ in sensitive], [int(counts.sum()) for _, counts in sensitive]
+    s = len(sensitive)
+
+    def measure(batches: Batches) -> Batches:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        sizes, entries = merged(table, n_shown, s + (joint is not None))
+        part: dict[str, Any] = {
+            "rows": int(sizes.sum()),
+            "others": holds_others(domains, [counts for _, counts in sensitive], entries),
+            "unpaired": [
+                bool((np.bincount(group, rows, len(sizes)) != sizes).any()) for group, _, rows in entries[:s]
+            ],
+            "missing": any(table[name].null_count for name in names),
+        }
+        if len(sizes) and not part["others"] and not any(part["unpaired"]):
+            part |= measures(sizes, entries)
+        yield pa.RecordBatch.from_pydict({"part": [json.dumps(part)]})
+
+    def measures(sizes: Ints, entries: Sequence[tuple[Ints, Ints, Ints]]) -> dict[str, Any]:
+        totals = {domain.name: rows for domain, rows in sensitive}
+        held = {d.name: (d, *entry) for d, entry in zip(domains, entries, strict=False)}
+        failing = failing_groups(require, sizes, held, totals)
+        tables = list(totals.values())
+        if joint is not None:
+            group, code, rows = entries[s]
+            entries = [*entries[:s], (group, np.searchsorted(joint[0], code), rows)]
+            tables.append(joint[1])
+        counts = [
+            Counts(np.searchsorted(group, np.arange(len(sizes) + 1)), code.astype(np.uint32), rows, table)
+            for (group, code, rows), table in zip(entries, tables, strict=True)
+        ]
+        return {
+            "sizes": [each.tolist() for each in np.unique(sizes, return_counts=True)],
+            "failing": failing,
+            "attributes": list(map(part_of, counts, [*domains, None])),
+        }
+
+    told = counted.repartition(*names).mapInArrow(measure, "part string").toArrow()["part"]
+    parts = [json.loads(part) for part in told.to_pylist()]
+    n_rows = sum(part["rows"] for part in parts)
+    others = any(part["others"] for part in parts)
+    for j, domain in enumerate(domains):
+        if not others and any(part["unpaired"][j] for part in parts):
+            raise unpaired(domain.name)
+    if others or any(n != n_rows for n in expected):
+        raise RecheckError(
+            f"{expected[0]} rows were to be measured and {n_rows} are, or other values; {OTHER_ROWS}"
+        )
+    return [part for part in parts if part["rows"]]
+
+
+def put_together(
+    told: Sequence[Mapping[str, Any]],
+    totals: Mapping[str, Ints],
+    joint: tuple[Ints, Ints] | None,
+    require: Sequence[Requirement],
+    at_risk: Sequence[float],
+) -> Privacy:
+    """The measures of a whole release, of which every sensitive attribute has `totals` rows per code."""
+    size, n_of_size = (
+        np.array([value for part in told for value in part["sizes"][i]], np.int64) for i in (0, 1)
+    )
+    size, n_of_size = summed([(size, n_of_size)])
+    n_rows, n_classes = int(np.sum(size * n_of_size)), int(n_of_size.sum())
+    measured = [
+        disclosure_of([part["attributes"][j] for part in told], counts, n_classes) if n_classes else zero()
+        for j, counts in enumerate([*totals.values(), *([] if joint is None else [joint[1]])])
+    ]
+    measured = [replace(each, worst={}) for each in measured]  # classes have no numbers here
+    by_sensitive = dict(zip(totals, measured, strict=False))
+    worst, worst_sensitive = worst_of(by_sensitive)
+    middle = np.searchsorted(np.cumsum(n_of_size), [(n_classes + 1) // 2, n_classes // 2 + 1])
+    k = int(size[0]) if n_classes else 0
+    failing = [sum(part["failing"][i] for part in told) for i in range(len(require))]
+    return Privacy(
+        **worst,
+        **risk_of(size, n_of_size, at_risk),
+        n_rows=n_rows,
+        n_suppressed=0,
+        n_classes=n_classes,
+        k=k,
+        sizes=Sizes(k, n_rows / n_classes, float(size[middle].mean()), int(size[-1]))
+        if n_classes
+        else Sizes(0, 0.0, 0.0, 0),
+        by_sensitive=by_sensitive,
+        worst_sensitive=worst_sensitive,
+        combined=measured[-1] if measured else None,
+        unmet=tuple(str(one) for one, n in zip(require, failing, strict=True) if n) if require else None,
+    )
+
+
+def risk_of(size: Ints, n_of_size: Ints, at_risk: Sequence[float]) -> dict[str, Any]:
+    """The prosecutor's risk and the sample uniques, from how many classes have each size."""
+    return {
+        "prosecutor": prosecutor_risk(size * n_of_size, size, Fraction(1), at_risk),
+        "sample_uniques": int(n_of_size[size == 1].sum()),
+    }
+
+
+def null_matching(counted: DataFrame, n_shown: int, names: Sequence[str]) -> NullMatching:
+    """As `privacy.null_matching`, of `class_counts` some of whose cells are null.
+
+    By pairs of null patterns: a class meets, of each pattern, the classes that have its cells in the
+    columns that neither lacks, summed up beforehand. `names` are the sensitive attributes.
+    """
+    from pyspark.sql import functions as f
+
+    def entry(attribute: int, code: Column, rows: Column) -> Column:
+        number = f.lit(attribute)
+        return f.struct(number.alias("attribute"), code.alias("code"), rows.alias("rows"))
+
+    cells, keys = [f"q{i}" for i in range(n_shown)], [f"k{i}" for i in range(n_shown)]
+    own = f.concat(*(f.when(f.col(name).isNull(), "1").otherwise("0") for name in cells))
+    held = [f.array(entry(-1, f.lit(0).cast("long"), f.col("rows")))]
+    for j in range(len(names)):
+        held.append(f.zip_with(f"code{j}", f"count{j}", partial(entry, j)))
+    classes = counted.select(*cells, own.alias("own"), f.concat(*held).alias("held"))
+    patterns = classes.select(f.col("own").alias("other")).distinct()
+    masked = [
+        f.when(f.substring("other", i + 1, 1) == "0", f.col(name)).alias(key)
+        for i, (name, key) in enumerate(zip(cells, keys, strict=True))
+    ]
+    met = classes.crossJoin(f.broadcast(patterns)).select("*", *masked)
+    seekers = met.select(*cells, "own", "other", *keys).distinct()
+    sought = met.select("own", "other", *keys, f.inline("held"))
+    sought = sought.groupBy("own", "other", *keys, "attribute", "code").agg(f.sum("rows").alias("rows"))
+    sought = sought.withColumnsRenamed({name: f"its_{name}" for name in ("own", "other", *keys)})
+    meets = (f.col("own") == f.col("its_other")) & (f.col("other") == f.col("its_own"))
+    for key in keys:
+        meets &= f.col(key).eqNullSafe(f.col(f"its_{key}"))
+    sets = seekers.join(sought, meets).groupBy(*cells, "attribute", "code").agg(f.sum("rows").alias("rows"))
+    worst = (
+        sets.groupBy(*cells, "attribute")
+        .agg(f.sum("rows").alias("size"), f.count("rows").alias("n"), f.max("rows").alias("largest"))
+        .groupBy("attribute")
+        .agg(f.min("size"), f.min("n"), f.max(f.col("largest") / f.col("size")))
+    )
+    told = {row[0]: row[1:] for row in worst.collect()}
+    k = told.pop(-1)[0]
+    return NullMatching(
+        k=k,
+        risk=1 / k,
+        l_distinct=min((n for _, n, _ in told.values()), default=None),
+        max_share=max((share for _, _, share in told.values()), default=None),
+        by_sensitive={name: told[j][1:] for j, name in enumerate(names)},
+    )
+
+
+def combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] | None:
+    """The combinations of sensitive values that occur, each as one number, and their rows."""
+    if len(domains) < 2:
+        return None
+    columns = [named(domain.name).alias(str(j)) for j, domain in enumerate(domains)]
+    counted = df.select(*columns).groupBy(*map(str, range(len(domains)))).count()
+    table = counted.toArrow()
+    table = table.cast(in_utc(table.schema))
+    codes = encode_like(table, [replace(domain, name=str(j)) for j, domain in enumerate(domains)])
+    return summed([(_combined(codes, domains), table["count"].to_numpy())])

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes of a tree, each finished by the method in one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from anon.classes import Rendering, cells
+from anon.encoding import Encoded
+from anon.engines.local import classes_of
+from anon.engines.spark.frames import Batches, one_batch, packed, unpacked
+from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
+from anon.engines.spark.tree import Node, Plan, chunks_of, routed
+from anon.entropy import keyed, new_key, permutation, system
+from anon.methods import Task
+from anon.release import CLASS_ID, Publish, recode
+from anon.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+NODE_ROWS = 1_000_000  # of a node that one task finishes, where the data can be cut that small
+
+
+def solved(
+    chunks: DataFrame,
+    nodes: Sequence[Node],
+    read: ReadFrame,
+    plan: Plan,
+    publish: Publish,
+    numeric: Rendering,
+    seed: int,
+    shown: Any,
+) -> DataFrame:
+    """The release: rows shuffled by node, then each node partitioned and recoded where it lies."""
+    codes_schema, rest_schema = plan.codes_schema, schema_of_rest(read, publish)
+
+    enough = ROWS_PER_PART * len(nodes)
+
+    def split(batches: Batches) -> Batches:
+        held: dict[int, list[tuple[pa.RecordBatch, pa.RecordBatch]]] = {}
+        n_held = 0
+        for batch in batches:
+            chunks = chunks_of(batch, codes_schema)
+            codes_of, rest_of = unpacked(batch["codes"], codes_schema), unpacked(batch["rest"], rest_schema)
+            for chunk, codes, rest in zip(chunks, codes_of, rest_of, strict=True):
+                leaves = routed(nodes, chunk)
+                order = pa.array(np.concatenate(list(leaves.values())))
+                codes, rest, start = codes.take(order), rest.take(order), 0
+                for node, rows in leaves.items():
+                    part = (codes.slice(start, len(rows)), rest.slice(start, len(rows)))
+                    held.setdefault(node, []).append(part)
+                    start += len(rows)
+                n_held += chunk.n
+                if n_held >= enough:
+                    yield from _parts(held)
+                    held, n_held = {}, 0
+        yield from _parts(held)
+
+    solver = _Solver(
+        plan,
+        read.schema,
+        tuple(name for name in read.arrow.names if name not in read.schema.identifying),
+        tuple(kept_columns(read, publish)),
+        rest_schema,
+        publish,
+        numeric,
+        seed,
+        new_key(),
+        permutation(len(nodes), system).tolist(),
+    )
+
+    def solve(table: pa.Table) -> pa.Table:
+        return solver(table)
+
+    moved = chunks.mapInArrow(split, "node long, codes binary, rest binary")
+    return moved.groupBy("node").applyInArrow(solve, shown)
+
+
+def _parts(held: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) -> Batches:
+    """The rows of each node, one batch of codes and one of the rest."""
+    for node, parts in held.items():
+        codes, rest = (pa.Table.from_batches([part[i] for part in parts]) for i in (0, 1))
+        columns = {"node": [node], "codes": [packed(one_batch(codes))], "rest": [packed(one_batch(rest))]}
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(frozen=True)
+class _Solver:
+    """Finishes one node.
+
+    Rows come in any order, so they are put in one of their content, by the hash; methods rank by codes:
+    whatever is drawn or tied is then the same when a lost task runs again. The order in which a class
+    is published is drawn from `key`, made once per release from the operating system's entropy.
+    """
+
+    plan: Plan
+    schema: Schema
+    names: tuple[str, ...]
+    kept: tuple[str, ...]
+    rest_schema: pa.Schema
+    publish: Publish
+    numeric: Rendering
+    seed: int
+    key: bytes
+    place: list[int]
+
+    def __call__(self, parts: pa.Table) -> pa.Table:
+        plan, node = self.plan, parts["node"][0].as_py()
+        codes = pa.Table.from_batches(unpacked(parts["codes"], plan.codes_schema))
+        rest = pa.Table.from_batches(unpacked(parts["rest"], self.rest_schema))
+        order = np.argsort(rest["hash"].to_numpy(), kind="stable")
+        columns = [column.to_numpy()[order] for column in codes.columns]
+        rest = rest.drop_columns("hash").rename_columns(list(self.kept)).take(pa.array(order))
+        m = len(plan.quasi)
+        held = {name: rest[name] if name in self.kept else pa.nulls(len(order)) for name in self.names}
+        encoded = Encoded(
+            pa.table(held),
+            self.schema,
+            plan.quasi,
+            tuple(columns[:m]),
+            plan.sensitive,
+            tuple(columns[m : m + len(plan.sensitive)]),
+            np.empty(0, np.uint32),
+        )
+        entropy = keyed(self.key, node)
+        task = Task(plan.rules(), np.random.default_rng([self.seed, node]), entropy=entropy)
+        classes = classes_of(encoded, plan.method, task, plan.require, self.publish)
+        release = recode(
+            encoded,
+            classes,
+            cells(encoded, classes),
+            method=plan.method,
+            publish=self.publish,
+            numeric=self.numeric,
+            entropy=entropy,
+            n_threads=1,
+        )
+        if self.publish == "generalization":
+            return _plain(release.table)
+        rows = release.classes.rows
+        number = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
+        assert isinstance(encoded.table, pa.Table)  # a node's rows are in memory
+        table = encoded.table.take(pa.array(rows))
+        return _plain(table.append_column(CLASS_ID, pa.array(number + (self.place[node] << 32))))
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without dictionaries and metadata, as Spark takes it."""
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    columns = [
+        column.cast(pa.string()) if pa.types.is_large_string(column.type) else column for column in columns
+    ]
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))

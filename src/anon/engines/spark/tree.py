@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The top of Mondrian's tree on Spark, from counts summed over the cluster, level by level.
+
+A level takes two passes over the codes: what every open node holds of every quasi-identifier (which
+says whose turn it is), and the pairs of that attribute's codes and the sensitive ones (which say where
+it is cut, and whether both sides pass). A relaxed cut through equal values takes one more pass per column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.encoding import Codes, Domain, code_type
+from anon.engines.spark.cuts import (
+    Cut,
+    Histogram,
+    Span,
+    Tracked,
+    best,
+    find,
+    halves_pass,
+    needs_distinct,
+    tracked_counts,
+    turns,
+)
+from anon.engines.spark.frames import (
+    LONGS,
+    Batches,
+    Ints,
+    Sums,
+    light,
+    summed,
+    table_of_sums,
+    unpacked,
+)
+from anon.methods import Method, Mondrian, Progress
+from anon.requirements import Requirement, compile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Tie:
+    """How the rows equal to the median of a relaxed cut are shared out.
+
+    In the order of these `columns` of codes, those up to `codes` go to the left. With `shares`, of the
+    rows that equal `codes` only so many of each chunk do.
+    """
+
+    columns: tuple[int, ...] = ()
+    codes: tuple[int, ...] = ()
+    shares: Mapping[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the top of the tree: where its rows go, if it is cut.
+
+    Rows with a code of `attribute` from `codes[p]` on, and before `codes[p + 1]`, go to `children[p]`,
+    but those with `codes[1]` where there is a `tie`.
+    """
+
+    attribute: int = -1
+    codes: tuple[int, ...] = ()
+    children: tuple[int, ...] = ()
+    tie: Tie | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a task must know; domains without their values where only codes are looked at."""
+
+    quasi: tuple[Domain, ...]
+    sensitive: tuple[Domain, ...]
+    target: Domain | None
+    counts: tuple[Ints, ...]
+    n_rows: int
+    require: tuple[Requirement, ...]
+    method: Method
+
+    @property
+    def tree(self) -> Mondrian:
+        """The method that cuts the top of the tree: for the growing ones, Mondrian with its defaults."""
+        return self.method if isinstance(self.method, Mondrian) else Mondrian()
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Of the columns of codes."""
+        return (*self.quasi, *self.sensitive, *(() if self.target is None else (self.target,)))
+
+    @property
+    def codes_schema(self) -> pa.Schema:
+        """Of a chunk of codes: one column per domain."""
+        return pa.schema(
+            [
+                (str(number), pa.from_numpy_dtype(code_type(domain.n_codes)))
+                for number, domain in enumerate(self.domains)
+            ]
+        )
+
+    def light(self) -> Plan:
+        """The plan without the values of its domains."""
+        return replace(
+            self,
+            quasi=tuple(map(light, self.quasi)),
+            sensitive=tuple(map(light, self.sensitive)),
+            target=None if self.target is None else light(self.target),
+        )
+
+    def rules(self) -> Any:
+        """The requirements against the whole table."""
+        return compile(self.require, self.sensitive, self.counts, self.n_rows)
+
+    def tracked(self) -> list[int]:
+        """Which columns of codes are counted beside an attribute's; the target comes last."""
+        first = len(self.quasi)
+        tested = range(first, first + len(self.sensitive)) if self.rules().n_sensitive else range(0)
+        if self.tree.target is None:
+            return list(tested)
+        names = [domain.name for domain in self.sensitive]
+        own = self.target is None
+        return [*tested, first + (names.index(self.tree.target) if own else len(names))]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Columns of codes of some rows, and the number of these rows' chunk."""
+
+    number: int
+    codes: list[Codes]
+    n: int
+
+
+def chunks_of(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[Chunk]:
+    """The chunks in the columns `chunk` and `codes`, whose schema is `Plan.codes_schema`."""
+    for number, held in zip(batch["chunk"].to_pylist(), unpacked(batch["codes"], schema), strict=True):
+        yield Chunk(number, [column.to_numpy(zero_copy_only=True) for column in held.columns], held.num_rows)
+
+
+def routed(nodes: Sequence[Node], chunk: Chunk) -> dict[int, npt.NDArray[np.uint32]]:
+    """The rows of a chunk that each leaf of the tree has, in their order."""
+    leaves: dict[int, npt.NDArray[np.uint32]] = {}
+    pending = [(0, np.arange(chunk.n, dtype=np.uint32))]
+    while pending:
+        number, rows = pending.pop()
+        if not len(rows):
+            continue
+        node = nodes[number]
+        if node.attribute < 0:
+            leaves[number] = rows
+            continue
+        inside = chunk.codes[node.attribute][rows]
+        if len(node.children) == 2:
+            right = inside >= node.codes[1]
+            if node.tie is not None:
+                equal = np.flatnonzero(inside == node.codes[1])
+                right[equal[_goes_left(node.tie, chunk, rows[equal])]] = False
+            pending += [(node.children[0], rows[~right]), (node.children[1], rows[right])]
+        else:
+            part = np.searchsorted(node.codes[1:], inside, side="right")
+            pending += [(child, rows[part == p]) for p, child in enumerate(node.children)]
+    return dict(sorted(leaves.items()))
+
+
+def _goes_left(tie: Tie, chunk: Chunk, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Which of the rows equal to the median go to the left."""
+    left, equal = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
+    for column, code in zip(tie.columns, tie.codes, strict=True):
+        held = chunk.codes[column][rows]
+        left |= equal & (held < code)
+        equal &= held == code
+    if tie.shares is not None:
+        equal[np.flatnonzero(equal)[tie.shares.get(chunk.number, 0) :]] = False
+    return np.asarray(left | equal)
+
+
+def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> list[Node]:
+    """Mondrian's tree from the root down to nodes of at most `node_rows` rows, or that no cut divides."""
+    nodes, sizes, rules = [Node()], [plan.n_rows], plan.rules()
+    chunks, plan = chunks.select("chunk", "codes"), plan.light()
+    open_nodes = [0]
+    while True:
+        large = [one for one in open_nodes if sizes[one] > node_rows and sizes[one] >= 2 * rules.min_size]
+        if not large:
+            return nodes
+        tell("tree", plan.n_rows - sum(sizes[one] for one in large), plan.n_rows)
+        spans = _spans(chunks, plan, nodes, large)
+        waiting = {one: turns(plan.quasi, spans[one], plan.tree) for one in large}
+        open_nodes = []
+        while waiting := {one: order for one, order in waiting.items() if order}:
+            at_once = len(plan.quasi) if plan.tree.target is not None else 1
+            asked = {one: order[:at_once] for one, order in waiting.items()}
+            found = _cuts(chunks, plan, nodes, asked)
+            tied = {one: (a, spans[one], cut) for (one, a), cut in found.items() if cut.quota}
+            shared = _shared_out(chunks, plan, nodes, tied) if tied else {}
+            for one, attributes in asked.items():
+                chosen = best([None if one in tied else found.get((one, a)) for a in attributes])
+                if chosen is None and one not in shared:
+                    waiting[one] = waiting[one][at_once:]
+                    continue
+                attribute = attributes[chosen or 0]
+                cut = found[one, attribute]
+                children = tuple(range(len(nodes), len(nodes) + len(cut.sizes)))
+                nodes[one] = Node(attribute, cut.codes, children, shared.get(one))
+                nodes += [Node()] * len(children)
+                sizes += cut.sizes
+                open_nodes += children
+                del waiting[one]
+
+
+def _spans(
+    chunks: DataFrame, plan: Plan, nodes: Sequence[Node], asked: Sequence[int]
+) -> dict[int, list[Span]]:
+    """What each of the nodes holds of every quasi-identifier."""
+    m, codes_schema, wanted = len(plan.quasi), plan.codes_schema, frozenset(asked)
+    counted = [needs_distinct(domain, plan.tree) for domain in plan.quasi]
+
+    def collect(batches: Batches) -> Batches:
+        held: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
+        for batch in batches:
+            for chunk in chunks_of(batch, codes_schema):
+                for node, rows in routed(nodes, chunk).items():
+                    if node not in wanted:
+                        continue
+                    for a in range(m):
+                        inside = chunk.codes[a][rows]
+                        present = _distinct(inside) if counted[a] else _ends(inside)
+                        held.setdefault((node, a), []).append(present.astype(np.uint32))
+                        if len(held[node, a]) > 32:
+                            held[node, a] = [_union(held[node, a], counted[a])]
+        packed = [_union(some, counted[a]).tobytes() for (_, a), some in held.items()]
+        yield table_of_sums(node=[one for one, _ in held], attribute=[a for _, a in held], codes=packed)
+
+    def unite(table: pa.Table) -> pa.Table:
+        node, attribute = table["node"][0].as_py(), table["attribute"].to_numpy()
+        spans = []
+        for a in range(m):
+            some = table["codes"].filter(pa.array(attribute == a))
+            codes = np.unique(np.concatenate([np.frombuffer(one.as_buffer(), np.uint32) for one in some]))
+            spans.append((int(codes[0]), int(codes[-1]), len(codes)))
+        low, high, distinct = zip(*spans, strict=True)
+        return pa.table(
+            {"node": [node] * m, "attribute": range(m), "low": low, "high": high, "distinct": distinct}
+        )
+
+    counted_rows = chunks.mapInArrow(collect, "node long, attribute long, codes binary")
+    found = counted_rows.groupBy("node").applyInArrow(
+        unite, "node long, attribute long, low long, high long, distinct long"
+    )
+    spans: dict[int, list[Span]] = {one: [Span(0, 0, 0)] * m for one in asked}
+    for row in found.toArrow().to_pylist():
+        spans[row["node"]][row["attribute"]] = Span(row["low"], row["high"], row["distinct"])
+    return spans
+
+
+def _distinct(codes: Codes) -> npt.NDArray[Any]:
+    return np.unique(codes) if codes.itemsize > 2 else np.flatnonzero(np.bincount(codes))
+
+
+def _ends(codes: Codes) -> Codes:
+    return np.array([codes.min(), codes.max()])
+
+
+def _union(some: Sequence[npt.NDArray[Any]], counted: bool) -> npt.NDArray[Any]:
+    every = np.concatenate(some)
+    return np.unique(every) if counted else _ends(every)
+
+
+def _cuts(
+    chunks: DataFrame, plan: Plan, nodes: Sequence[Node], asked: Mapping[int, Sequence[int]]
+) -> dict[tuple[int, int], Cut]:
+    """The cuts of the attributes asked about in each node, from counts of pairs of codes."""
+    tracked = [plan.domains[column].n_codes for column in plan.tracked()]
+
+    def choose(table: pa.Table) -> pa.Table:
+        node = table["node"][0].as_py()
+        rules = plan.rules()
+        rows = []
+        for a in asked[node]:
+            cut = find(plan.quasi[a], _histogram(table, a, tracked), plan.tree, rules)
+            if cut is not None:
+                left, total = (
+                    [one for held in some for one in held.tolist()] for some in (cut.left, cut.total)
+                )
+                rows.append([node, a, cut.disorder, cut.quota, cut.codes, cut.sizes, left, total])
+        columns = list(zip(*rows, strict=True)) or [()] * 8
+        return pa.table(
+            [
+                pa.array(map(list, some), LONGS)
+                if name in lists
+                else pa.array(some, kinds.get(name, pa.int64()))
+                for name, some in zip(names, columns, strict=True)
+            ],
+            names,
+        )
+
+    lists, kinds = ("codes", "sizes", "left", "total"), {"disorder": pa.float64()}
+    names = ["node", "attribute", "disorder", "quota", *lists]
+    types = "node long, attribute long, disorder double, quota long, " + ", ".join(
+        f"{name} array<long>" for name in lists
+    )
+    found = _pairs(chunks, plan, nodes, asked, {}).groupBy("node").applyInArrow(choose, types)
+    return {
+        (row["node"], row["attribute"]): Cut(
+            tuple(row["codes"]),
+            tuple(row["sizes"]),
+            row["disorder"],
+            row["quota"],
+            _by_column(row["left"], tracked),
+            _by_column(row["total"], tracked),
+        )
+        for row in found.toArrow().to_pylist()
+    }
+
+
+def _by_column(counts: Sequence[int], sizes: Sequence[int]) -> tuple[Ints, ...]:
+    """Counts of the codes of several columns, one after the other."""
+    if not len(counts):
+        return ()
+    return tuple(np.split(np.array(counts, np.int64), np.cumsum(sizes)[:-1]))
+
+
+def _pairs(
+    chunks: DataFrame,
+    plan: Plan,
+    nodes: Sequence[Node],
+    asked: Mapping[int, Sequence[int]],
+    within: Mapping[int, Sequence[tuple[int, int]]],
+) -> DataFrame:
+    """Per task, node, column asked about and tracked column: the rows with each pair of codes.
+
+    `within` restricts a node to the rows with these codes of some columns.
+    """
+    codes_schema, tracked = plan.codes_schema, plan.tracked()
+    sizes = [domain.n_codes for domain in plan.domains]
+
+    def collect(batches: Batches) -> Batches:
+        sums = Sums()
+        for chunk in (one for batch in batches for one in chunks_of(batch, codes_schema)):
+            for node, rows in routed(nodes, chunk).items():
+                for column, code in within.get(node, ()):
+                    rows = rows[chunk.codes[column][rows] == code]
+                for a in asked.get(node, ()):
+                    inside = chunk.codes[a][rows].astype(np.int64)
+                    if not tracked:
+                        sums.add((node, a, 0), inside, sizes[a])
+                    for j, column in enumerate(tracked):
+                        keys = inside * sizes[column] + chunk.codes[column][rows]
+                        sums.add((node, a, j), keys, sizes[a] * sizes[column])
+        yield sums.batch()
+
+    types = "node long, attribute long, tracked long, keys binary, counts binary"
+    return chunks.mapInArrow(collect, types)
+
+
+@dataclass
+class _Sharing:
+    """A relaxed cut on its way to the row where its left part ends: `quota` rows within these codes."""
+
+    pending: list[int]
+    within: list[tuple[int, int]]
+    quota: int
+    left: list[Ints]
+    whole: bool = False
+
+
+def _shared_out(
+    chunks: DataFrame,
+    plan: Plan,
+    nodes: Sequence[Node],
+    tied: Mapping[int, tuple[int, Sequence[Span], Cut]],
+) -> dict[int, Tie]:
+    """Where the rows equal to the median are divided, for the relaxed cuts whose parts pass.
+
+    Rows are ranked by their codes in schema order, then by their sensitive codes: the row at the cut is
+    found column by column, and rows that are equal in all are taken chunk by chunk.
+    """
+    m, n = len(plan.quasi), len(plan.quasi) + len(plan.sensitive)
+    states = {}
+    for one, (a, spans, cut) in tied.items():
+        pending = [c for c in range(n) if c >= m or (c != a and spans[c].low < spans[c].high)]
+        states[one] = _Sharing(pending, [(a, cut.codes[1])], cut.quota, list(cut.left))
+    while searching := {one: held for one, held in states.items() if held.pending and not held.whole}:
+        _advance(chunks, plan, nodes, searching)
+    alike = {one: held for one, held in states.items() if not held.whole}
+    shares = _shares(chunks, plan, nodes, alike) if alike else {}
+    for held in alike.values():  # rows that are equal in all have one code of every tracked column
+        code_of = dict(held.within)
+        for count, column in zip(held.left, plan.tracked(), strict=True):
+            count[code_of[column]] += held.quota
+    rules = plan.rules()
+    return {
+        one: Tie(
+            tuple(column for column, _ in held.within[1:]),
+            tuple(code for _, code in held.within[1:]),
+            shares.get(one),
+        )
+        for one, held in states.items()
+        if halves_pass(rules, tied[one][2], held.left)
+    }
+
+
+def _advance(chunks: DataFrame, plan: Plan, nodes: Sequence[Node], searching: Mapping[int, _Sharing]) -> None:
+    """Follow each cut through one more column."""
+    sizes = [plan.domains[column].n_codes for column in plan.tracked()]
+    asked = {one: held.pending[:1] for one, held in searching.items()}
+    within = {one: held.within for one, held in searching.items()}
+    quotas = {one: held.quota for one, held in searching.items()}
+
+    def advance(table: pa.Table) -> pa.Table:
+        node = table["node"][0].as_py()
+        histogram = _histogram(table, asked[node][0], sizes)
+        at = int(np.searchsorted(histogram.below, quotas[node], side="left")) - 1
+        cells = [
+            [tracked_counts(one, *ends) for one in histogram.tracked] for ends in ((0, at), (at, at + 1))
+        ]
+        below, equal = ([count for held in some for count in held.tolist()] for some in cells)
+        row = [node, int(histogram.values[at]), int(histogram.below[at]), int(histogram.below[at + 1])]
+        return pa.table(
+            [pa.array([value]) for value in row] + [pa.array([some], LONGS) for some in (below, equal)],
+            ["node", "code", "first", "end", "below", "equal"],
+        )
+
+    counted = _pairs(chunks, plan, nodes, asked, within).groupBy("node")
+    types = "node long, code long, first long, end long, below array<long>, equal array<long>"
+    for row in counted.applyInArrow(advance, types).toArrow().to_pylist():
+        held = searching[row["node"]]
+        held.whole = row["end"] == held.quota
+        for counts in [row["below"], row["equal"]][: 1 + held.whole]:
+            held.left = [one + other for one, other in zip(held.left, _by_column(counts, sizes), strict=True)]
+        held.within.append((held.pending.pop(0), row["code"]))
+        held.quota -= row["first"]
+
+
+def _shares(
+    chunks: DataFrame, plan: Plan, nodes: Sequence[Node], states: Mapping[int, _Sharing]
+) -> dict[int, dict[int, int]]:
+    """How many of the rows that are equal in all go to the left, by chunk."""
+    codes_schema = plan.codes_schema
+    within = {one: held.within for one, held in states.items()}
+
+    def collect(batches: Batches) -> Batches:
+        found = []
+        for chunk in (one for batch in batches for one in chunks_of(batch, codes_schema)):
+            for node, rows in routed(nodes, chunk).items():
+                for column, code in within.get(node, ()):
+                    rows = rows[chunk.codes[column][rows] == code]
+                if node in within and len(rows):
+                    found.append((node, chunk.number, len(rows)))
+        nodes_of, numbers, rows_of = zip(*found, strict=True) if found else ((), (), ())
+        yield table_of_sums(node=nodes_of, chunk=numbers, rows=rows_of)
+
+    counted = chunks.mapInArrow(collect, "node long, chunk long, rows long").toArrow().sort_by("chunk")
+    shares: dict[int, dict[int, int]] = {one: {} for one in states}
+    left = {one: held.quota for one, held in states.items()}
+    for row in counted.to_pylist():
+        share = min(left[row["node"]], row["rows"])
+        if share:
+            shares[row["node"]][row["chunk"]] = share
+            left[row["node"]] -= share
+    return shares
+
+
+def _histogram(table: pa.Table, attribute: int, n_tracked: Sequence[int]) -> Histogram:
+    """One attribute's histogram from the parts that the tasks counted."""
+    chosen = table.filter(pa.array(table["attribute"].to_numpy() == attribute))
+    parts: dict[int, list[tuple[Ints, Ints]]] = {}
+    for j, keys, counts in zip(chosen["tracked"], chosen["keys"], chosen["counts"], strict=True):
+        pair = (np.frombuffer(keys.as_buffer(), np.int64), np.frombuffer(counts.as_buffer(), np.int64))
+        parts.setdefault(j.as_py(), []).append(pair)
+    keys, counts = summed(parts[0])
+    of_value = keys // n_tracked[0] if n_tracked else keys
+    values, at = np.unique(of_value, return_inverse=True)
+    rows = np.zeros(len(values), np.int64)
+    np.add.at(rows, at, counts)
+    tracked = []
+    for j, n_codes in enumerate(n_tracked):
+        keys, counts = summed(parts[j])
+        tracked.append(Tracked(np.searchsorted(values, keys // n_codes), keys % n_codes, counts, n_codes))
+    return Histogram(values, np.concatenate([[0], np.cumsum(rows)]), tuple(tracked))

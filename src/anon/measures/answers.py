@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries answered: counted on the table, estimated from a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+import anoncore.queries as kernel
+from anon.encoding import Encoded
+from anon.errors import UsageError
+from anon.measures.estimates import Boxes, Predicates, boxes, overlaps
+from anon.measures.queries import NOWHERE, Bounds, Held, Indices, Workload
+from anon.plain import as_plain
+from anon.threads import available_threads
+
+if TYPE_CHECKING:
+    from anon.release import Release
+QUANTILES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """True and estimated counts of a workload, and the least and most that the release allows.
+
+    `estimated` (float64) is under the uniform assumption, `true`, `least` and `most` are int64. Errors are
+    relative, in percent, over the queries whose true count is above 0 (Li & Li 2009, 5.2); widths are
+    (most - least)/true (Srivastava & Weis 2005). Without such a query they are 0.
+    """
+
+    workload: Workload
+    true: npt.NDArray[np.int64]
+    estimated: npt.NDArray[np.float64]
+    least: npt.NDArray[np.int64]
+    most: npt.NDArray[np.int64]
+
+    @property
+    def n_counted(self) -> int:
+        """Queries whose true count is above 0."""
+        return int(np.count_nonzero(self.true))
+
+    @cached_property
+    def errors(self) -> npt.NDArray[np.float64]:
+        """|estimated - true| / true in percent, of the counted queries in their order."""
+        counted = self.true > 0
+        return np.asarray(100.0 * np.abs(self.estimated - self.true)[counted] / self.true[counted])
+
+    @cached_property
+    def widths(self) -> npt.NDArray[np.float64]:
+        """(most - least) / true, of the counted queries in their order."""
+        counted = self.true > 0
+        return np.asarray((self.most - self.least)[counted] / self.true[counted])
+
+    @property
+    def average(self) -> float:
+        """Average relative error in percent."""
+        return _mean(self.errors)
+
+    @property
+    def median(self) -> float:
+        """Median relative error in percent."""
+        return self.quantiles()[0.5]
+
+    @property
+    def average_width(self) -> float:
+        """Average of (most - least) / true."""
+        return _mean(self.widths)
+
+    def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[float, float]:
+        """Quantiles of the relative error in percent."""
+        values = np.quantile(self.errors, at) if len(self.errors) else np.zeros(len(at))
+        return dict(zip(at, values.tolist(), strict=True))
+
+    def by_attribute(self) -> dict[str, float]:
+        """Average relative error over the queries with a condition on each attribute."""
+        counted = self.true > 0
+        sides = (
+            *zip(self.workload.quasi, self.workload.chosen.T, strict=True),
+            *zip(self.workload.sensitive, self.workload.asked.T, strict=True),
+        )
+        return {
+            predicates.domain.name: _mean(self.errors[chosen[counted] >= 0])
+            for predicates, chosen in sides
+            if (chosen >= 0).any()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measures under their names, ready for JSON."""
+        told = {
+            "n_queries": len(self.true),
+            "n_counted": self.n_counted,
+            "average": self.average,
+            "median": self.median,
+            "quantiles": {str(at): value for at, value in self.quantiles().items()},
+            "average_width": self.average_width,
+            "by_attribute": self.by_attribute(),
+        }
+        return dict(as_plain(told))
+
+    def __repr__(self) -> str:
+        return f"Answers({len(self.true)} queries, average={self.average}, median={self.median})"
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def normalized_errors(errors: Mapping[str, float]) -> dict[str, float]:
+    """(x - best)/(worst - best) of each error: 0 is the best, 1 the worst (Loukides & Shao 2008, 4.1)."""
+    best, worst = min(errors.values()), max(errors.values())
+    return {name: (error - best) / (worst - best) if worst > best else 0.0 for name, error in errors.items()}
+
+
+# Answers
+
+
+def matching_rows(workload: Workload, i: int, encoded: Encoded) -> npt.NDArray[np.bool_]:
+    """Which rows of an original meet query i."""
+    meets = np.ones(encoded.n_rows, np.bool_)
+    for predicates, codes, p in zip(
+        (*workload.quasi, *workload.sensitive),
+        (*encoded.quasi_codes, *encoded.sensitive_codes),
+        np.concatenate([workload.chosen[i], workload.asked[i]]).tolist(),
+        strict=True,
+    ):
+        if p >= 0:
+            meets &= _members(predicates, predicates.domain.n_codes)[p][codes]
+    return meets
+
+
+def answer(
+    workload: Workload,
+    release: Release,
+    *,
+    true: npt.NDArray[np.int64] | None = None,
+    n_threads: int | None = None,
+) -> Answers:
+    """The true counts of a workload in the original and what a release of it makes of them.
+
+    Estimates assume that every value of a cell is equally likely and attributes independent; in a
+    bucket every row may have every sensitive value of it. `true` are the `true_counts`, where known.
+    """
+    threads = available_threads(n_threads)
+    return answer_from(workload, release.encoded, boxes(release, n_threads=threads), threads, true)
+
+
+def true_counts(workload: Workload, original: Encoded, n_threads: int = 1) -> npt.NDArray[np.int64]:
+    """Rows of the original that meet each query (int64)."""
+    if len(workload.quasi) != len(original.quasi) or len(workload.sensitive) != len(original.sensitive):
+        raise UsageError("the workload was made for a table with other attributes")
+    return kernel.count(
+        (*original.quasi_codes, *original.sensitive_codes),
+        [_listed(predicates) for predicates in (*workload.quasi, *workload.sensitive)],
+        np.concatenate([workload.chosen, workload.asked], axis=1),
+        n_threads,
+    )
+
+
+def answer_from(
+    workload: Workload,
+    original: Encoded,
+    shown: Boxes,
+    n_threads: int = 1,
+    true: npt.NDArray[np.int64] | None = None,
+) -> Answers:
+    """The true counts of a workload in an original, and those that what a release shows lets expect."""
+    if true is None:
+        true = true_counts(workload, original, n_threads)
+    for predicates, held, asked in zip(workload.sensitive, shown.held, workload.asked.T, strict=True):
+        if held is None and (asked >= 0).any():
+            raise UsageError(f"the queries ask for {predicates.domain.name!r}, which is not published")
+    estimate = _estimator(workload, shown, n_threads)
+    estimated = np.zeros(len(workload))
+    least, most = np.zeros(len(workload), np.int64), np.zeros(len(workload), np.int64)
+    secret = np.full(len(workload), -1)
+    at, secret_of = np.nonzero(workload.asked >= 0)
+    secret[at] = secret_of
+    for s in np.unique(secret).tolist():
+        alike = np.flatnonzero(secret == s)
+        held = shown.held[s] if s >= 0 else None
+        if held is None:  # every row of a class counts
+            n_classes = len(shown.sizes)
+            lists = (np.arange(n_classes + 1), np.zeros(n_classes, np.uint32), shown.sizes)
+            asked, asks = np.ones((1, 1), np.bool_), np.zeros(len(alike), np.int32)
+        else:
+            lists = (held.offsets, held.values, held.counts)
+            asked, asks = _members(workload.sensitive[s], len(held.table)), workload.asked[alike, s]
+        estimated[alike], least[alike], most[alike] = estimate(workload.chosen[alike], lists, asked, asks)
+    return Answers(workload, true, estimated, least, most)
+
+
+def _listed(
+    predicates: Predicates,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """The runs of codes of each predicate, without those in which no value lies."""
+    somewhere = predicates.first != NOWHERE
+    offsets = np.concatenate([[0], np.cumsum(somewhere)])[predicates.offsets].astype(np.int64)
+    return offsets, predicates.first[somewhere], predicates.last[somewhere]
+
+
+def _members(predicates: Predicates, n_codes: int) -> npt.NDArray[np.bool_]:
+    """Which codes each predicate holds (predicates x codes)."""
+    member = np.zeros((len(predicates), n_codes), np.bool_)
+    for p, (start, stop) in enumerate(zip(predicates.offsets, predicates.offsets[1:], strict=False)):
+        for run in range(start, stop):
+            member[p, predicates.first[run] : int(predicates.last[run]) + 1] = True
+    return member
+
+
+def _estimator(workload: Workload, shown: Boxes, n_threads: int) -> Callable[..., Bounds]:
+    """Estimate, least and most of queries (as `chosen`) for given counts of sensitive values.
+
+    Those are the counts per class in CSR form, the sets of values asked for (sets x codes) and the set
+    that each query asks for.
+    """
+    groups = shown.groups
+    if groups is None:
+        parts = [
+            overlaps(cells, reach, predicates)
+            for cells, reach, predicates in zip(shown.shown, shown.reaches, workload.quasi, strict=True)
+        ]
+        shares, kinds = [share for share, _ in parts], [kind for _, kind in parts]
+
+        def of_classes(chosen: Indices, held: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
+            return kernel.estimate(shown.cells, shares, kinds, chosen, *held, asked, asks, n_threads)
+
+        return of_classes
+    predicates = [_listed(each) for each in workload.quasi]
+    # a query without a condition on a quasi-identifier asks for any value of the first
+    offsets, first, last = predicates[0]
+    predicates[0] = (
+        np.append(offsets, offsets[-1] + 1),
+        np.append(first, np.uint32(0)),
+        np.append(last, np.uint32(NOWHERE)),
+    )
+
+    def of_buckets(chosen: Indices, held: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
+        chosen = chosen.copy()
+        chosen[(chosen < 0).all(axis=1), 0] = len(offsets) - 1
+        return kernel.count_buckets(
+            list(shown.cells), predicates, chosen, groups, *held, asked, asks, n_threads
+        )
+
+    return of_buckets

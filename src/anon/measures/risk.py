@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How likely a person is found: sizes of classes, of those of the population, rows without a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+import anoncore.classes as classes_kernel
+from anon.classes import Classes, Counts, group_numbers, sensitive_counts, take
+from anon.encoding import Codes, Domain
+from anon.errors import UsageError
+from anon.measures.disclosure import CLASSES_AT_ONCE
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows per class."""
+
+    min: int
+    mean: float
+    median: float
+    max: int
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Chance that a row is re-identified: the greatest, the mean over rows, and who is at risk.
+
+    `at_risk[x]` is the share of rows with a risk greater than x, or than 1/x where x >= 1.
+    """
+
+    max: float
+    mean: float
+    at_risk: Mapping[float, float]
+
+
+@dataclass(frozen=True)
+class PopulationRisk:
+    """Risk against a population with F rows inside a row's cells.
+
+    `journalist` is 1/F per row and `marketer` its mean; `n_below` counts the classes with more rows in
+    the release than in the population, of which there are none if the population holds the release.
+    """
+
+    journalist: Risk
+    marketer: float
+    n_below: int
+
+
+@dataclass(frozen=True)
+class NullMatching:
+    """The reading in which null matches anything (sdcMicro's), from each row's set of matching rows.
+
+    `k` is the size of the smallest set and `risk` 1/k; `l_distinct` the fewest distinct values in a
+    set, `max_share` the greatest share of one value, the worst over sensitive attributes (None
+    without one). `by_sensitive` gives (l_distinct, max_share) of each.
+    """
+
+    k: int
+    risk: float
+    l_distinct: int | None
+    max_share: float | None
+    by_sensitive: Mapping[str, tuple[int, float]]
+
+
+def population_risk(
+    classes: Classes,
+    population: npt.NDArray[np.int64] | None = None,
+    sampling_fraction: float | None = None,
+    at_risk: Sequence[float] = (2, 5, 10),
+) -> PopulationRisk:
+    """Journalist and marketer risk: 1/F per row, and its mean over rows.
+
+    F is `population[c]`, the rows of a population inside the cells of class c (see
+    `anon.classes.population_counts`), or the class's size over `sampling_fraction`. Where F is 0 no one
+    can be found, and the risk is 0.
+    """
+    if (population is None) == (sampling_fraction is None):
+        raise UsageError("Give either the population's rows per class or a sampling fraction.")
+    sizes = classes.sizes
+    scale = Fraction(1)
+    if sampling_fraction is not None:
+        scale = Fraction(str(sampling_fraction))
+        if not 0 < scale <= 1:
+            raise UsageError(
+                f"A sampling fraction lies above 0 and at most at 1, not at {sampling_fraction}."
+            )
+        population = sizes
+    assert population is not None
+    if len(population) != classes.n_classes:
+        raise UsageError("The population needs one count per class.")
+    risk = prosecutor_risk(sizes, population, scale, at_risk)
+    return PopulationRisk(risk, risk.mean, int(np.count_nonzero(population < sizes)))
+
+
+def null_matching(
+    columns: Sequence[Codes],
+    missing: Sequence[npt.NDArray[np.bool_]],
+    classes: Classes,
+    sensitive: Sequence[Domain],
+    sensitive_codes: Sequence[Codes | None],
+    n_threads: int = 1,
+) -> NullMatching | None:
+    """The reading in which null matches anything; None where no quasi-identifier is missing.
+
+    `columns[i][c]` is what class c shows of quasi-identifier i, `missing[i][c]` whether that is null.
+    Two classes match when they agree in every quasi-identifier that neither lacks. They are compared by
+    pairs of null patterns, on the columns that both patterns have.
+    """
+    if not any(column.any() for column in missing):
+        return None
+    members, bounds = classes_kernel.group([column.view(np.uint8) for column in missing])
+    patterns = [members[start:stop] for start, stop in pairwise(bounds)]
+    present = [{i for i, column in enumerate(missing) if not column[pattern[0]]} for pattern in patterns]
+    counts = {
+        domain.name: sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        for domain, codes in zip(sensitive, sensitive_codes, strict=True)
+        if codes is not None
+    }
+    sizes = classes.sizes
+    k = len(classes.rows)
+    found: dict[str, tuple[int, float]] = {}
+    for pattern, held in zip(patterns, present, strict=True):
+        pairs = [
+            _meet([columns[i] for i in sorted(held & other_held)], pattern, other)
+            for other, other_held in zip(patterns, present, strict=True)
+        ]
+        matching = sum(
+            np.bincount(to, sizes[other], int(own.max()) + 1)[own]
+            for (own, to), other in zip(pairs, patterns, strict=True)
+        )
+        k = min(k, int(np.min(matching)))
+        for name, count in counts.items():
+            l_distinct, max_share = _matching_values(count, pairs, patterns)
+            known = found.get(name, (l_distinct, max_share))
+            found[name] = min(known[0], l_distinct), max(known[1], max_share)
+    return NullMatching(
+        k=k,
+        risk=1 / k,
+        l_distinct=min((pair[0] for pair in found.values()), default=None),
+        max_share=max((pair[1] for pair in found.values()), default=None),
+        by_sensitive=found,
+    )
+
+
+def _meet(
+    columns: Sequence[Codes], ours: npt.NDArray[np.uint32], theirs: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Ids of the classes `ours` and `theirs`, equal where they agree in all `columns`."""
+    both = np.concatenate([ours, theirs])
+    ids = np.zeros(len(both), np.uint32)
+    if columns:
+        ids = group_numbers(*classes_kernel.group([column[both] for column in columns]))
+    return ids[: len(ours)], ids[len(ours) :]
+
+
+def _matching_values(
+    counts: Counts,
+    pairs: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]],
+    patterns: Sequence[npt.NDArray[np.uint32]],
+) -> tuple[int, float]:
+    """Fewest distinct values and greatest share in the matching sets of one pattern's classes."""
+    tables = []
+    for (own, to), other in zip(pairs, patterns, strict=True):
+        n_ids = int(max(own.max(), to.max())) + 1
+        offsets, at = take(counts.offsets, np.arange(len(counts.values), dtype=np.uint32), other)
+        ids = np.repeat(to, np.diff(offsets))
+        summed = _sum_by([ids, counts.values[at]], counts.counts[at])
+        tables.append((own, np.searchsorted(summed[0], np.arange(n_ids + 1)), *summed[1:]))
+    l_distinct, max_share = len(counts.table), 0.0
+    n = len(pairs[0][0])
+    for start in range(0, n, CLASSES_AT_ONCE):
+        ids_of, values_of, counts_of = [], [], []
+        for own, offsets, values, held in tables:
+            picked = own[start : start + CLASSES_AT_ONCE]
+            lengths, at = take(offsets, np.arange(len(values), dtype=np.uint32), picked)
+            ids_of.append(np.repeat(np.arange(len(picked), dtype=np.uint32), np.diff(lengths)))
+            values_of.append(values[at])
+            counts_of.append(held[at])
+        ids, _, held = _sum_by([np.concatenate(ids_of), np.concatenate(values_of)], np.concatenate(counts_of))
+        starts = np.flatnonzero(np.diff(ids, prepend=ids[:1] + 1))
+        l_distinct = min(l_distinct, int(np.diff(starts, append=len(ids)).min()))
+        max_share = max(
+            max_share, float((np.maximum.reduceat(held, starts) / np.add.reduceat(held, starts)).max())
+        )
+    return l_distinct, max_share
+
+
+def _sum_by(
+    keys: Sequence[npt.NDArray[np.uint32]], amounts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """Amounts summed over equal pairs of keys: the distinct pairs, ascending, and their sums."""
+    members, bounds = classes_kernel.group(keys)
+    first = members[bounds[:-1]]
+    return keys[0][first], keys[1][first], np.add.reduceat(amounts[members], bounds[:-1])
+
+
+def class_sizes(sizes: npt.NDArray[np.int64]) -> Sizes:
+    if not len(sizes):
+        return Sizes(0, 0.0, 0.0, 0)
+    return Sizes(int(sizes.min()), float(sizes.mean()), float(np.median(sizes)), int(sizes.max()))
+
+
+def prosecutor_risk(
+    sizes: npt.NDArray[np.int64],
+    population: npt.NDArray[np.int64],
+    fraction: Fraction,
+    at_risk: Sequence[float],
+) -> Risk:
+    """Risk of rows in classes of `sizes` rows, each looked for among `population / fraction` rows."""
+    n_rows = int(sizes.sum())
+    exists = population > 0
+    risk = np.where(exists, float(fraction) / np.maximum(population, 1), 0.0)
+    shares: dict[float, float] = {}
+    for x in at_risk:
+        if not x > 0:
+            raise UsageError(f"A risk threshold is a share or a class size above 0, not {x}.")
+        # risk > 1/bound exactly when population < bound * fraction
+        bound = Fraction(str(x)) if x >= 1 else 1 / Fraction(str(x))
+        found = exists & (population < math.ceil(bound * fraction))
+        shares[x] = int(sizes[found].sum()) / n_rows if n_rows else 0.0
+    return Risk(
+        max=float(risk.max(initial=0.0)),
+        mean=float(np.sum(sizes * risk) / n_rows) if n_rows else 0.0,
+        at_risk=shares,
+    )

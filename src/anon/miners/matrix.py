@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells as the numbers that miners learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.classes import Cells, reach, single_cells
+from anon.encoding import Codes, Domain, encode_column
+from anon.miners.miner import Matrix
+from anon.schema import Attribute, lca
+
+if TYPE_CHECKING:
+    from anon.release import Release
+
+MOST_COLUMNS = 64  # of one attribute: its most frequent values or nodes
+
+
+# --- features
+
+
+def cells_of_values(domain: Domain, codes: Codes) -> Cells:
+    """A column of single values as cells, one per row: what the original shows, or a table with noise."""
+    return replace(single_cells(replace(domain, levels=None)), of_class=codes.astype(np.uint32))
+
+
+def numbers(name: str, values: pa.Array | pa.ChunkedArray) -> Cells:
+    """A column of numbers, dates or times that stand in no known domain, as cells."""
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    return cells_of_values(*encode_column(column, Attribute(name, "numeric")))
+
+
+def shown(release: Release) -> tuple[Cells, ...]:
+    """Per quasi-identifier the cell that each published row shows, in the order of `release.classes.rows`.
+
+    Midpoints and means are the numbers themselves. Only with `numeric="level"` do domains keep levels.
+    """
+    of_row = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
+    found = []
+    for cells, columns in zip(release.cells, release.published, strict=True):
+        domain = cells.domain
+        if domain.kind == "numeric" and release.numeric in ("midpoint", "mean"):
+            found.append(numbers(domain.name, columns[0].values.take(pa.array(columns[0].index[of_row]))))
+            continue
+        if release.numeric != "level":
+            domain = replace(domain, levels=None)
+        found.append(replace(cells, domain=domain, of_class=cells.of_class[of_row]))
+    return tuple(found)
+
+
+def features(columns: Sequence[Cells]) -> Matrix:
+    """Cells as numbers (float64, rows x features); `of_class` of every column has one entry per row.
+
+    A cell of a numeric or ordinal attribute gives its midpoint and width; cells of a domain with levels
+    are the levels' intervals. One of a tree is one-hot on every level: 1 for each node, the root aside,
+    that holds it. One of a flat attribute gives each value of its set an equal share. A further feature
+    marks null, and a cell of nulls only has 0 elsewhere, on a line the middle of the domain. Features
+    that are the same in all rows are left out, and of the values or nodes of one attribute all but the
+    `MOST_COLUMNS` most frequent. Where nothing is left there is one feature, 0 in every row.
+    """
+    n_rows = len(columns[0].of_class) if columns else 0
+    parts = []
+    for cells in columns:
+        block = _block(cells)
+        used = block[np.bincount(cells.of_class, minlength=len(block)) > 0]
+        varied = (used != used[:1]).any(axis=0)
+        parts.append(block[:, varied][cells.of_class])
+    matrix = np.concatenate([np.empty((n_rows, 0)), *parts], axis=1)
+    return matrix if matrix.shape[1] else np.zeros((n_rows, 1))
+
+
+def _block(cells: Cells) -> Matrix:
+    """The features of each distinct cell."""
+    domain, empty = cells.domain, cells.low > cells.high
+    rows = np.bincount(cells.of_class, minlength=len(cells.low))
+    if cells.set_offsets is not None and cells.set_codes is not None:
+        block = _shares(cells.set_offsets, cells.set_codes, domain.n_values, rows)
+    elif domain.tree is not None:
+        block = _nodes(cells, rows)
+    else:
+        reached = reach(cells, by_level=True)
+        assert reached is not None
+        assert domain.positions is not None
+        middle = domain.positions[-1] / 2 if domain.n_values else 0.0
+        low, high = (np.where(empty, middle, end) for end in reached)
+        block = np.stack([low / 2 + high / 2, high - low], axis=1)
+    return np.column_stack([block, cells.null.astype(np.float64)])
+
+
+def _shares(
+    offsets: npt.NDArray[np.int64], codes: npt.NDArray[np.uint32], n_values: int, rows: npt.NDArray[np.int64]
+) -> Matrix:
+    sizes = np.diff(offsets)
+    of_set = np.repeat(np.arange(len(sizes)), sizes)
+    share = 1 / sizes[of_set]
+    kept = _most(np.bincount(codes, share * rows[of_set], n_values))
+    column = np.full(n_values, -1)
+    column[kept] = np.arange(len(kept))
+    block = np.zeros((len(sizes), len(kept)))
+    held = column[codes] >= 0
+    block[of_set[held], column[codes[held]]] = share[held]
+    return block
+
+
+def _nodes(cells: Cells, rows: npt.NDArray[np.int64]) -> Matrix:
+    tree, empty = cells.domain.tree, cells.low > cells.high
+    assert tree is not None
+    low, high = np.where(empty, 0, cells.low), np.where(empty, 0, cells.high)
+    below = np.bincount(lca(tree, low, high), np.where(empty, 0, rows), len(tree.labels))
+    for node in range(len(below) - 1, 0, -1):
+        below[tree.parent[node]] += below[node]
+    # an only child says what its parent says
+    same = (tree.first == tree.first[tree.parent]) & (tree.last == tree.last[tree.parent])
+    below[same] = 0
+    below[0] = 0
+    kept = _most(below)
+    inside = (tree.first[kept] <= low[:, None]) & (high[:, None] <= tree.last[kept])
+    return (inside & ~empty[:, None]).astype(np.float64)
+
+
+def _most(frequency: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Places of the greatest frequencies above 0, in ascending order; the lower place wins a tie."""
+    kept = np.argsort(-frequency, kind="stable")[:MOST_COLUMNS]
+    return np.sort(kept[frequency[kept] > 0])

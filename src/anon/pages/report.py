@@ -1,0 +1,532 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One self-contained HTML page: tables, and figures that are interactive where scripts run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from anon import figures
+from anon.choice import PRICE, frontier_tables
+from anon.classes import group
+from anon.encoding import Codes, encode
+from anon.html import Audience, Figure, Section, Table, number
+from anon.measures import (
+    COSTS,
+    OF_PRIVACY,
+    RISK,
+    ROLES_FROM_FILE,
+    answer_from,
+    as_release,
+    away,
+    boxes,
+    handed_out,
+    privacy_tables,
+    random_queries,
+    utility_tables,
+)
+from anon.pages.origin import Origin, Report, origin_section, released_section, shortened
+from anon.plain import as_plain
+from anon.release import CLASS_ID, NOTES_ON_BUCKETS, release_table
+from anon.requirements import (
+    AlphaK,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    Requirement,
+    TCloseness,
+)
+from anon.scenarios import ScenarioResult, sections
+from anon.schema import Schema
+from anon.verbs import starred_rows
+
+if TYPE_CHECKING:
+    from anon.choice import Frontier, Point
+    from anon.measures import Privacy, Utility
+    from anon.release import Release
+    from anon.tables import Scan
+_SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
+_N_QUERIES = 100
+
+
+# The reports of the commands
+
+
+def of_release(
+    release: Release,
+    *,
+    privacy: Privacy | None = None,
+    utility: Utility | None = None,
+    origin: Origin | None = None,
+    audience: Audience = "owner",
+) -> Report:
+    """What was asked of a release, what holds, what it cost, and how to make it again.
+
+    `privacy` is that of the release, with `per_class` where the page is the owner's, and `utility` what it
+    lost; they are measured where they are not given. What is for the `public` is rounded, and tells
+    neither how the release came about nor of its worst class.
+    """
+    privacy = privacy or release.privacy(per_class=True)
+    utility = utility or release.utility()
+    if audience == "public":
+        return _handed_out_release(release, privacy, utility, origin or Origin())
+    encoded = release.encoded
+    generalized = release.publish == "generalization"
+    codes = {
+        domain.name: release.cells[i].of_class
+        if generalized
+        else encoded.quasi_codes[i][release.classes.rows]
+        for i, domain in enumerate(encoded.quasi)
+    }
+    of_classes, of_loss = _class_figures(privacy), _loss_figures(utility)
+    asked = [_asked(requirement, privacy) for requirement in release.requirements]
+    told: dict[str, Any] = {
+        "audience": audience,
+        "release": release.summary(),
+        "roles": {name: list(names) for name, names in release.metadata["roles"].items()},
+        "asked": asked,
+        "privacy": privacy.to_dict(),
+        "utility": utility.to_dict(),
+        "worst_class": _worst_class(privacy),
+        "mean_risk": _mean_risk(codes, release.n_rows),
+        "figures": {figure.title: figures.rows(figure) for figure in (*of_classes, *of_loss)},
+        "warnings": list(release.warnings),
+        "origin": (origin or Origin()).to_dict(),
+        "verdict": _verdict(release),
+    }
+    summary = told["release"]
+    sections = [
+        Section(
+            "In short",
+            (
+                f"{number(summary['rows'])} rows are published in {number(summary['classes'])} "
+                f"{_groups(release.publish == 'bucketization')}; "
+                f"{number(summary['suppressed'])} rows are suppressed.",
+                told["verdict"],
+                *(f"Warning: {warning}" for warning in release.warnings),
+                *_notes(release.publish == "bucketization"),
+            ),
+            (_at_a_glance(told["privacy"], told["utility"]),),
+        ),
+        Section("What was asked", tables=(*_asked_tables(asked), *_made_tables(told))),
+        *_privacy_sections(told["privacy"], told, of_classes),
+        Section("What it cost", (), utility_tables(told["utility"]), of_loss),
+        origin_section(told),
+    ]
+    return Report("Report of a release", told, tuple(sections))
+
+
+def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, origin: Origin) -> Report:
+    roles = {name: list(names) for name, names in release.metadata["roles"].items()}
+    measured = handed_out(privacy.to_dict(), OF_PRIVACY)
+    lost = handed_out(utility.to_dict(estimates=False), COSTS)
+    for part in (measured, lost):  # a column that was left out has its name nowhere
+        part["by_sensitive"] = {
+            name: each for name, each in part["by_sensitive"].items() if name in roles["sensitive"]
+        }
+    told: dict[str, Any] = {
+        "audience": "public",
+        "release": {
+            name: value
+            for name, value in release.summary().items()
+            if name not in ("rows", "suppressed", "classes")
+        },
+        "roles": roles,
+        "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],
+        "privacy": measured,
+        "utility": lost,
+        "origin": origin.public_dict(),
+        "verdict": _verdict(release),
+    }
+    bucketized = release.publish == "bucketization"
+    sections = [
+        Section(
+            "In short",
+            (_about(measured, bucketized), told["verdict"], *_notes(bucketized)),
+            (_at_a_glance(told["privacy"], told["utility"]),),
+        ),
+        Section("What was asked", tables=(*_asked_tables(told["asked"]), *_made_tables(told))),
+        Section("What holds", (), privacy_tables(measured)),
+        Section("What it cost", (), utility_tables(lost)),
+        released_section(told),
+    ]
+    return Report("About a release", told, tuple(sections))
+
+
+def _about(measured: Mapping[str, Any], bucketized: bool) -> str:
+    return (
+        f"At least {number(measured['n_rows'])} rows are in at most {number(measured['n_classes'])} "
+        f"{_groups(bucketized)}."
+    )
+
+
+def _made_tables(told: Mapping[str, Any]) -> tuple[Table, Table]:
+    roles = tuple((role, ", ".join(names) or None) for role, names in told["roles"].items())
+    return Table("Roles of the columns", ("role", "columns"), roles), release_table(told["release"])
+
+
+def of_check(
+    privacy: Privacy,
+    table: pa.Table | Scan,
+    *,
+    require: Sequence[Requirement] = (),
+    origin: Origin | None = None,
+    audience: Audience = "owner",
+) -> Report:
+    """What holds of a table that somebody released.
+
+    `privacy` was measured of the `table`, with `per_class` where the page is the owner's; `require` is what
+    its `unmet` was asked about. What is for the `public` is rounded.
+    """
+    origin = origin or Origin()
+    asked = [_asked(requirement, privacy, audience) for requirement in require]
+    bucketized = CLASS_ID in privacy.worst_cells.get("k", {})
+    if privacy.unmet is None:
+        verdict = "Nothing was required."
+    elif privacy.unmet:
+        verdict = f"Not met: {', '.join(privacy.unmet)}."
+    else:
+        verdict = "Every requirement is met."
+    claim = []
+    if privacy.roles_from == "file":
+        claim = [ROLES_FROM_FILE]
+        verdict += " The roles of the columns are the file's own claim."
+    if audience == "public":
+        told: dict[str, Any] = {
+            "audience": audience,
+            **handed_out(privacy.to_dict(), OF_PRIVACY),
+            "asked": asked,
+            "origin": origin.public_dict(),
+            "verdict": verdict,
+        }
+        handed = (
+            Section(
+                "In short",
+                (*claim, _about(told, bucketized), verdict, *_notes(bucketized)),
+                _asked_tables(asked),
+            ),
+            Section("What holds", (), privacy_tables(told)),
+            released_section(told),
+        )
+        return Report("About a release, checked", told, handed)
+    drawn = _class_figures(privacy)
+    told = {
+        "audience": audience,
+        **privacy.to_dict(),
+        "asked": asked,
+        "worst_class": _worst_class(privacy),
+        "mean_risk": _mean_risk(_shown_codes(table, privacy), privacy.n_rows),
+        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "origin": origin.to_dict(),
+        "verdict": verdict,
+    }
+    sections = [
+        Section(
+            "In short",
+            (
+                *claim,
+                f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
+                f"{_groups(bucketized)}.",
+                verdict,
+                *_notes(bucketized),
+            ),
+            _asked_tables(asked),
+        ),
+        *_privacy_sections(told, told, drawn),
+        origin_section(told),
+    ]
+    return Report("Report of a check", told, tuple(sections))
+
+
+def _groups(bucketized: bool) -> str:
+    if not bucketized:
+        return "classes of rows that look alike"
+    return "buckets, each of which tells its sensitive values together"
+
+
+def _notes(bucketized: bool) -> tuple[str, ...]:
+    return tuple(f"Note: {note}." for note in NOTES_ON_BUCKETS) if bucketized else ()
+
+
+def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: Audience = "owner") -> Report:
+    """What a release, made by anyone, lost of the original. What is for the `public` is rounded."""
+    origin = origin or Origin()
+    verdict = "Measured from the published cells; rows need not be in the same order."
+    if audience == "public":
+        told: dict[str, Any] = {
+            "audience": audience,
+            **handed_out(utility.to_dict(estimates=False), COSTS),
+            "origin": origin.public_dict(),
+            "verdict": verdict,
+        }
+        handed = (Section("What it cost", (), utility_tables(told)), released_section(told))
+        return Report("About a release, compared with its original", told, handed)
+    drawn = _loss_figures(utility)
+    told = {
+        "audience": audience,
+        **utility.to_dict(),
+        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "origin": origin.to_dict(),
+        "verdict": verdict,
+    }
+    short = (
+        f"Of {number(told['n_rows'])} rows {number(told['n_suppressed'])} are suppressed; the others "
+        f"are in {number(told['n_classes'])} classes of rows that look alike."
+    )
+    sections = [
+        Section("In short", (short,)),
+        Section("What it cost", (), utility_tables(told), drawn),
+        origin_section(told),
+    ]
+    return Report("Report of a comparison", told, tuple(sections))
+
+
+def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Origin | None = None) -> Report:
+    """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
+    drawn = figures.frontier(frontier)
+    told: dict[str, Any] = {
+        "audience": "owner",
+        **frontier.to_dict(),
+        "n_points": len(frontier.points),
+        "n_efficient": len(frontier.efficient),
+        "chosen": None if chosen is None else chosen.to_dict(),
+        "figures": {drawn.title: figures.rows(drawn)},
+        "origin": (origin or Origin()).to_dict(),
+        "verdict": "Every point that counts was checked by the independent re-check of its release, in this "
+        "run or, where it comes from the cache, in the run that put it there.",
+    }
+    knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
+    best = "" if chosen is None else f" Within the bound that was given {chosen.name} is best."
+    efficient, measured, missed = frontier_tables(told)
+    prices = tuple(
+        (f"{price['more_private']}\nin place of {price['less_private']}", *(price[name] for name in PRICE))
+        for price in told["prices"]
+    )
+    sections = [
+        Section(
+            "In short",
+            (
+                f"Of {number(told['n_points'])} releases {number(told['n_efficient'])} are efficient: "
+                f"no other is as good on both axes and better on one.{knee}{best}",
+            ),
+            (efficient,),
+            (drawn,),
+        ),
+        Section(
+            "The price of privacy",
+            ("What one step along the frontier gains of privacy, and what it loses of utility.",),
+            (Table("Between neighbors", ("step", "privacy gained", "utility lost", "price"), prices),),
+        ),
+        Section("All releases", (), (measured, missed) if missed.rows else (measured,)),
+        origin_section(told),
+    ]
+    return Report("Report of a frontier", told, tuple(sections))
+
+
+def of_scenario(result: ScenarioResult, *, origin: Origin | None = None) -> Report:
+    """What sanitizations keep for users and give away to adversaries."""
+    told: dict[str, Any] = {
+        "audience": "owner",
+        **result.to_dict(),
+        "origin": (origin or Origin()).to_dict(),
+        "verdict": "Every release that was made here was checked by its independent re-check; tables that "
+        "were given are taken as they are.",
+    }
+    warned = (Section("Warnings", result.warnings),) if result.warnings else ()
+    return Report("Report of a scenario", told, (*sections(result), *warned, origin_section(told)))
+
+
+def _asked(requirement: Requirement, privacy: Privacy, audience: Audience = "owner") -> dict[str, Any]:
+    """A requirement in words, its parameters, and the tightest ones that the release meets.
+
+    For the `public` these are rounded, but not beyond what was asked for where that is met.
+    """
+    of = privacy if requirement.sensitive is None else privacy.by_sensitive[requirement.sensitive]
+    parameters: dict[str, tuple[Any, str]] = {}  # what was asked for, and the measure that tells what holds
+    match requirement:
+        case KAnonymity(k=k):
+            parameters = {"k": (k, "k")}
+        case LDiversity(l=l, kind="recursive", c=c):
+            parameters = {"c, exclusive": (c, f"recursive_c{l}")}
+        case LDiversity(l=l, kind=kind):
+            parameters = {"l": (l, f"l_{kind}")}
+        case TCloseness(t=t, distance=distance):
+            parameters = {"t": (t, f"t_{distance}")}
+            if distance == "hierarchical" and of.t_hierarchical is None:
+                parameters = {"t": (t, "t_equal")}  # without a tree the two are one
+        case DeltaDisclosure(delta=delta):
+            parameters = {"delta, exclusive": (delta, "delta")}
+        case AlphaK(alpha=alpha, k=k):
+            parameters = {"alpha": (alpha, "alpha"), "k": (k, "k")}
+        case BetaLikeness(beta=beta, enhanced=enhanced):
+            parameters = {"beta": (beta, "beta_enhanced" if enhanced else "beta")}
+
+    def holds(wanted: int | float, name: str) -> Any:
+        tightest = getattr(privacy if name == "k" else of, name, None)
+        if audience == "owner" or tightest is None:
+            return as_plain(tightest)
+        measure = OF_PRIVACY[name]
+        worst = max if measure.greatest_is_worst else min
+        rounded = away(tightest, measure)
+        met, passed = worst(tightest, wanted) == wanted, worst(rounded, wanted) == rounded
+        return as_plain(wanted if met and passed else rounded)
+
+    plain = {name: (_plain_number(wanted), measure) for name, (wanted, measure) in parameters.items()}
+    return {
+        "requirement": str(requirement),
+        "parameters": {
+            name: {"asked": as_plain(wanted), "holds": holds(wanted, measure)}
+            for name, (wanted, measure) in plain.items()
+        },
+    }
+
+
+def _plain_number(value: Any) -> int | float:
+    return value if isinstance(value, int | float) else float(value)
+
+
+def _asked_tables(asked: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
+    rows = [
+        (one["requirement"], name, each["asked"], each["holds"])
+        for one in asked
+        for name, each in (one["parameters"] or {None: {"asked": None, "holds": None}}).items()
+    ]
+    if not rows:
+        return ()
+    header = ("requirement", "parameter", "asked", "holds")
+    return (Table("Requirements, and the tightest parameters that hold", header, tuple(rows)),)
+
+
+def _at_a_glance(privacy: Mapping[str, Any], utility: Mapping[str, Any]) -> Table:
+    facts = [
+        ("rows of the smallest class (k)", privacy["k"]),
+        ("greatest privacy loss of a class (p_loss)", privacy["p_loss"]),
+        ("mean risk of re-identification", privacy["prosecutor"]["mean"]),
+        ("mean information loss of a cell (gcp)", utility["gcp"]),
+        ("utility loss (u_loss)", utility.get("u_loss")),
+    ]
+    known = tuple((name, value) for name, value in facts if value is not None)
+    return Table("At a glance", ("measure", "value"), known)
+
+
+def _verdict(release: Release) -> str:
+    if not release.meets_requirements:
+        return "The requirements cannot be met: this release can be measured, and was not written."
+    if not release.requirements:
+        return "Nothing was required. The independent check of the rows and of the published cells passed."
+    return (
+        "Every requirement is met: before it was written the release was read back from its published cells, "
+        "grouped again, and tested by code that shares nothing with the method."
+    )
+
+
+def _worst_class(privacy: Privacy) -> dict[str, Any] | None:
+    """The class with the greatest privacy loss, or without sensitive attributes the smallest one."""
+    name = "t_js" if "t_js" in privacy.worst else "k"
+    if name not in privacy.worst or privacy.per_class is None:
+        return None
+    return {
+        "why": "greatest privacy loss" if name == "t_js" else "fewest rows",
+        "size": privacy.per_class["size"][privacy.worst[name]].as_py(),
+        "sensitive": privacy.worst_sensitive.get(name),
+        "p_loss": privacy.t_js,
+        "cells": dict(privacy.worst_cells[name]),
+    }
+
+
+def _shown_codes(table: pa.Table | Scan, privacy: Privacy) -> dict[str, Codes]:
+    """Codes of the quasi-identifiers that a table shows; none for a bucketization."""
+    names = [name for name in privacy.worst_cells.get("k", {}) if name != CLASS_ID]
+    if not names:
+        return {}
+    encoded = encode(table.select(names), Schema(names))
+    starred = starred_rows(encoded) if privacy.n_starred else None
+    codes = encoded.quasi_codes
+    return dict(zip(names, codes if starred is None else (column[~starred] for column in codes), strict=True))
+
+
+def _mean_risk(columns: Mapping[str, Codes], n_rows: int) -> dict[str, Any] | None:
+    """Classes over rows, of all quasi-identifiers and without each of them, the lowest first; see `_RISK`.
+
+    `columns` hold one code per row, or per class.
+    """
+    if not (columns and n_rows):
+        return None
+
+    def risk(names: Sequence[str]) -> float:
+        return (group([columns[name] for name in names]).n_classes if names else 1) / n_rows
+
+    without = {name: risk([other for other in columns if other != name]) for name in columns}
+    return {"all": risk(list(columns)), "without": dict(sorted(without.items(), key=lambda item: item[1]))}
+
+
+def _class_figures(privacy: Privacy) -> tuple[Figure, ...]:
+    table = privacy.per_class
+    if table is None or not table.num_rows:
+        return ()
+    losses = {
+        name: table[f"{name}.t_js"].to_numpy()
+        for name in privacy.by_sensitive
+        if f"{name}.t_js" in table.column_names
+    }
+    sizes = figures.class_sizes(table["size"].to_numpy())
+    return (sizes, figures.class_losses(losses)) if losses else (sizes,)
+
+
+def _loss_figures(utility: Utility) -> tuple[Figure, ...]:
+    """What each attribute lost; and the errors of random queries, where the release can answer them."""
+    if utility.loss is None:
+        return ()
+    lost = figures.attribute_losses({name: each.ncp for name, each in utility.by_attribute.items()})
+    published = utility.published
+    original = published.original
+    unknown = any(counts is None for counts in published.counts)
+    if unknown or not (original.quasi and original.sensitive and published.classes.n_classes):
+        return (lost,)
+    shown = boxes(as_release(published), n_threads=published.n_threads)
+
+    def error(qd: int, selectivity: float) -> dict[str, float]:
+        workload = random_queries(original, qd, selectivity, _N_QUERIES)
+        answers = answer_from(workload, original, shown, published.n_threads)
+        return {"average": answers.average, "median": answers.median}
+
+    n_quasi = len(original.quasi)
+    by_selectivity = [{"selectivity": sel, **error(min(4, n_quasi), sel)} for sel in _SELECTIVITY]
+    by_number = [
+        {"number of quasi-identifiers": qd, **error(qd, 0.05)} for qd in range(1, min(6, n_quasi) + 1)
+    ]
+    return (
+        lost,
+        figures.query_errors(by_selectivity, "selectivity"),
+        figures.query_errors(by_number, "number of quasi-identifiers"),
+    )
+
+
+def _privacy_sections(
+    measures: Mapping[str, Any], told: Mapping[str, Any], drawn: tuple[Figure, ...]
+) -> list[Section]:
+    sections = [Section("What holds", (), privacy_tables(measures), drawn)]
+    worst = told["worst_class"]
+    if worst is not None:
+        cells = tuple((name, shortened(cell)) for name, cell in worst["cells"].items())
+        paragraphs = [f"It has {number(worst['size'])} rows, and was chosen for its {worst['why']}"]
+        if worst["p_loss"] is not None and worst["sensitive"] is not None:
+            paragraphs[0] += f" ({number(worst['p_loss'])}, of {worst['sensitive']})"
+        paragraphs[0] += "."
+        shown = Table("What the release shows of it", ("column", "cell"), cells)
+        sections.append(Section("The worst class", tuple(paragraphs), (shown,)))
+    risk = told["mean_risk"]
+    if risk is not None:
+        least, value = next(iter(risk["without"].items()))
+        found = f"It is {least}." if value < risk["all"] else "Without any single one it stays as it is."
+        table = Table(
+            "Mean risk without each quasi-identifier",
+            ("quasi-identifier", "mean risk without it"),
+            tuple(risk["without"].items()),
+        )
+        all_known = f"{found} With all quasi-identifiers the mean risk is {number(risk['all'])}."
+        sections.append(Section("The riskiest attribute", (RISK, all_known), (table,)))
+    return sections

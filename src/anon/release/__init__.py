@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only way out: cells are rendered, checked once more, and written.
+
+`recode` makes a `Release` of classes; `recheck` shares nothing with the methods. What a written release says
+of itself, its metadata and its buckets, is read back here too.
+"""
+
+from anon.release.buckets import (
+    SECOND,
+    bucket_ids,
+    buckets_of,
+    in_buckets,
+    is_bucketized,
+    linked,
+    read_numbers,
+    refuse_sensitive_half,
+    second_table,
+    unpaired,
+)
+from anon.release.columns import NOTES_ON_BUCKETS
+from anon.release.formulas import refuse_guard
+from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
+from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
+from anon.release.recoding import recode, refuse_clashes
+from anon.release.release import Publish, Release
+from anon.release.tables import release_table
+
+__all__ = [
+    "CLASS_ID",
+    "NOTES_ON_BUCKETS",
+    "SECOND",
+    "Publish",
+    "Release",
+    "alike",
+    "bucket_ids",
+    "buckets_of",
+    "failing_groups",
+    "in_buckets",
+    "is_bucketized",
+    "linked",
+    "metadata_of",
+    "read_numbers",
+    "recheck_noise",
+    "recode",
+    "refuse_clashes",
+    "refuse_guard",
+    "refuse_sensitive_half",
+    "release_table",
+    "second_table",
+    "sensitive_path",
+    "unmet",
+    "unpaired",
+]

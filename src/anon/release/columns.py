@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a release as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.classes import Classes, Column, sensitive_counts, texts
+from anon.encoding import Encoded
+from anon.release.metadata import CLASS_ID
+from anon.tables import Scan, takeable
+
+if TYPE_CHECKING:
+    from anon.release.release import Release
+    from anon.release.spill import Spilled
+ROWS_AT_ONCE = 1 << 17
+
+NOTES_ON_BUCKETS = (
+    "the quasi-identifiers are published intact: everybody sees who is in the table, and the neutral "
+    "columns belong to that person",
+    "the requirements bound what a bucket tells by itself; whoever learns from all buckets together which "
+    "quasi-identifiers go with which sensitive values may find most people's own: "
+    "docs/security.md, Learning across buckets",
+)
+"""What a bucketization does not hide; said wherever one is written or measured."""
+
+
+# The published columns
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A published column: `take(rows, of_row)` makes it for some rows; `written` is its type in a file."""
+
+    name: str
+    written: pa.DataType
+    take: Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]
+    nullable: bool = True
+    cells: bool = False
+
+
+def in_memory(column: _Field) -> pa.DataType:
+    """Cells of text stay dictionaries in memory."""
+    if column.cells and _is_text(column.written):
+        return pa.dictionary(pa.int32(), column.written)
+    return column.written
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def fields_of(release: Release, spill: Spilled | None = None) -> list[_Field]:
+    """The published columns in the order of the input; neutral and sensitive ones from `spill` if given."""
+    table = release.encoded.table
+    known = release.file_schema
+    published = columns_of(release)
+    hidden = hidden_rows(release)
+    fields = []
+    for described in table.schema:
+        name = described.name
+        if name in hidden:
+            continue
+        if published.get(name):
+            fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
+            continue
+        column = takeable(_column(table, name), name)
+        written = column.type
+        as_read = written == described.type and not pa.types.is_nested(written)
+        if as_read and known is not None and known.get_field_index(name) >= 0:
+            written = known.field(name).type
+        if spill is not None:
+            kept = spill.take(name)
+        else:
+            kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
+        fields.append(_Field(name, written, kept, described.nullable))
+    if release.publish == "bucketization":
+        fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
+    return fields
+
+
+def columns_of(release: Release) -> dict[str, tuple[Column, ...]]:
+    """What is shown of each quasi-identifier; nothing of one that is left intact."""
+    return {
+        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
+    }
+
+
+def hidden_rows(release: Release) -> set[str]:
+    """Columns that the release leaves out, or puts in its second table."""
+    apart = release.encoded.sensitive if release.publish == "bucketization" else ()
+    return {*release.dropped, *(domain.name for domain in apart)}
+
+
+def _column(table: pa.Table | Scan, name: str) -> pa.ChunkedArray:
+    """The column of a table; of a Scan, an empty one of its type."""
+    if isinstance(table, pa.Table):
+        return table.column(name)
+    return pa.chunked_array([], table.schema.field(name).type)
+
+
+def _shown(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
+    """A quasi-identifier's column: text as dictionary indices, numbers and marks as such."""
+    if not _is_text(column.values.type):
+        return lambda rows, of_row: column.values.take(pa.array(column.index[of_row]))
+    index = column.index.astype(np.int32)
+    return lambda rows, of_row: pa.DictionaryArray.from_arrays(pa.array(index[of_row]), column.values)
+
+
+def _kept(
+    column: pa.ChunkedArray, published: npt.NDArray[np.uint32], complete: bool
+) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]:
+    """A neutral or sensitive column; a dictionary holds just the published values.
+
+    Unordered dictionaries are sorted: their order of first appearance would tell of the input's order.
+    """
+    whole = column.combine_chunks()
+    if not pa.types.is_dictionary(column.type):
+        return lambda rows, of_row: whole.take(pa.array(rows))
+    if isinstance(whole, pa.ChunkedArray):  # more than fits one dictionary
+        return lambda rows, of_row: whole.take(pa.array(rows)).cast(column.type.value_type)
+    indices = whole.indices
+    used = indices if complete else indices.take(pa.array(published))
+    present = np.zeros(len(whole.dictionary), dtype=np.bool_)
+    present[used.drop_null().to_numpy(zero_copy_only=False)] = True
+    values = np.flatnonzero(present)
+    dictionary = whole.dictionary.take(pa.array(values))
+    if not column.type.ordered:
+        ascending = pc.array_sort_indices(dictionary).to_numpy()
+        values, dictionary = values[ascending], dictionary.take(pa.array(ascending))
+    new_index = np.zeros(len(present), dtype=np.int64)
+    new_index[values] = np.arange(len(values))
+    renumbered = pa.array(new_index, type=column.type.index_type).take(indices)
+    return lambda rows, of_row: pa.DictionaryArray.from_arrays(
+        renumbered.take(pa.array(rows)), dictionary, ordered=column.type.ordered
+    )
+
+
+def rows_taken(
+    fields: Sequence[_Field], rows: npt.NDArray[np.uint32], of_row: npt.NDArray[np.uint32]
+) -> pa.Table:
+    arrays = [column.take(rows, of_row) for column in fields]
+    return pa.Table.from_arrays(
+        arrays,
+        schema=pa.schema(
+            [pa.field(f.name, a.type, f.nullable) for f, a in zip(fields, arrays, strict=True)],
+        ),
+    )
+
+
+def sensitive_counts_table(encoded: Encoded, classes: Classes) -> pa.Table:
+    """Counts of every sensitive value in every class, ordered by class, attribute and value."""
+    parts = []
+    for attribute, (domain, codes) in enumerate(zip(encoded.sensitive, encoded.sensitive_codes, strict=True)):
+        counts = sensitive_counts(classes, codes, domain.n_codes)
+        class_id = np.repeat(np.arange(classes.n_classes), np.diff(counts.offsets))
+        parts.append((class_id, np.full(len(class_id), attribute), counts.values, counts.counts))
+    class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    value = pa.concat_arrays(
+        [
+            pa.array([*texts(domain.values), None], pa.string()).take(pa.array(part[2]))
+            for domain, part in zip(encoded.sensitive, parts, strict=True)
+        ]
+    )
+    order = np.lexsort((code, attribute_of, class_id))
+    names = pa.array([domain.name for domain in encoded.sensitive], pa.string())
+    return pa.table(
+        {
+            "attribute": names.take(pa.array(attribute_of[order])),
+            CLASS_ID: class_id[order],
+            "value": value.take(pa.array(order)),
+            "count": count[order],
+        }
+    )

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was written is read back, as `check` reads it, before it takes its name.
+
+The file's rows are grouped by the cells that were read. They are compared, row by row, with what the
+release shows, and every requirement that a file can decide is tested on what was read, by the code of the
+re-check. A format that does not carry two values apart is refused with the column and the count.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.classes import Classes, Column, group
+from anon.encoding import Codes, Domain, encode, of_published_rows
+from anon.errors import AnonError, DataError, RecheckError
+from anon.release.buckets import bucket_ids, in_buckets, values_as_written
+from anon.release.formulas import guarded, guarded_names, is_formula
+from anon.release.metadata import CLASS_ID
+from anon.release.recheck import misread, recheck_file
+from anon.schema import Attribute, Schema, is_text, value_type
+from anon.tables import Scan, Source, as_written, read_source, read_table
+from anon.threads import available_threads
+
+if TYPE_CHECKING:
+    from anon.release.release import Release
+
+MISSING_TO_READERS = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "NaN", "nan"),
+    *("-NaN", "-nan", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
+)
+"""Texts that readers of CSV take for a missing value: pandas, Arrow and R, as they come."""
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_PLAIN_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$"
+
+
+def refuse_merged(release: Release) -> None:
+    """Raise DataError where a column of a release has texts that are one to readers of CSV."""
+    for name, values, rows_of in _texts(release):
+        merged = one_to_readers(values, len(rows_of) > len(values))
+        if merged.any():
+            raise _not_in_csv(name, int(rows_of[merged].sum()))
+
+
+def read_back(release: Release, files: Sequence[Path], format: str, guard: bool = False) -> None:
+    """Raise unless the files, under their temporary names, hold the release as it was checked.
+
+    `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages.
+    `guard`: formulas have an apostrophe before them in the files.
+    DataError where a CSV does not carry what it should; RecheckError, a fault of the tool, elsewhere.
+    """
+    if not release.n_rows:
+        return
+    try:
+        with ExitStack() as stack:
+            wrong = _misread(release, [_to_be_opened(path, stack) for path in files], guard)
+    except AnonError as error:
+        if format == "CSV":
+            raise DataError(
+                f"the CSV would not pass its own check: {error}; nothing was written; write Parquet",
+                column=getattr(error, "column", None),
+            ) from None
+        raise RecheckError(f"{format}: {error}; this is a fault of the tool, nothing was written") from None
+    if wrong is not None and format == "CSV":
+        raise _not_in_csv(*wrong)
+    if wrong is not None:
+        raise RecheckError(
+            f"column {wrong[0]!r}: {wrong[1]} rows were not read back from {format} as they were written; "
+            "this is a fault of the tool, nothing was written"
+        )
+
+
+def _to_be_opened(path: Path, stack: ExitStack) -> Path:
+    """The path, or where Arrow cannot take its name, because it is no Unicode, one of the open file."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        descriptor = os.open(path, os.O_RDONLY)
+        stack.callback(os.close, descriptor)
+        return Path(f"/dev/fd/{descriptor}")
+    return path
+
+
+def _not_in_csv(name: str, count: int) -> DataError:
+    return DataError(
+        f"column {name!r} holds in {count} rows values that are one to readers of CSV, such as an empty text "
+        "and a missing value, 1 and 1.0, or a text with spaces around it and without; nothing was written; "
+        "write Parquet, or recode them so that they differ",
+        column=name,
+        count=count,
+    )
+
+
+def _misread(release: Release, files: Sequence[Path], guard: bool) -> tuple[str, int] | None:
+    """The first column that was not read as it was written; else every requirement is tested."""
+    n_threads = available_threads()
+    rows, of_row = release._rows()
+    shown, kept = _written(release)
+    sensitive = _sensitive(release)
+    original = {each.name: each.name for each in sensitive}
+    if guard:
+        as_written_there = dict(zip((*shown, *kept), guarded_names([*shown, *kept]), strict=True))
+        shown = {as_written_there[name]: column for name, column in shown.items()}
+        kept = {as_written_there[name]: codes for name, codes in kept.items()}
+        sensitive = _guarded(release)
+        original = {each.name: name for each, name in zip(sensitive, original, strict=True)}
+    names = [*shown, *kept]
+    source = _read(release, files[0], names)
+    if source.table.num_rows != len(rows):
+        raise RecheckError(f"{len(rows)} rows were written and {source.table.num_rows} read back")
+    labels = [each for each in sensitive if each.name in kept and each.kind in ("nominal", "ordinal")]
+    written = as_written(source, [each.name for each in labels])
+    if written is not source:  # as they are read where nobody says that they are labels
+        typed = [name for name in kept if source.table.schema.field(name) != written.table.schema.field(name)]
+        values = encode(
+            source.table.select(typed), Schema(typed), empty=True, n_threads=n_threads
+        ).quasi_codes
+        before = {name: (kept[name], codes) for name, codes in zip(typed, values, strict=True)}
+        if wrong := misread(_NO_CLASSES, rows, of_row, {}, before):
+            return wrong
+        source = written
+    apart = release.publish == "bucketization"
+    told = [] if apart else [_as_read(each, source) for each in sensitive]
+    quasi = [name for name in names if name not in (CLASS_ID, *(each.name for each in told))]
+    encoded = encode(source.table, Schema(quasi, told), empty=True, n_threads=n_threads)
+    domains, codes = encoded.sensitive, encoded.sensitive_codes
+    read = dict(zip((*quasi, *(each.name for each in told)), (*encoded.quasi_codes, *codes), strict=True))
+    if not apart:
+        classes = group([read[name] for name in shown], n_threads=n_threads) if shown else _NO_CLASSES
+    else:
+        ids = bucket_ids(source.table, n_threads)
+        [read[CLASS_ID]] = ids.quasi_codes
+        second = read_table(values_as_written(_read(release, files[1])))
+        before = _guarded_texts(release.sensitive_table) if guard else release.sensitive_table
+        if wrong := _misread_second(before, second):
+            return wrong
+        classes, domains, codes = in_buckets(ids, second, sensitive, n_threads)
+    wrong = misread(
+        classes,
+        rows,
+        of_row,
+        {name: (column, read[name]) for name, column in shown.items()},
+        {name: (before, read[name]) for name, before in kept.items()},
+    )
+    if wrong is None:
+        domains = tuple(replace(domain, name=original[domain.name]) for domain in domains)
+        _check_order(release, domains)
+        recheck_file(classes, domains, codes, release.requirements)
+    return wrong
+
+
+_NO_CLASSES = Classes(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
+
+
+def _read(release: Release, path: Path, columns: Sequence[str] | None = None) -> Source:
+    """A file as `check` reads it; its rows stay there where those of the input do."""
+    table = release.encoded.table
+    if isinstance(table, Scan):
+        return read_source(path, columns=columns, engine="stream", memory=table.memory, spill=table.folder)
+    return read_source(path, columns=columns, engine="local")
+
+
+def _written(release: Release) -> tuple[dict[str, Column], dict[str, Codes]]:
+    """The columns of cells, bucket numbers too, and the codes of columns published as they were."""
+    encoded = release.encoded
+    columns = zip(encoded.quasi, encoded.quasi_codes, release.published, strict=True)
+    shown: dict[str, Column] = {}
+    kept: dict[str, Codes] = {}
+    for domain, codes, published in columns:
+        shown |= {column.name: column for column in published}
+        if not published:
+            kept[domain.name] = codes
+    if release.publish == "bucketization":
+        number = np.arange(release.classes.n_classes, dtype=np.uint32)
+        shown[CLASS_ID] = Column(CLASS_ID, pa.array(number), number)
+    else:
+        kept |= {
+            domain.name: codes
+            for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+            if domain.name not in release.dropped
+        }
+    return shown, kept
+
+
+def _sensitive(release: Release) -> list[Attribute]:
+    return [each for each in release.encoded.schema.sensitive if each.name not in release.dropped]
+
+
+def _guarded(release: Release) -> list[Attribute]:
+    """The sensitive attributes as a guarded file has them; DataError for a formula in a tree."""
+    domains = {domain.name: domain for domain in release.encoded.sensitive}
+    attributes = _sensitive(release)
+    for each in attributes:
+        values = domains[each.name].values
+        if is_text(values.type) and (each.hierarchy is not None or each.order is not None):
+            count = is_formula(values.cast(pa.large_string())).true_count
+            if count:
+                raise DataError(
+                    f"column {each.name!r} has a hierarchy or an order with {count} labels that a guard "
+                    "against formulas would change; choose Parquet, or leave the guard out",
+                    column=each.name,
+                    count=count,
+                )
+    names = guarded_names([each.name for each in attributes])
+    return [replace(each, name=name) for each, name in zip(attributes, names, strict=True)]
+
+
+def _guarded_texts(table: pa.Table) -> pa.Table:
+    """A table with an apostrophe before each text that is a formula."""
+    columns = [
+        pa.chunked_array(
+            [guarded(chunk.cast(pa.large_string())) for chunk in column.chunks], pa.large_string()
+        )
+        if is_text(value_type(column.type))
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
+
+
+def _as_read(attribute: Attribute, source: Source) -> Attribute:
+    """The attribute; one of numbers that a CSV has as text is one of labels."""
+    as_text = is_text(value_type(source.table.schema.field(attribute.name).type))
+    return Attribute(attribute.name, "nominal") if as_text and attribute.kind == "numeric" else attribute
+
+
+def _check_order(release: Release, read: Sequence[Domain]) -> None:
+    """Raise RecheckError where a requirement asks for the order of values that were read as labels."""
+    kinds = {domain.name: domain.kind for domain in release.encoded.sensitive}
+    for requirement in release.requirements:
+        asks = (
+            getattr(requirement, "distance", None) == "ordered"
+            or type(requirement).__name__ == "SDiversityBound"
+        )
+        for domain in read if asks else ():
+            if (
+                getattr(requirement, "sensitive", None) in (None, domain.name)
+                and domain.kind != kinds[domain.name]
+            ):
+                raise RecheckError(f"column {domain.name!r} is read as text, which has no order")
+
+
+def _misread_second(before: pa.Table, after: pa.Table) -> tuple[str, int] | None:
+    """The same for the sensitive table of a bucketization: all but its values must be equal."""
+    if after.num_rows != before.num_rows:
+        raise RecheckError(f"{before.num_rows} counts were written and {after.num_rows} read back")
+    for name in before.column_names:
+        if name != "value" and not after[name].cast(before[name].type).equals(before[name]):
+            raise RecheckError(f"column {name!r} of the sensitive table was not read back as it was written")
+    codes = [_codes(each["value"]) for each in (before, after)]
+    rows = np.arange(before.num_rows, dtype=np.uint32)
+    return misread(_NO_CLASSES, rows, rows, {}, {"value": (codes[0], codes[1])})
+
+
+def _codes(column: pa.ChunkedArray) -> Codes:
+    plain = column.cast(value_type(column.type)).combine_chunks()
+    return np.asarray(plain.dictionary_encode(null_encoding="encode").indices.to_numpy())
+
+
+# What other readers of CSV make of a text
+
+
+def _texts(release: Release) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int64]]]:
+    """Every column with its published texts and the rows of each, those of null last where it has null."""
+    sizes = release.classes.sizes
+    for column in (column for columns in release.published for column in columns):
+        if is_text(column.values.type):
+            weights = np.bincount(column.index, sizes, len(column.values)).astype(np.int64)
+            yield column.name, column.values, weights
+    encoded = of_published_rows(release.encoded)
+    intact = [
+        (domain, codes)
+        for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.published, strict=True)
+        if not columns
+    ]
+    sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    for domain, codes in (*intact, *(each for each in sensitive if each[0].name not in release.dropped)):
+        if domain.kind == "numeric":
+            continue
+        rows = np.bincount(codes[release.classes.rows], minlength=domain.n_codes)
+        used = rows > 0
+        values = domain.values.filter(pa.array(used[: domain.n_values]))
+        yield domain.name, values, rows[used]
+
+
+def one_to_readers(values: pa.Array, has_null: bool) -> npt.NDArray[np.bool_]:
+    """Which of some distinct texts, then null if `has_null`, are one with others to some reader of CSV.
+
+    Readers take texts for numbers, truth values and missing ones, and leave out spaces around them.
+    """
+    trimmed = pc.utf8_trim_whitespace(values)
+    missing = pc.is_in(trimmed, value_set=pa.array(MISSING_TO_READERS, trimmed.type))
+    keys = pc.if_else(missing, pa.scalar("", trimmed.type), trimmed)
+    folded = pc.utf8_lower(trimmed)
+    words = pc.is_in(folded, value_set=pa.array(["true", "false"], folded.type))
+    keys = pc.if_else(words, folded, keys)
+    numbers = pc.match_substring_regex(trimmed, _NUMBER)
+    plain = pc.match_substring_regex(trimmed, _PLAIN_NUMBER)
+    if pc.any(pc.and_not(numbers, plain)).as_py():
+        first: dict[Decimal, str] = {}
+        texts = trimmed.filter(numbers).to_pylist()
+        same = [first.setdefault(Decimal(text), text) for text in texts]
+        keys = pc.replace_with_mask(keys, numbers, pa.array(same, keys.type))
+    if has_null:
+        keys = pa.concat_arrays([keys, pa.array([""], keys.type)])
+    codes = keys.dictionary_encode().indices.to_numpy()
+    return np.asarray(np.bincount(codes)[codes] > 1)

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last check of a release: its published cells are read back and everything is tested anew.
+
+Shares no code with the methods or the requirement kernels, only NumPy and the reader of cells.
+Requirements are known by the names of their classes and fields. Definitions: `docs` on
+requirements; decisions are exact on integers, logarithms pass within 1e-12, S-diversity within 1e-9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.classes import Classes, Column
+from anon.encoding import Codes, Domain, Encoded
+from anon.errors import RecheckError
+from anon.release.recheck_cells import (
+    ROWS_AT_ONCE,
+    SAFE,
+    Bools,
+    Ints,
+    check_cells,
+    chunks,
+    codes_inside,
+    facts_of,
+)
+from anon.release.recheck_requirements import TESTS, Counts, count_values
+
+
+def recheck(
+    encoded: Encoded,
+    classes: Classes,
+    published: Sequence[Sequence[Column]],
+    requirements: Sequence[Any],
+    *,
+    numeric: str = "interval",
+    n_threads: int | None = None,
+) -> None:
+    """Raise RecheckError unless the release is what it claims to be.
+
+    `published[i]` are the columns shown of the i-th quasi-identifier, none if it is left intact
+    (then every class is a bucket). Tested: every row is in exactly one class or suppressed; each
+    class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
+    """
+    _check_rows(encoded, classes)
+    shown = []
+    facts = facts_of(encoded, classes, published, n_threads)
+    for domain, codes, columns, fact in zip(
+        encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+    ):
+        if columns:
+            check_cells(domain, codes, classes, columns, numeric, fact)
+            shown += [_identities(column) for column in columns]
+    group_of, n_groups = _groups(shown, classes.n_classes)
+    if not n_groups:
+        return
+    sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    known = {domain.name: (domain, codes) for domain, codes in sensitive}
+    _check_requirements(requirements, known, classes, group_of, n_groups)
+
+
+def misread(
+    classes: Classes,
+    rows: npt.NDArray[np.uint32],
+    of_row: npt.NDArray[np.uint32],
+    shown: Mapping[str, tuple[Column, Codes]],
+    kept: Mapping[str, tuple[Codes, Codes]],
+) -> tuple[str, int] | None:
+    """The first column of a file some of whose values were read as others, and its rows that hold them.
+
+    `classes` are the file's rows by what was read of their cells; row i of the file was written from row
+    `rows[i]` of the table, in class `of_row[i]`. `shown` gives for each column of cells what was written
+    and the code read in each row of the file; `kept` for each other column the codes of the table's rows
+    and those read. Two values that are read as one are found, and one that is read as two. Raises
+    RecheckError where rows stand in other classes although every column was read as it was written.
+    """
+    for name, (codes, read) in kept.items():
+        if count := _n_unlike(codes[rows], read):
+            return name, count
+    if not shown:
+        return None
+    written = {name: _identities(column) for name, (column, _) in shown.items()}
+    group_of, n_groups = _groups(list(written.values()), len(next(iter(written.values()))))
+    a_row = np.zeros(len(group_of), np.uint32)
+    a_row[of_row] = np.arange(len(of_row), dtype=np.uint32)
+    alike = n_groups == classes.n_classes
+    for name, (_, read) in shown.items():
+        alike &= not _n_unlike(written[name], read[a_row])
+    for first, last in chunks(classes.offsets) if alike else ():
+        of_file, starts = codes_inside(of_row, classes, first, last)
+        group = group_of[of_file]
+        alike &= np.array_equal(np.minimum.reduceat(group, starts), np.maximum.reduceat(group, starts))
+    for name, (_, read) in shown.items() if not alike else ():
+        if count := _n_unlike(written[name][of_row], read):
+            return name, count
+    if not alike:
+        raise RecheckError("the rows of the file stand in other classes than those of the release")
+    return None
+
+
+def _n_unlike(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> int:
+    """Rows of values that do not stand for one another alone, in codes before and after."""
+    n_before, n_after = int(before.max(initial=0)) + 1, int(after.max(initial=0)) + 1
+    read_as, written_as = np.zeros(n_before, after.dtype), np.zeros(n_after, before.dtype)
+    one = True
+    parts = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(before), ROWS_AT_ONCE)]
+    for part in parts:
+        read_as[before[part]] = after[part]
+        written_as[after[part]] = before[part]
+    for part in parts:
+        one &= np.array_equal(read_as[before[part]], after[part])
+        one &= np.array_equal(written_as[after[part]], before[part])
+    if one:
+        return 0
+    pairs = np.unique(before.astype(np.int64) * n_after + after)
+    n_reads, n_writes = (np.bincount(codes) for codes in np.divmod(pairs, n_after))
+    return int(np.count_nonzero((n_reads[before] > 1) | (n_writes[after] > 1)))
+
+
+def recheck_file(
+    classes: Classes, sensitive: Sequence[Domain], codes: Sequence[Codes], requirements: Sequence[Any]
+) -> None:
+    """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
+
+    A user's own test is of the original's values, which a file may show otherwise; it is left out.
+    """
+    known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
+    _check_requirements(
+        [each for each in requirements if type(each).__name__ != "Custom"],
+        known,
+        classes,
+        np.arange(classes.n_classes),
+        classes.n_classes,
+    )
+
+
+def _check_requirements(
+    requirements: Sequence[Any],
+    sensitive: Mapping[str, tuple[Domain, Codes]],
+    classes: Classes,
+    group_of: npt.NDArray[np.int64],
+    n_groups: int,
+) -> None:
+    """Raise RecheckError unless every group of classes meets every requirement."""
+    sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
+    counts: dict[str, Counts] = {}
+    for requirement in requirements:
+        if type(requirement).__name__ != "KAnonymity":
+            only = getattr(requirement, "sensitive", None)
+            for name, (domain, codes) in sensitive.items():
+                if name not in counts and only in (None, name):
+                    counts[name] = count_values(domain, codes, classes, group_of, n_groups)
+        passes = _passing(requirement, sizes, counts)
+        if not passes.all():
+            raise unmet(requirement, int((~passes).sum()), n_groups)
+
+
+def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str, Counts]) -> Bools:
+    """Which classes meet a requirement: their sizes, and the counts of every attribute that it tests."""
+    name = type(requirement).__name__
+    passes = np.asarray(sizes >= getattr(requirement, "k", 1))
+    test = TESTS.get(name)
+    if test is not None:
+        only = getattr(requirement, "sensitive", None)
+        asked = [one for attribute, one in counts.items() if only in (None, attribute)]
+        if not asked:
+            raise RecheckError(f"{requirement!r} was not tested: there is no such sensitive attribute")
+        passes &= test(requirement, asked)
+    elif name != "KAnonymity":
+        raise RecheckError(f"{requirement!r} was not tested: this check does not know it")
+    return passes
+
+
+def failing_groups(
+    requirements: Sequence[Any],
+    sizes: npt.NDArray[np.int64],
+    entries: Mapping[str, tuple[Domain, Ints, Ints, Ints]],
+    totals: Mapping[str, npt.NDArray[np.int64]],
+) -> list[int]:
+    """How many of some groups of rows do not meet each requirement, told by counts alone.
+
+    `sizes` are the rows of each group; `entries` give for each sensitive attribute its domain and the
+    group, code and number of rows of each pair that occurs, sorted by group and code; `totals` the
+    rows with each code in the whole release, of which these groups may be a part.
+    """
+    counts = {
+        name: Counts(
+            domain, group, value, count, np.searchsorted(group, np.arange(len(sizes))), sizes, totals[name]
+        )
+        for name, (domain, group, value, count) in entries.items()
+    }
+    return [int((~_passing(one, sizes, counts)).sum()) for one in requirements]
+
+
+def unmet(requirement: Any, n_failing: int, n_classes: int) -> RecheckError:
+    """The error for a release some of whose classes do not meet a requirement."""
+    return RecheckError(
+        f"{n_failing} of {n_classes} classes do not meet {requirement!r} as published; "
+        "this is a fault of the tool, nothing was written"
+    )
+
+
+# Noise
+
+
+def recheck_noise(original: pa.Table, published: pa.Table, told: Mapping[str, Any]) -> None:
+    """Raise RecheckError unless a table with noise is what its metadata claims.
+
+    Tested, row by row: columns without noise are as they were, the same values are missing, numbers
+    are finite, and inside the bounds or rounded where that is claimed. The mean size of the noise
+    itself, where neither hides it, is that of its scale: by Chernoff's bound on a sum of exponential
+    variables a right one fails with probability below 1e-12.
+    """
+    if original.column_names != published.column_names or original.num_rows != published.num_rows:
+        raise _wrong_noise("the table with noise has other rows or columns", "")
+    for name in original.column_names:
+        before, after = original.column(name), published.column(name)
+        attribute = told["attributes"].get(name)
+        if attribute is None:
+            if not _same_values(before, after):
+                raise _wrong_noise("values changed that were to stay", name)
+            continue
+        truth, shown = _floats(before), _floats(after)
+        if not np.array_equal(np.isnan(truth), np.isnan(shown)):
+            raise _wrong_noise("other values are missing", name)
+        truth, shown = truth[~np.isnan(truth)], shown[~np.isnan(shown)]
+        lower, upper = attribute["bounds"]
+        wrong = not np.isfinite(shown).all()
+        if attribute["clamped"]:
+            wrong |= bool(((shown < lower) | (shown > upper)).any())
+        elif attribute["rounding"] is None:
+            noise = np.abs(shown - (np.clip(truth, lower, upper) if attribute["clipped"] else truth))
+            size = max(float(noise.mean()) / attribute["scale"], 1e-9) if len(noise) else 1.0
+            wrong |= len(noise) * (size - 1 - log(size)) > 28
+        else:
+            wrong |= bool((np.round(shown, attribute["rounding"]) != shown).any())
+        if wrong:
+            raise _wrong_noise("the noise is not what it claims to be", name)
+
+
+def _same_values(before: pa.ChunkedArray, after: pa.ChunkedArray) -> bool:
+    """Are the values the same, one not-a-number being another?"""
+    if before.equals(after):
+        return True
+    if pa.types.is_floating(before.type):
+        return np.array_equal(before.to_numpy(), after.to_numpy(), equal_nan=True)
+    return repr(before.to_pylist()) == repr(after.to_pylist())
+
+
+def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Numbers as float64, missing ones as not-a-number."""
+    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    values = column.cast(plain).cast(pa.float64(), safe=False)
+    return np.asarray(values.to_numpy(), dtype=np.float64)
+
+
+def _wrong_noise(what: str, name: str) -> RecheckError:
+    where = f"column {name!r}: " if name else ""
+    return RecheckError(f"{where}{what}; this is a fault of the tool, nothing was written")
+
+
+def _check_rows(encoded: Encoded, classes: Classes) -> None:
+    """Each row is in exactly one class or suppressed, and no class is empty."""
+    n_rows, rows, offsets = encoded.n_rows, classes.rows, classes.offsets
+    if len(rows) + len(classes.suppressed) != n_rows:
+        raise RecheckError(
+            f"{n_rows} rows went in, {len(rows)} are published and {len(classes.suppressed)} suppressed; "
+            "this is a fault of the tool, nothing was written"
+        )
+    whole = offsets[0] == 0 and offsets[-1] == len(rows) and bool((np.diff(offsets) > 0).all())
+    seen = np.zeros(n_rows, dtype=np.bool_)
+    for some in (rows, classes.suppressed):
+        whole = whole and (not len(some) or int(some.max()) < n_rows)
+        if whole:
+            seen[some] = True
+    left_out = np.zeros(n_rows, dtype=np.bool_)
+    left_out[classes.suppressed if whole else []] = True
+    if not (whole and seen.all() and left_out[encoded.suppressed].all()):
+        raise RecheckError(
+            "the classes do not hold every row exactly once; this is a fault of the tool, nothing was written"
+        )
+
+
+def _identities(column: Column) -> npt.NDArray[np.int64]:
+    """For each class a number that is equal for equal published values, null one of them."""
+    same = column.values.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.int64)[column.index]
+
+
+def _groups(shown: Sequence[npt.NDArray[np.int64]], n_classes: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Number the distinct combinations of published values; buckets stay what they are."""
+    if not shown or not n_classes:
+        return np.arange(n_classes), n_classes
+    group_of = np.zeros(n_classes, dtype=np.int64)
+    n_groups = 1
+    for identity in shown:
+        n_values = int(identity.max()) + 1
+        if n_groups * n_values >= SAFE:
+            values, group_of = np.unique(group_of, return_inverse=True)
+            n_groups = len(values)
+        group_of = group_of * n_values + identity
+        n_groups *= n_values
+    values, group_of = np.unique(group_of, return_inverse=True)
+    return group_of, len(values)
+
+
+def alike(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], int]:
+    """For each row the number of its combination of values, and how many combinations there are."""
+    shown = []
+    for column in columns:
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        identity = whole.dictionary_encode(null_encoding="encode").indices
+        shown.append(np.asarray(identity.to_numpy(zero_copy_only=False), dtype=np.int64))
+    return _groups(shown, len(columns[0]))

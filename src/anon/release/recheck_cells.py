@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published cells held against the rows that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.classes import Cell, Classes, Column, reader
+from anon.encoding import Codes, Domain, Encoded
+from anon.errors import RecheckError
+from anon.threads import available_threads, in_threads
+
+Ints = npt.NDArray[Any]  # int64, or Python integers where those could overflow
+Bools = npt.NDArray[np.bool_]
+
+ROWS_AT_ONCE = 1 << 18
+SAFE = 2**62
+
+
+# Rows and cells
+
+
+def _fault(domain: Domain, what: str, n_classes: int) -> RecheckError:
+    return RecheckError(
+        f"column {domain.name!r}: {what} in {n_classes} classes; "
+        "this is a fault of the tool, nothing was written"
+    )
+
+
+def chunks(offsets: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Ranges of whole classes of about `_ROWS_AT_ONCE` rows."""
+    first, n_classes = 0, len(offsets) - 1
+    while first < n_classes:
+        last = int(np.searchsorted(offsets, offsets[first] + ROWS_AT_ONCE, side="right")) - 1
+        last = min(max(last, first + 1), n_classes)
+        yield first, last
+        first = last
+
+
+def codes_inside(
+    codes: Codes, classes: Classes, first: int, last: int
+) -> tuple[Codes, npt.NDArray[np.int64]]:
+    """Codes of the rows of classes first..last-1, class by class, and where each class begins."""
+    offsets = classes.offsets
+    rows = classes.rows[offsets[first] : offsets[last]].astype(np.intp)  # take is fastest with these
+    return codes.take(rows), offsets[first:last] - offsets[first]
+
+
+@dataclass
+class _Facts:
+    """What the rows of each class hold of one quasi-identifier.
+
+    Whether there is null, and the least and greatest code beside it (1 and 0 where all are null); or
+    for up to 64 codes of labels without order the present ones as bits, null the last.
+    """
+
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    null: Bools
+    bits: npt.NDArray[np.uint64] | None
+
+
+def facts_of(
+    encoded: Encoded, classes: Classes, published: Sequence[Sequence[Column]], n_threads: int | None
+) -> list[_Facts]:
+    """Gathered chunk by chunk of the rows, for every quasi-identifier that is published as cells."""
+    n = classes.n_classes
+    facts = []
+    for domain in encoded.quasi:
+        bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
+        facts.append(_Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
+    power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
+    null_bit = {
+        domain.name: np.uint64(domain.has_null << min(domain.n_values, 63)) for domain in encoded.quasi
+    }
+
+    def gather(chunk: tuple[int, int]) -> None:
+        first, last = chunk
+        start, stop = classes.offsets[first], classes.offsets[last]
+        rows = classes.rows[start:stop].astype(np.intp)
+        starts = classes.offsets[first:last] - start
+        for domain, codes, columns, fact in zip(
+            encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+        ):
+            if not columns:
+                continue
+            inside = codes.take(rows)
+            if fact.bits is not None:
+                present = np.bitwise_or.reduceat(power.take(inside), starts)
+                fact.bits[first:last] = present
+                fact.null[first:last] = (present & null_bit[domain.name]) != 0
+                continue
+            low, high = np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts)
+            if domain.has_null:
+                fact.null[first:last] = high == domain.n_values
+                if fact.null[first:last].any():
+                    high = np.maximum.reduceat(np.where(inside == domain.n_values, 0, inside), starts)
+            only_null = low == domain.n_values
+            fact.low[first:last] = np.where(only_null, 1, low)
+            fact.high[first:last] = np.where(only_null, 0, high)
+
+    in_threads(available_threads(n_threads), gather, list(chunks(classes.offsets)))
+    return facts
+
+
+def _is_flat(domain: Domain) -> bool:
+    return domain.kind == "nominal" and domain.tree is None
+
+
+def check_cells(
+    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: _Facts
+) -> None:
+    """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for."""
+    low, high, null = fact.low, fact.high, fact.null
+    if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
+        _check_numbers(domain, codes, classes, columns, numeric, fact)
+        return
+    [column] = columns
+    read = reader(domain)
+    cells = [read(text) for text in column.values.to_pylist()]
+    shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    if (shown_null != null).any():
+        raise _fault(domain, "missing values outside their cell", int((shown_null != null).sum()))
+    if all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells):
+        return  # a suppressed column
+    if _is_flat(domain):
+        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits)
+        if unlike.any():
+            raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
+        return
+    shown_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
+    shown_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
+    empty = low > high
+    outside = (shown_low > shown_high) != empty
+    outside |= ~empty & ((shown_low > low) | (shown_high < high))
+    if outside.any():
+        raise _fault(domain, "rows outside their cell", int(outside.sum()))
+    if domain.kind == "numeric" and numeric == "level":
+        return
+    if domain.tree is not None and domain.kind == "nominal":
+        tree = domain.tree
+        node = tree.leaf[np.where(empty, 0, low)]
+        for _ in range(tree.height):
+            node = np.where(tree.last[node] < np.where(empty, 0, high), tree.parent[node], node)
+        low, high = tree.first[node].astype(np.int64), tree.last[node].astype(np.int64)
+    wide = ~empty & ((shown_low != low) | (shown_high != high))
+    if wide.any():
+        raise _fault(domain, "a cell wider than its rows", int(wide.sum()))
+
+
+def _unlike_sets(
+    domain: Domain,
+    codes: Codes,
+    classes: Classes,
+    cells: Sequence[Cell],
+    index: npt.NDArray[np.uint32],
+    bits: npt.NDArray[np.uint64] | None,
+) -> Bools:
+    """Classes whose rows do not hold exactly the codes of their set, null included."""
+    null = [domain.n_values]
+    sets = [
+        [*(range(cell.low, cell.high + 1) if cell.codes is None else cell.codes), *null[: cell.null]]
+        for cell in cells
+    ]
+    if bits is not None:
+        masks = np.array([sum(1 << code for code in members) for members in sets], dtype=np.uint64)
+        return np.asarray(bits != masks[index])
+    unlike = np.zeros(classes.n_classes, dtype=np.bool_)
+    n_codes = domain.n_values + 1
+    sizes = np.array([len(members) for members in sets], dtype=np.int64)
+    begins = np.cumsum(sizes) - sizes
+    members = np.fromiter((code for some in sets for code in some), dtype=np.int64, count=int(sizes.sum()))
+    for first, last in chunks(classes.offsets):
+        inside, _ = codes_inside(codes, classes, first, last)
+        number = np.arange(last - first)
+        present = np.unique(np.repeat(number * n_codes, classes.sizes[first:last]) + inside)
+        size = sizes[index[first:last]]
+        begin = np.repeat(begins[index[first:last]] - (np.cumsum(size) - size), size)
+        listed = members[begin + np.arange(len(begin))] + np.repeat(number * n_codes, size)
+        unlike[first + np.setxor1d(present, listed, assume_unique=True) // n_codes] = True
+    return unlike
+
+
+def _check_numbers(
+    domain: Domain,
+    codes: Codes,
+    classes: Classes,
+    columns: Sequence[Column],
+    numeric: str,
+    fact: _Facts,
+) -> None:
+    """The same for cells that are numbers, and for the mark of missing values beside them."""
+    low, high, null = fact.low, fact.high, fact.null
+    empty = low > high
+    if domain.has_null:
+        *columns, mark = columns
+        marked = mark.values.to_numpy(zero_copy_only=False)[mark.index]
+        if (marked != null).any():
+            raise _fault(domain, "missing values not marked as they are", int((marked != null).sum()))
+    elif null.any():
+        raise _fault(domain, "missing values", int(null.sum()))
+    for column in columns:
+        blank = column.values.is_null().to_numpy(zero_copy_only=False)[column.index]
+        if (blank != empty).any():
+            raise _fault(domain, "a cell that should be missing, or should not", int((blank != empty).sum()))
+    if empty.all():
+        return
+    rows_ends = np.where(empty, low[~empty][0], low), np.where(empty, high[~empty][0], high)
+    all_ends = np.zeros_like(low), np.full_like(high, domain.n_values - 1)
+    if numeric == "bounds":
+        wrong, wrong_if_full = (
+            _unlike_bounds(domain, columns, ends) & ~empty for ends in (rows_ends, all_ends)
+        )
+    elif numeric == "midpoint":
+        wrong, wrong_if_full = (
+            _unlike_means(domain, columns[0], ends, np.column_stack(ends).ravel(), 2 * np.arange(len(low)))
+            & ~empty
+            for ends in (rows_ends, all_ends)
+        )
+    else:
+        wrong = np.zeros(classes.n_classes, dtype=np.bool_)
+        for first, last in chunks(classes.offsets):
+            inside, starts = codes_inside(codes, classes, first, last)
+            part = slice(first, last)
+            shown = Column(columns[0].name, columns[0].values, columns[0].index[part])
+            ends = rows_ends[0][part], rows_ends[1][part]
+            wrong[part] = _unlike_means(domain, shown, ends, inside, starts) & ~empty[part]
+        wrong_if_full = wrong
+    if wrong.any() and wrong_if_full.any():  # none if full: a suppressed column
+        raise _fault(domain, "a number that is not the one of its rows", int(wrong.sum()))
+
+
+def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Ints]) -> Bools:
+    """Classes that do not show these ends (codes)."""
+    wrong = np.zeros(len(ends[0]), dtype=np.bool_)
+    for column, code in zip(columns, ends, strict=True):
+        known, values = domain.values, column.values
+        if pa.types.is_float16(known.type):  # index_in does not take them
+            known, values = known.cast(pa.float32()), values.cast(pa.float32())
+        found = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
+        wrong |= found[column.index] != code
+    return wrong
+
+
+def _unlike_means(
+    domain: Domain, column: Column, ends: Sequence[Ints], codes: Ints, starts: npt.NDArray[np.int64]
+) -> Bools:
+    """Classes that do not show the mean of their codes, which lie between the ends; null is left out.
+
+    Whole numbers are compared exactly. Floats, in units of the class's greatest, may differ by what
+    adding them one by one can lose, and by the last bit of the smallest floats.
+    """
+    present = codes < domain.n_values
+    count = np.maximum(np.add.reduceat(present.astype(np.int64), starts), 1)
+    codes = np.where(present, codes, 0)
+    values = column.values.fill_null(column.values.drop_null()[0])
+    if not pa.types.is_floating(domain.values.type):
+        known, per_unit = _whole_numbers(domain.values)
+        if max(-int(known.min()), int(known.max())) * int(count.max()) >= SAFE:
+            known = known.astype(object)
+        total = np.add.reduceat(np.where(present, known[codes], 0), starts).astype(object)
+        if pa.types.is_temporal(domain.values.type):
+            shown, _ = _whole_numbers(values)
+            return np.asarray(shown[column.index] != total // count, dtype=np.bool_)
+        right = [part / (n * per_unit) for part, n in zip(total.tolist(), count.tolist(), strict=True)]
+        return np.asarray(values.to_numpy()[column.index] != np.array(right))
+    numbers = domain.values.cast(pa.float64()).to_numpy()
+    shown = values.to_numpy()[column.index]
+    _, exponent = np.frexp(np.maximum(np.abs(numbers[ends[0]]), np.abs(numbers[ends[1]])))
+    of_row = np.repeat(exponent, np.diff(np.append(starts, len(codes))))
+    scaled = np.ldexp(np.where(present, numbers[codes], 0.0), -of_row)
+    mean, size = (np.add.reduceat(part, starts) / count for part in (scaled, np.abs(scaled)))
+    slack = (count + 8) * 2.0**-52 * size + np.ldexp(5e-324, -exponent)
+    with np.errstate(over="ignore"):
+        off = np.abs(np.ldexp(shown, -exponent) - mean)
+    return np.asarray(~(off <= slack), dtype=np.bool_)
+
+
+def _whole_numbers(values: pa.Array) -> tuple[Ints, int]:
+    """Integers, dates, times and the digits of decimals (int64 or Python integers), and how many make one."""
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        digits = [Fraction(value) * Fraction(10) ** kind.scale for value in values.to_pylist()]
+        return np.array([int(number) for number in digits], dtype=object), 10**kind.scale
+    if pa.types.is_temporal(kind):
+        values = values.cast(pa.date32()) if pa.types.is_date(kind) else values
+        values = values.cast(pa.int64() if values.type.bit_width == 64 else pa.int32())
+    wide = pa.types.is_uint64(values.type)
+    return np.array(values.to_pylist(), dtype=object if wide else np.int64), 1

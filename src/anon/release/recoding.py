@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes become a release, which is checked once more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.classes import Cells, Classes, Column, Rendering, merge, render, to_levels
+from anon.classes import cells as cells_of
+from anon.encoding import Codes, Encoded, of_published_rows
+from anon.entropy import Entropy, permutation, system
+from anon.errors import UsageError
+from anon.release.columns import ROWS_AT_ONCE
+from anon.release.metadata import CLASS_ID
+from anon.release.recheck import recheck
+from anon.release.release import Order, Publish, Release, contents
+from anon.tables import check_publishable
+from anon.threads import available_threads
+from anoncore.classes import shuffle
+
+
+def recode(
+    encoded: Encoded,
+    classes: Classes,
+    cells: Sequence[Cells],
+    requirements: Sequence[Any] = (),
+    *,
+    method: Any = None,
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
+    order: Order = "class",
+    missing: str = "category",
+    seed: int | None = None,
+    warnings: Sequence[str] = (),
+    meets_requirements: bool = True,
+    sources: Sequence[str] = (),
+    file_schema: pa.Schema | None = None,
+    dropped: Sequence[str] = (),
+    noise: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
+    entropy: Entropy = system,
+) -> Release:
+    """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
+
+    Generalized classes that look alike become one and are ordered by their cells, buckets at
+    random; rows inside a class are in an order drawn from `entropy`, by default the operating system's,
+    whatever the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    Raises UsageError where a derived column has the name of another, RecheckError where the release
+    fails its own check; `meets_requirements=False` checks all but the requirements.
+    """
+    if numeric not in get_args(Rendering):
+        raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
+    n_threads = available_threads(n_threads)
+    check_publishable(encoded.table.schema)
+    rendered: Sequence[tuple[Column, ...]] = ()
+    if publish == "bucketization":
+        if not encoded.sensitive:
+            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+        position = permutation(classes.n_classes, entropy).astype(np.int64)
+        numeric = "interval"
+    elif publish == "perturbation":
+        position = _rank_by_cells(cells, classes.n_classes)
+    else:
+        if numeric == "level":
+            cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
+        if len(classes.suppressed):
+            cells = [
+                _without_hidden_null(one, codes, classes.rows)
+                for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+            ]
+        classes, cells = merge(classes, cells, n_threads)
+        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
+        position = _rank_by_cells(cells, classes.n_classes)
+    order_of_classes = np.argsort(position, kind="stable")
+    classes = _arranged(classes, order_of_classes, entropy, n_threads)
+    cells = tuple(replace(one, of_class=_frozen(one.of_class[order_of_classes])) for one in cells)
+    published = [
+        tuple(_only_shown(replace(column, index=column.index[order_of_classes])) for column in columns)
+        for columns in rendered or [()] * len(cells)
+    ]
+    derived = [
+        (column.name, domain.name)
+        for domain, columns in zip(encoded.quasi, published, strict=True)
+        for column in columns
+    ]
+    refuse_clashes(encoded.table.column_names, derived, publish)
+    if file_schema is not None:
+        file_schema = file_schema.remove_metadata()
+    release = Release(
+        encoded,
+        classes,
+        cells,
+        tuple(published),
+        tuple(requirements),
+        method,
+        publish,
+        numeric,
+        order,
+        missing,
+        seed,
+        tuple(warnings),
+        meets_requirements,
+        tuple(sources),
+        file_schema,
+        tuple(dropped),
+        noise,
+    )
+    tested = requirements if meets_requirements else ()
+    recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    object.__setattr__(release, "_seal", contents(release))
+    return release
+
+
+def _without_hidden_null(cells: Cells, codes: Codes, published: npt.NDArray[np.uint32]) -> Cells:
+    """The cells without null, where only suppressed rows have it; other cells are as they were."""
+    domain = cells.domain
+    if not domain.has_null or (codes[published] == domain.n_values).any():
+        return cells
+    return replace(cells, null=np.zeros_like(cells.null))
+
+
+def _merge_alike(
+    encoded: Encoded, classes: Classes, cells: Sequence[Cells], numeric: Rendering, n_threads: int
+) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
+    """Classes with equal published columns become one; also returns these columns.
+
+    Different cells can have one midpoint or mean, which the union of their rows has too.
+    """
+    while True:
+        published = [
+            render(one, numeric, codes, classes)
+            for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+        ]
+        if numeric not in ("midpoint", "mean"):
+            return classes, tuple(cells), published
+        looks = [
+            replace(one, of_class=_looks(column))
+            for one, columns in zip(cells, published, strict=True)
+            for column in columns
+        ]
+        merged, _ = merge(classes, looks, n_threads)
+        if merged.n_classes == classes.n_classes:
+            return classes, tuple(cells), published
+        classes, cells = merged, cells_of(encoded, merged, n_threads)
+
+
+def _looks(column: Column) -> npt.NDArray[np.uint32]:
+    """For each class a number that is equal for equal published values, null one of them."""
+    same = column.values.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
+
+
+# Order
+
+
+def _rank_by_cells(cells: Sequence[Cells], n_classes: int) -> npt.NDArray[np.int64]:
+    """For each class the rank of its cells, quasi-identifiers in schema order; equal cells share a rank."""
+    rank = np.zeros(n_classes, dtype=np.int64)
+    n_ranks = 1
+    for one in cells:
+        if n_ranks * len(one.low) >= 2**62:
+            values, rank = np.unique(rank, return_inverse=True)
+            n_ranks = len(values)
+        rank = rank * len(one.low) + one.of_class
+        n_ranks *= max(len(one.low), 1)
+    return rank
+
+
+def _arranged(classes: Classes, order: npt.NDArray[np.int64], entropy: Entropy, n_threads: int) -> Classes:
+    """The classes in this order, the rows of each in random order."""
+    sizes = classes.sizes[order]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    source = np.empty(len(classes.rows), dtype=classes.rows.dtype)
+    shift = np.repeat(classes.offsets[:-1][order] - offsets[:-1], sizes)
+    for start in range(0, len(source), ROWS_AT_ONCE):
+        stop = min(start + ROWS_AT_ONCE, len(source))
+        source[start:stop] = classes.rows[np.arange(start, stop) + shift[start:stop]]
+    del shift
+    source = shuffle(source, offsets, entropy(len(source)), n_threads)
+    return Classes(_frozen(source), _frozen(offsets), classes.suppressed)
+
+
+def _only_shown(column: Column) -> Column:
+    """The column without values that no class shows."""
+    used = np.flatnonzero(np.bincount(column.index, minlength=len(column.values)))
+    new_index = np.zeros(len(column.values), dtype=np.uint32)
+    new_index[used] = np.arange(len(used))
+    return Column(column.name, column.values.take(pa.array(used)), _frozen(new_index[column.index]))
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def refuse_clashes(taken: Iterable[str], derived: Sequence[tuple[str, str]], publish: Publish) -> None:
+    """Raise UsageError where a derived column, named with what it is made from, has another's name."""
+    taken = set(taken)
+    if publish == "bucketization":
+        if CLASS_ID in taken:
+            raise UsageError(f"the table has a column {CLASS_ID!r}, which a bucketization adds; rename it")
+        return
+    derived = [(name, source) for name, source in derived if name != source]
+    n_of = Counter(name for name, _ in derived)
+    for name, source in derived:
+        if name in taken or n_of[name] > 1:
+            raise UsageError(
+                f"the table has a column {name!r}, which would also be made from {source!r}; "
+                "rename it, or choose another rendering of numbers"
+            )

@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release: the only way out of the engine. Recode, order, verify, write.
+
+`recode` turns classes and their cells into a Release and checks it from its published cells;
+nothing that fails is ever written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.classes import (
+    Cells,
+    Classes,
+    Column,
+    Published,
+    Rendering,
+    group,
+    is_full,
+    population_counts,
+    sensitive_counts,
+    texts,
+    to_levels,
+)
+from anon.classes import cells as cells_of
+from anon.encoding import Encoded, encode, narrowed, of_published_rows
+from anon.errors import DataError, InfeasibleError, PrivacyWarning, UsageError
+from anon.measures import (
+    Measure,
+    Privacy,
+    Utility,
+    away,
+    measure_utility,
+    null_matching,
+    of_intact,
+    population_risk,
+)
+from anon.measures import measure_privacy as measure
+from anon.release.columns import fields_of, in_memory, rows_taken, sensitive_counts_table, value_type
+from anon.release.formulas import Formulas, refuse_guard
+from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
+from anon.release.write import FORMAT, csv, is_path, refuse_source, unwritable, write_release, writer_of
+from anon.requirements import AlphaK, KAnonymity
+from anon.schema import Schema, check_names, hierarchy_to_dict
+from anon.tables import not_written, read_table, replacing
+from anon.threads import available_threads
+from anon.version import __version__
+
+Publish = Literal["generalization", "bucketization", "perturbation"]
+Order = Literal["class", "input"]
+MOST_NODES = 1 << 17  # of a hierarchy in the metadata, of which readers take some megabytes alone
+
+_MEANING = {
+    "interval": "text: a value, a closed interval [low, high], * for the whole domain",
+    "level": "text: the smallest listed interval that holds the class, * for the whole domain",
+    "bounds": "numbers: least and greatest value of the class",
+    "midpoint": "number: midpoint of the least and greatest value of the class",
+    "mean": "number: mean of the values of the class",
+    "node": "text: a value or a node of the hierarchy, * for its root",
+    "set": "text: a value or a set {a, b} of values, * for the whole domain",
+    "intact": "the original value",
+    "noise": "number: the value with Laplace noise added",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A table made ready for publication, with what it was made from.
+
+    `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
+    quasi-identifier, `published[i]` its columns. Nothing here is written unless `meets_requirements`.
+    `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
+    which `noise` tells. `sources` are the paths of the input, `file_schema`
+    the types that its columns had there.
+
+    Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
+    says nothing of itself.
+    """
+
+    encoded: Encoded
+    classes: Classes
+    cells: tuple[Cells, ...]
+    published: tuple[tuple[Column, ...], ...]
+    requirements: tuple[Any, ...] = ()
+    method: Any = None
+    publish: Publish = "generalization"
+    numeric: Rendering = "interval"
+    order: Order = "class"
+    missing: str = "category"
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+    meets_requirements: bool = True
+    sources: tuple[str, ...] = ()
+    file_schema: pa.Schema | None = None
+    dropped: tuple[str, ...] = ()
+    noise: Mapping[str, Any] | None = None
+    _seal: tuple[Any, ...] = field(init=False, default=(), repr=False, compare=False)
+
+    @property
+    def is_sealed(self) -> bool:
+        """Is it as `recode` made and checked it?"""
+        return bool(self._seal) and all(a is b for a, b in zip(self._seal, contents(self), strict=True))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows published."""
+        return len(self.classes.rows)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The published table: quasi-identifiers as cells, neutral and sensitive columns as they were.
+
+        Its schema carries the same `metadata` as the files, unless the release is not sealed.
+        """
+        if not isinstance(self.encoded.table, pa.Table):
+            raise UsageError(
+                'the rows are in their files: write() the release, or read the input with engine="local"'
+            )
+        fields = fields_of(self)
+        whole = rows_taken(fields, *self._rows())
+        schema = pa.schema([(f.name, in_memory(f)) for f in fields])
+        said = {METADATA_KEY: json.dumps(self.metadata)} if self.is_sealed else None
+        return whole.cast(schema).replace_schema_metadata(said)
+
+    @cached_property
+    def sensitive_table(self) -> pa.Table:
+        """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
+        if self.publish != "bucketization":
+            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+        return sensitive_counts_table(self.encoded, self.classes)
+
+    def to_pandas(self) -> Any:
+        """The published table as a pandas DataFrame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The published table as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.table)
+
+    def write(self, path: str | os.PathLike[str], *, csv_guard: bool = False) -> None:
+        """Write the release to a Parquet, Feather or CSV file, chosen by the suffix of `path`.
+
+        A bucketization writes its sensitive table beside it, with `.sensitive` before the suffix.
+        The files appear complete, both together, or not at all: first they are read back as `check` reads
+        them, and the requirements are tested on what was read. Raises DataError where CSV does not tell
+        apart what the release does.
+
+        Spreadsheets run text of a CSV file that begins with `=`, `+`, `-`, `@`, a tab or a carriage return
+        and is no number: a PrivacyWarning tells where there is any. `csv_guard` puts an apostrophe before
+        each such cell and name of a column; DataError where two values become one by that.
+        """
+        if not self.meets_requirements:
+            raise InfeasibleError(
+                "this release does not meet its requirements; it can be measured, not written"
+            )
+        if not self.is_sealed:
+            raise UsageError(
+                "this release is not as it was checked: a copy with other fields can be measured, not "
+                "written; anonymize the table with what you want of it"
+            )
+        if not is_path(path):
+            raise UsageError("write takes the path of a file, as a string or a Path")
+        from anon.release.readback import read_back, refuse_merged
+
+        writer = writer_of(Path(path))
+        if csv_guard:
+            refuse_guard(Path(path).suffix)
+        paths = [Path(os.path.realpath(path))]
+        if self.publish == "bucketization":
+            paths.append(sensitive_path(paths[0]))
+        for target in paths:
+            refuse_source(target, self.sources)
+        if writer is csv:
+            refuse_merged(self)
+        formulas = [Formulas(csv_guard) if writer is csv else None for _ in paths]
+        try:
+            with replacing(paths) as temporary:
+                write_release(self, writer, temporary, formulas)
+                read_back(self, temporary, FORMAT[writer], csv_guard)
+        except OSError as error:
+            raise not_written(repr(str(path)), error) from error
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataError(
+                f"cannot write {str(path)!r}: {unwritable(self, writer)}; nothing was written"
+            ) from error
+        for note in (each.note() for each in formulas if each is not None):
+            if note is not None:
+                warnings.warn(note, PrivacyWarning, stacklevel=2)
+
+    def privacy(
+        self,
+        *,
+        at_risk: Sequence[float] = (2, 5, 10),
+        population: Any = None,
+        sampling_fraction: float | None = None,
+        per_class: bool = False,
+        n_threads: int | None = None,
+    ) -> Privacy:
+        """Every privacy measure of the release (spec 2), from its classes.
+
+        `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
+        table with the same quasi-identifiers, or a `sampling_fraction` in (0, 1], adds journalist and
+        marketer risk. `per_class` adds a table of every measure of every class.
+        """
+        threads = available_threads(n_threads)
+        encoded, classes = of_published_rows(self.encoded), self.classes
+        codes = [
+            None if domain.name in self.dropped else column
+            for domain, column in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+        ]
+        measured = measure(
+            classes,
+            encoded.sensitive,
+            codes,
+            at_risk=at_risk,
+            joint=self.publish != "bucketization",
+            per_class=per_class,
+            n_threads=threads,
+        )
+        groups = classes
+        if self.publish == "bucketization":
+            groups = group(encoded.quasi_codes, encoded.suppressed, threads)
+            measured = of_intact(measured, groups, at_risk)
+        else:
+            shown = [one.of_class for one in self.cells]
+            null = [(one.low > one.high)[one.of_class] for one in self.cells]
+            matching = null_matching(shown, null, classes, encoded.sensitive, codes, threads)
+            measured = replace(measured, null_matching=matching)
+        if population is not None and self.noise is not None:
+            raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
+        if population is not None or sampling_fraction is not None:
+            inside = None if population is None else _inside(self, groups, read_table(population), threads)
+            measured = replace(
+                measured, population=population_risk(groups, inside, sampling_fraction, at_risk)
+            )
+        return replace(
+            measured,
+            worst_cells={name: self._cells_of(number) for name, number in measured.worst.items()},
+        )
+
+    def utility(
+        self,
+        *,
+        r: float = 1.0,
+        w_u: float = 0.5,
+        w_p: float = 0.5,
+        min_support: float = 0.05,
+        n_threads: int | None = None,
+    ) -> Utility:
+        """Every measure of what the release lost (spec 3), from its classes and cells.
+
+        `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
+        `min_support` is the support of the populations of `u_loss`.
+        """
+        published = self.as_published(n_threads=available_threads(n_threads))
+        return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+
+    def as_published(self, *, counted: bool = True, n_threads: int = 1) -> Published:
+        """What utility is measured from; not `counted`: without what only sensitive values tell."""
+        encoded, classes = self.encoded, self.classes
+        generalized, perturbed = self.publish == "generalization", self.noise is not None
+        return Published(
+            encoded,
+            classes,
+            tuple(
+                sensitive_counts(classes, codes, domain.n_codes, n_threads)
+                if counted and domain.name not in self.dropped
+                else None
+                for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+            ),
+            cells=self.cells if generalized else None,
+            intact=None if generalized or perturbed else encoded.quasi_codes,
+            refusal=_no_cells(self) if perturbed else "",
+            by_level=self.numeric == "level",
+            k_asked=max(
+                (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
+            ),
+            n_threads=n_threads,
+        )
+
+    def _cells_of(self, class_id: int) -> dict[str, Any]:
+        """What the release shows of one class, as text; None for null."""
+        if self.publish == "bucketization":
+            return {CLASS_ID: class_id}
+        shown = {}
+        if self.noise is not None:
+            row = int(self.classes.rows[self.classes.offsets[class_id]])
+            for domain, codes in zip(self.encoded.quasi, self.encoded.quasi_codes, strict=True):
+                value = domain.values.slice(int(codes[row]), 1)
+                shown[domain.name] = texts(value)[0] if len(value) else None
+            return shown
+        for column in (column for columns in self.published for column in columns):
+            value = column.values.slice(int(column.index[class_id]), 1)
+            shown[column.name] = None if value.null_count else texts(value)[0]
+        return shown
+
+    def summary(self) -> dict[str, Any]:
+        """What was made and how, in plain words and numbers."""
+        told = self.metadata
+        return {
+            "rows": told["rows"],
+            "suppressed": len(self.classes.suppressed),
+            "classes": told["classes"],
+            "requirements": [str(requirement) for requirement in self.requirements],
+            "published unchanged": told["roles"]["neutral"],
+            **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
+            **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
+        }
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What a written file says about itself, to everybody: how it was made, and what its rows tell.
+
+        How many rows were suppressed is the owner's, as are warnings, the seed and the sources.
+        """
+        encoded = self.encoded
+        sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
+        quasi = [domain.name for domain in encoded.quasi]
+        with_role = {*quasi, *sensitive, *self.dropped}
+        return {
+            "version": __version__,
+            "roles": {
+                "quasi": quasi,
+                "sensitive": sensitive,
+                "neutral": [name for name in encoded.table.column_names if name not in with_role],
+            },
+            "kinds": {
+                domain.name: domain.kind
+                for domain in (*encoded.quasi, *encoded.sensitive)
+                if domain.name not in self.dropped
+            },
+            "method": repr(self.method),
+            "requirements": [repr(requirement) for requirement in self.requirements],
+            "publish": self.publish,
+            "numeric": self.numeric,
+            "missing": self.missing,
+            "order": self.order,
+            "cells": {
+                cells.domain.name: {
+                    "columns": [column.name for column in columns] or [cells.domain.name],
+                    "type": str(value_type(cells.domain.values.type)),
+                    "meaning": _MEANING[_rendering(self, cells)],
+                }
+                for cells, columns in zip(self.cells, self.published, strict=True)
+            },
+            **self._sensitive_order,
+            "rows": self.n_rows,
+            "classes": self.classes.n_classes,
+            **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
+        }
+
+    @cached_property
+    def _sensitive_order(self) -> dict[str, dict[str, Any]]:
+        """The hierarchies of nominal and the orders of ordinal sensitive attributes, for whoever checks the
+        file: of published values alone. None in place of one with more than `MOST_NODES` nodes.
+        """
+        trees: dict[str, Any] = {}
+        orders: dict[str, Any] = {}
+        for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
+            if domain.name in self.dropped or (domain.tree is None and domain.kind != "ordinal"):
+                continue
+            if len(self.classes.suppressed):
+                kept = np.bincount(codes[self.classes.rows], minlength=domain.n_codes) > 0
+                domain = narrowed(domain, kept)
+            if domain.kind == "ordinal":
+                orders[domain.name] = domain.values.to_pylist() if domain.n_values <= MOST_NODES else None
+            elif domain.tree is not None:
+                small = len(domain.tree.labels) <= MOST_NODES
+                trees[domain.name] = hierarchy_to_dict(domain.tree.listed) if small else None
+        return {"hierarchies": trees, "orders": orders}
+
+    def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """Row numbers of the original table in the order of publication, and the class of each."""
+        classes = self.classes
+        of_row = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
+        if self.order == "class":
+            return classes.rows, of_row
+        order = np.argsort(classes.rows)
+        return classes.rows[order], of_row[order]
+
+    def _repr_html_(self) -> str:
+        from anon.html import html_of
+        from anon.release.tables import release_table
+
+        return html_of(release_table(self.summary()))
+
+    def __repr__(self) -> str:
+        return (
+            f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "
+            f"suppressed={len(self.classes.suppressed)}, publish={self.publish!r}, method={self.method!r})"
+        )
+
+
+def contents(release: Release) -> tuple[Any, ...]:
+    """What a release was made with, by identity its seal."""
+    return tuple(getattr(release, each.name) for each in fields(release) if each.init)
+
+
+def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
+    """Rows of a population inside the cells of each group of the release's rows that look alike.
+
+    Both tables get the codes of their union.
+    """
+    quasi = release.encoded.schema.quasi
+    names = [attribute.name for attribute in quasi]
+    check_names(names, population.column_names)
+    ours = release.encoded.table.select(names)
+    ours = ours if isinstance(ours, pa.Table) else ours.whole()
+    try:
+        both = pa.concat_tables([ours, population.select(names).cast(ours.schema)])
+    except pa.ArrowException:
+        raise DataError(
+            "the population's quasi-identifiers have other types than the table's; convert them first"
+        ) from None
+    union = encode(both, Schema(quasi), n_threads=n_threads)
+    shown = cells_of(union, groups, n_threads)
+    if release.publish == "generalization":
+        if release.numeric == "level":
+            shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
+        shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
+    inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
+    return population_counts(shown, inside, n_threads)
+
+
+def _as_full_as(ours: Cells, wider: Cells) -> Cells:
+    """`wider`, over a domain that includes that of `ours`, with `*` wherever `ours` shows it."""
+    last = wider.domain.n_values - 1
+    low, high = np.array([0, 0], np.uint32), np.array([last, last], np.uint32)
+    full = is_full(ours)[ours.of_class]
+    of_class = np.where(full, len(wider.low) + ours.null[ours.of_class], wider.of_class).astype(np.uint32)
+    set_offsets, set_codes = wider.set_offsets, wider.set_codes
+    if set_offsets is not None and set_codes is not None:
+        every = np.arange(last + 1, dtype=np.uint32)
+        ends = set_offsets[-1] + np.array([1, 2], np.int64) * len(every)
+        set_offsets = np.concatenate([set_offsets, ends])
+        set_codes = np.concatenate([set_codes, every, every])
+    return replace(
+        wider,
+        of_class=of_class,
+        low=np.concatenate([wider.low, low]),
+        high=np.concatenate([wider.high, high]),
+        null=np.concatenate([wider.null, [False, True]]),
+        set_offsets=set_offsets,
+        set_codes=set_codes,
+    )
+
+
+def _no_cells(release: Release) -> str:
+    return (
+        f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
+        "original values; this measure needs cells: measure such a release by what miners learn from it"
+    )
+
+
+def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
+    """What everybody may know of noise: bounds that were read off the table are two of its values."""
+
+    def without_values(attribute: Mapping[str, Any]) -> dict[str, Any]:
+        if attribute["bounds_from"] != "data":
+            return dict(attribute)
+        size = Measure(greatest_is_worst=True)
+        spread = {name: away(attribute[name], size) for name in ("sensitivity", "scale")}
+        return {**attribute, "bounds": None, **spread}
+
+    return {**noise, "attributes": {name: without_values(each) for name, each in noise["attributes"].items()}}
+
+
+def _rendering(release: Release, cells: Cells) -> str:
+    if release.noise is not None:
+        return "noise" if cells.domain.name in release.noise["attributes"] else "intact"
+    if release.publish == "bucketization":
+        return "intact"
+    if cells.domain.kind == "numeric":
+        return release.numeric
+    if cells.domain.kind == "ordinal":
+        return "interval"
+    return "set" if cells.domain.tree is None else "node"

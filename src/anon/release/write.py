@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release written to a file, whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anon.errors import UsageError
+from anon.release.columns import columns_of, fields_of, hidden_rows, rows_taken, value_type
+from anon.release.formulas import Formulas
+from anon.release.metadata import CSV, FEATHER, METADATA_KEY, PAIR, PARQUET
+from anon.tables import ahead, opened, takeable
+
+if TYPE_CHECKING:
+    from anon.release.release import Release
+    from anon.release.spill import Spilled
+ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
+
+
+# Files
+
+
+class _Sink(Protocol):
+    def write_table(self, table: pa.Table) -> None: ...
+
+
+_Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
+
+
+@contextmanager
+def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+    """Dictionaries are written as they are; the Arrow schema in the file names the original types."""
+    schema = base64.b64encode(written.serialize().to_pybytes()).decode()
+    with opened(path) as file, pq.ParquetWriter(file, held, store_schema=False) as writer:
+        writer.add_key_value_metadata({"ARROW:schema": schema, METADATA_KEY: json.dumps(metadata)})
+        yield writer
+
+
+@contextmanager
+def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+    schema = written.with_metadata({METADATA_KEY: json.dumps(metadata)})
+    options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
+    with opened(path) as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        yield _Casting(writer, written)
+
+
+@contextmanager
+def csv(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+    """Every string is quoted, null is an empty field without quotes."""
+    plain = pa.schema([pa.field(f.name, value_type(f.type)) for f in written])
+    with opened(path) as file, pa.csv.CSVWriter(file, plain) as writer:
+        yield _Casting(writer, plain)
+
+
+@dataclass(frozen=True)
+class _Casting:
+    """A sink that gives its tables the types of the file first."""
+
+    sink: Any
+    schema: pa.Schema
+
+    def write_table(self, table: pa.Table) -> None:
+        self.sink.write_table(table.cast(self.schema).combine_chunks())
+
+
+FORMAT: Mapping[_Open, str] = {_parquet: "Parquet", _feather: "Feather", csv: "CSV"}
+
+
+def is_path(path: Any) -> bool:
+    """Text that the system can take as a file name, or a Path of it."""
+    try:
+        name = os.fspath(path)
+        return isinstance(name, str) and b"\0" not in os.fsencode(name)
+    except (TypeError, UnicodeEncodeError):
+        return False
+
+
+def writer_of(path: Path) -> _Open:
+    suffix = path.suffix.lower()
+    for suffixes, opener in ((PARQUET, _parquet), (FEATHER, _feather), (CSV, csv)):
+        if suffix in suffixes:
+            return opener
+    raise UsageError(
+        f"{str(path)!r} does not tell its format; end it in {', '.join((*PARQUET, *FEATHER, *CSV))}"
+    )
+
+
+def write_release(
+    release: Release, opener: _Open, temporary: Sequence[Path], formulas: Sequence[Formulas | None]
+) -> None:
+    """Row group by row group; the next one is gathered while one is written.
+
+    `formulas` are those of each file of CSV, None for other formats.
+    """
+    rows, of_row = release._rows()
+    metadata = release.metadata
+    if len(temporary) > 1:
+        metadata[PAIR] = secrets.token_hex(16)
+    with _spill(release, rows, temporary[0].parent) as spill:
+        fields = fields_of(release, spill)
+        piece = ROW_GROUP if spill is None else spill.piece
+
+        def part(start: int) -> pa.Table:
+            if spill is not None:
+                spill.load(start)
+            return rows_taken(fields, rows[start : start + piece], of_row[start : start + piece])
+
+        held = part(-(-len(rows) // piece) * piece).schema
+        written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
+        parts = ahead(part(start) for start in range(0, len(rows), piece))
+        _write_tables(opener, temporary[0], held, written, metadata, parts, formulas[0])
+    if len(temporary) > 1:
+        table = release.sensitive_table
+        _write_tables(opener, temporary[1], table.schema, table.schema, metadata, [table], formulas[1])
+
+
+def _write_tables(
+    opener: _Open,
+    path: Path,
+    held: pa.Schema,
+    written: pa.Schema,
+    metadata: Mapping[str, Any],
+    tables: Iterable[pa.Table],
+    formulas: Formulas | None,
+) -> None:
+    """One file; the formulas in one of CSV are counted or guarded."""
+    with opener(path, held, written if formulas is None else formulas.schema(written), metadata) as sink:
+        for table in tables:
+            sink.write_table(table if formulas is None else formulas.written(table))
+    if formulas is not None:
+        formulas.refuse_clashes()
+
+
+def _spill(
+    release: Release, rows: npt.NDArray[np.uint32], folder: Path
+) -> AbstractContextManager[Spilled | None]:
+    """The neutral, sensitive and intact columns of a table in files, to be had in the order of `rows`."""
+    encoded = release.encoded
+    if isinstance(encoded.table, pa.Table):
+        return nullcontext()
+    from anon.release.spill import spilled
+
+    shown, hidden = columns_of(release), hidden_rows(release)
+    names = [name for name in encoded.table.column_names if name not in hidden and not shown.get(name)]
+    return spilled(encoded, names, takeable, rows, folder)
+
+
+def unwritable(release: Release, opener: _Open) -> str:
+    """Why a file format does not take the table, by column."""
+    if opener is csv:
+        for column in fields_of(release):
+            kind = value_type(column.written)
+            if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+                return f"CSV cannot hold column {column.name!r} of type {kind}; choose Parquet"
+    return "its format does not hold a column of this table; choose Parquet"
+
+
+def refuse_source(target: Path, sources: Sequence[str]) -> None:
+    """Raise UsageError where the output would replace an input."""
+    for source in sources:
+        with suppress(OSError):
+            if os.path.samefile(source, target):
+                raise UsageError(f"{str(target)!r} is also an input; write the release to another file")

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""t-closeness: each class near the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from anon.encoding import Domain
+from anon.errors import UsageError
+from anon.requirements.requirement import (
+    Counts,
+    Real,
+    Requirement,
+    exact,
+    real,
+    refuse_missing,
+    set_parameter,
+    tree_arguments,
+    written,
+)
+
+
+@dataclass(frozen=True)
+class TCloseness(Requirement):
+    """In every class the distribution of the sensitive values is within t of the table's.
+
+    `distance`: "js" (Jensen-Shannon divergence, natural logarithm), "equal" (half the sum of
+    absolute differences), "ordered" (earth mover's over the ranks of a numeric or ordinal
+    attribute), "hierarchical" (earth mover's over the hierarchy of a nominal one).
+    """
+
+    t: Real
+    distance: Literal["js", "equal", "ordered", "hierarchical"] = "js"
+    sensitive: str | None = None
+
+    def __post_init__(self) -> None:
+        distances = ("js", "equal", "ordered", "hierarchical")
+        if self.distance not in distances:
+            raise UsageError(f"distance={self.distance!r}: choose one of {', '.join(map(repr, distances))}")
+        set_parameter(self, "t", real("t", self.t, least=0))
+
+    def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
+        if self.distance == "js":
+            return "js", a, float(self.t)
+        if self.distance == "equal":
+            return "equal", a, exact(self.t)
+        if self.distance == "ordered":
+            if domain.kind == "nominal":
+                raise UsageError(
+                    f"{self}: {domain.name!r} has no order; declare it ordinal or numeric, "
+                    'or use distance="hierarchical", "equal" or "js"'
+                )
+            refuse_missing(self, domain, counts)
+            return "ordered", a, exact(self.t)
+        if domain.kind != "nominal":
+            raise UsageError(f'{self}: {domain.name!r} is {domain.kind}; use distance="ordered"')
+        refuse_missing(self, domain, counts)
+        if domain.tree is None:  # one level: the distance is "equal"
+            return "equal", a, exact(self.t)
+        return "hierarchical", a, exact(self.t), tree_arguments(domain)
+
+    def __str__(self) -> str:
+        return self._describe(f"{written(self.t)}-closeness ({self.distance})")

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements together: compiled for the kernels, or found to be more than any release can meet."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from anon.encoding import Domain
+from anon.errors import InfeasibleError, UsageError
+from anon.requirements.anonymity import KAnonymity
+from anon.requirements.diversity import AlphaK
+from anon.requirements.requirement import Counts, Requirement, plural
+from anon.requirements.similarity import SDiversityBound
+from anoncore.requirement import Conjunction, passing_classes
+
+
+def check_list(require: Any) -> None:
+    """Raise UsageError unless `require` is a list of requirements."""
+    if isinstance(require, Requirement):
+        raise UsageError(f"require takes a list: write require=[{require!r}]")
+    if not isinstance(require, Sequence):
+        raise UsageError(f"require must be a list of requirements, not {type(require).__name__}")
+    for requirement in require:
+        if not isinstance(requirement, Requirement):
+            raise UsageError(
+                f"require takes requirements such as KAnonymity(10), not {type(requirement).__name__}"
+            )
+
+
+def compile(
+    requirements: Sequence[Requirement],
+    domains: Sequence[Domain],
+    table_counts: Sequence[Counts],
+    n_rows: int,
+) -> Conjunction:
+    """The requirements as one test for the kernels.
+
+    `domains` are the sensitive attributes', `table_counts` (int64, one per code) count the `n_rows`
+    published rows; a value that only suppressed rows have counts 0 and is not in the table.
+    """
+    rules = [rule for requirement in requirements for rule in requirement.rules(domains, table_counts)]
+    return Conjunction(table_counts, n_rows, rules)
+
+
+def infeasible(
+    requirements: Sequence[Requirement],
+    domains: Sequence[Domain],
+    table_counts: Sequence[Counts],
+    n_rows: int,
+) -> InfeasibleError | None:
+    """The first requirement that the table as one class fails, with the tightest value that can be met.
+
+    Arguments as for `compile`. A table without rows fails nothing.
+    """
+    if n_rows == 0:
+        return None
+    for requirement in requirements:
+        conjunction = compile([requirement], domains, table_counts, n_rows)
+        if _one_class_passes(conjunction, table_counts, n_rows):
+            continue
+        if isinstance(requirement, KAnonymity | AlphaK) and requirement.k > n_rows:
+            reason = f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}"
+            tightest: Any = n_rows
+        elif isinstance(requirement, SDiversityBound):
+            tightest = conjunction.table_diversities[0]
+            reason = f"the whole table as one class has {tightest!r}, and that is the least bound"
+        else:
+            failing = [
+                requirement._explain(domains[a].name, table_counts[a], n_rows)
+                for a in requirement.attributes(domains)
+                if not _one_class_passes(
+                    Conjunction(table_counts, n_rows, [requirement._rule(a, domains[a], table_counts[a])]),
+                    table_counts,
+                    n_rows,
+                )
+            ]
+            _, reason, tightest = min(failing, key=operator.itemgetter(0))
+        return InfeasibleError(
+            f"{requirement} cannot be met: {reason}", requirement=requirement, tightest=tightest
+        )
+    return None
+
+
+def _one_class_passes(conjunction: Conjunction, table_counts: Sequence[Counts], n_rows: int) -> bool:
+    codes = [np.flatnonzero(counts).astype(np.int64) for counts in table_counts]
+    counts = [table[table > 0] for table in table_counts]
+    offsets = [np.array([0, len(present)], dtype=np.int64) for present in codes]
+    sizes = np.array([n_rows], dtype=np.int64)
+    return bool(passing_classes(conjunction, sizes, offsets, codes, counts)[0])

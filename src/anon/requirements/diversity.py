@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""l-diversity and (alpha, k)-anonymity: no sensitive value too frequent in a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from anon.encoding import Domain
+from anon.errors import UsageError
+from anon.requirements.requirement import (
+    Counts,
+    Real,
+    Requirement,
+    exact,
+    integer,
+    plural,
+    real,
+    set_parameter,
+    whole,
+    written,
+)
+
+
+@dataclass(frozen=True)
+class LDiversity(Requirement):
+    """Diverse sensitive values in every class.
+
+    `kind`: "probabilistic" (no value has more than the share 1/l), "distinct" (at least l values),
+    "entropy" (entropy at least ln l), "recursive" (the most frequent value has fewer than c times
+    the rows of the l-th and all rarer ones together; l is an integer, l = 1 always passes).
+    """
+
+    l: Real
+    kind: Literal["probabilistic", "distinct", "entropy", "recursive"] = "probabilistic"
+    c: Real = 3.0
+    sensitive: str | None = None
+
+    def __post_init__(self) -> None:
+        kinds = ("probabilistic", "distinct", "entropy", "recursive")
+        if self.kind not in kinds:
+            raise UsageError(f"kind={self.kind!r}: choose one of {', '.join(map(repr, kinds))}")
+        recursive = self.kind == "recursive"
+        set_parameter(self, "l", integer("l", self.l) if recursive else real("l", self.l, least=1))
+        set_parameter(self, "c", real("c", self.c, above=0))
+
+    def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
+        if self.kind == "probabilistic":
+            return "share", a, 1 / exact(self.l)
+        if self.kind == "distinct":
+            return "distinct", a, math.ceil(exact(self.l))
+        if self.kind == "entropy":
+            return "entropy", a, float(self.l)
+        return "recursive", a, exact(self.c), self.l
+
+    def _explain(self, name: str, counts: Counts, n_rows: int) -> tuple[float, str, Any]:
+        present = np.sort(counts[counts > 0])[::-1]
+        values, most = len(present), int(present[0])
+        rest = int(present[int(self.l) - 1 :].sum())
+        if self.kind == "distinct" or (self.kind == "recursive" and not rest):
+            return (
+                values - 1e12,
+                f"{name!r} has {plural(values, 'value')}, so the largest l is {values}",
+                values,
+            )
+        if self.kind == "probabilistic":
+            largest = whole(Fraction(n_rows, most))
+            reason = (
+                f"one value of {name!r} has {most} of {n_rows} rows, so the largest l is {written(largest)}"
+            )
+            return float(largest), reason, largest
+        if self.kind == "entropy":
+            share = present / n_rows
+            perplexity = math.exp(-float(share @ np.log(share)))
+            return perplexity, f"{name!r} has little entropy, the largest l is {perplexity!r}", perplexity
+        needed = whole(Fraction(most, rest))
+        return -float(needed), f"{name!r} needs c > {written(needed)} for l = {self.l}", needed
+
+    def __str__(self) -> str:
+        if self.kind == "recursive":
+            return self._describe(f"({written(self.c)},{self.l})-diversity (recursive)")
+        return self._describe(f"{written(self.l)}-diversity ({self.kind})")
+
+
+@dataclass(frozen=True)
+class AlphaK(Requirement):
+    """At least k rows in every class, and no sensitive value with more than the share alpha."""
+
+    alpha: Real
+    k: int
+    sensitive: str | None = None
+
+    def __post_init__(self) -> None:
+        set_parameter(self, "alpha", real("alpha", self.alpha, above=0, most=1))
+        set_parameter(self, "k", integer("k", self.k))
+
+    def rules(self, domains: Sequence[Domain], table_counts: Sequence[Counts]) -> list[tuple[Any, ...]]:
+        return [("size", self.k), *super().rules(domains, table_counts)]
+
+    def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
+        return "share", a, exact(self.alpha)
+
+    def _explain(self, name: str, counts: Counts, n_rows: int) -> tuple[float, str, Any]:
+        most = int(counts.max())
+        least = whole(Fraction(most, n_rows))
+        reason = f"one value of {name!r} has {most} of {n_rows} rows, so the least alpha is {written(least)}"
+        return -float(least), reason, least
+
+    def __str__(self) -> str:
+        return self._describe(f"({written(self.alpha)},{self.k})-anonymity")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a class must satisfy: k-anonymity, l-diversity, t-closeness and the others.
+
+A requirement that is not about sizes alone applies to every sensitive attribute, or to the one
+named by `sensitive`. Parameters are read as decimals: 0.29 is 29/100.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.encoding import Domain
+from anon.errors import DataError, UsageError
+
+Real = int | float | Fraction
+Counts = npt.NDArray[np.int64]
+
+SMALLEST = Fraction(1, 10**15)  # of a parameter that is not 0
+
+
+class Requirement:
+    """A test that every published class must pass."""
+
+    sensitive: str | None = None
+
+    def attributes(self, domains: Sequence[Domain]) -> list[int]:
+        """Which of the sensitive attributes are tested; an error if there is none to test."""
+        if not domains:
+            raise UsageError(f"{self} needs a sensitive attribute: name one in the schema (sensitive=[...])")
+        if self.sensitive is None:
+            return list(range(len(domains)))
+        names = [domain.name for domain in domains]
+        if self.sensitive not in names:
+            known = ", ".join(map(repr, names))
+            raise UsageError(
+                f"{self}: {self.sensitive!r} is not a sensitive attribute; choose one of {known}, "
+                "or add it to the schema (sensitive=[...])"
+            )
+        return [names.index(self.sensitive)]
+
+    def rules(self, domains: Sequence[Domain], table_counts: Sequence[Counts]) -> list[tuple[Any, ...]]:
+        """The requirement as rules of the kernel's `Conjunction`."""
+        return [self._rule(a, domains[a], table_counts[a]) for a in self.attributes(domains)]
+
+    def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _explain(self, name: str, counts: Counts, n_rows: int) -> tuple[float, str, Any]:
+        """Why the table as one class fails on the sensitive attribute `name`.
+
+        (a number that is least for the attribute hardest to satisfy, the reason, the tightest parameter)
+        """
+        return 0, f"the whole table as one class fails it on {name!r}", None
+
+    def _describe(self, text: str) -> str:
+        return text if self.sensitive is None else f"{text} of {self.sensitive!r}"
+
+
+def exact(x: Real) -> Fraction:
+    """A parameter as the decimal fraction that it is written as."""
+    return Fraction(str(x))
+
+
+def refuse_missing(requirement: Requirement, domain: Domain, counts: Counts) -> None:
+    missing = int(counts[domain.n_values :].sum())
+    if missing:
+        raise DataError(
+            f"{requirement}: sensitive attribute {domain.name!r} has {plural(missing, 'missing value')}, "
+            'without a place in its order or hierarchy; leave those rows out with missing="suppress"',
+            column=domain.name,
+            count=missing,
+        )
+
+
+def tree_arguments(domain: Domain) -> tuple[npt.NDArray[np.int32], ...]:
+    tree = domain.tree
+    assert tree is not None
+    return tree.parent, tree.first, tree.last, tree.depth, tree.leaf
+
+
+def set_parameter(requirement: Requirement, field: str, value: Any) -> None:
+    object.__setattr__(requirement, field, value)
+
+
+def integer(name: str, value: Any) -> int:
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"{name} must be a whole number, not {value!r}") from None
+    if number < 1:
+        raise UsageError(f"{name} = {number}: must be at least 1")
+    return number
+
+
+def real(
+    name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf
+) -> Real:
+    """A finite int, float or Fraction within the bounds; other number types become one of these.
+
+    A number other than 0 is at least 1e-15 from it: nearer to it no count of rows tells the difference.
+    """
+    number: Real
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Number):
+        raise UsageError(f"{name} must be a number, not {value!r}")
+    if isinstance(value, int | Fraction) or (isinstance(value, float) and not isinstance(value, np.floating)):
+        number = value
+    elif isinstance(value, Integral):
+        number = int(value)
+    else:
+        try:
+            number = float(str(value))
+            if number == 0 and value:
+                number = math.ulp(0.0)
+            elif SMALLEST <= abs(number) < math.inf and not isinstance(value, np.floating):
+                number = Fraction(str(value))
+        except ValueError:
+            raise UsageError(f"{name} must be a finite number, not {value!r}") from None
+    if not -sys.float_info.max <= number <= sys.float_info.max:
+        raise UsageError(f"{name} must be a finite number, not {value!r}")
+    if number < least or number > most:
+        limits = f"at least {least:g}" if most == math.inf else f"between {max(least, 0):g} and {most:g}"
+        raise UsageError(f"{name} = {written(number)}: must be {limits}")
+    if number <= above:
+        raise UsageError(f"{name} = {written(number)}: must be greater than {above:g}")
+    if 0 < number < SMALLEST:
+        raise UsageError(
+            f"{name} is too small: must be {'0 or ' if above < 0 else ''}at least {float(SMALLEST):g}"
+        )
+    return number
+
+
+def whole(x: Fraction) -> int | Fraction:
+    return x.numerator if x.denominator == 1 else x
+
+
+def written(x: Real) -> str:
+    if isinstance(x, Fraction) and x.denominator > 1:
+        return f"{x} (about {float(x):.6g})"
+    return str(int(x)) if isinstance(x, float) and x == int(x) and abs(x) < 1e16 else str(x)
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

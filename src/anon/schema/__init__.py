@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the columns of a table are: roles, kinds and hierarchies.
+
+A `Schema` is made of `Attribute`s; a hierarchy is declared (`intervals`, `prefix`, `dates`, a nested dict, a
+file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
+"""
+
+from anon.schema.attribute import Attribute, Role, nominal, numeric, ordinal
+from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
+from anon.schema.guess import IDENTIFYING_SHARE, role_of_name
+from anon.schema.hierarchy.declared import (
+    CsvFile,
+    Hierarchy,
+    Listed,
+    Nested,
+    dates,
+    hierarchy_from_dict,
+    hierarchy_to_dict,
+    intervals,
+    listed,
+    prefix,
+)
+from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, levels_of, places
+from anon.schema.hierarchy.rows import hierarchy_rows, label_of
+from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
+from anon.schema.schema import Schema
+
+__all__ = [
+    "IDENTIFYING_SHARE",
+    "TICKS_PER_SECOND",
+    "Attribute",
+    "CsvFile",
+    "Hierarchy",
+    "Kind",
+    "Levels",
+    "Listed",
+    "MissingValues",
+    "Nested",
+    "Role",
+    "Schema",
+    "Tree",
+    "check_names",
+    "check_unique",
+    "dates",
+    "hierarchy_from_dict",
+    "hierarchy_rows",
+    "hierarchy_to_dict",
+    "intervals",
+    "is_measurable",
+    "is_text",
+    "kind_of",
+    "label_of",
+    "lca",
+    "levels_of",
+    "listed",
+    "nominal",
+    "numeric",
+    "ordinal",
+    "places",
+    "prefix",
+    "prune",
+    "role_of_name",
+    "tree_of",
+    "value_type",
+]

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One column: its kind, its hierarchy, its weight."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from anon.errors import DataError, UsageError, did_you_mean
+from anon.schema.columns import Kind, kind_of
+from anon.schema.hierarchy.declared import (
+    Dates,
+    Hierarchy,
+    Intervals,
+    Prefix,
+    as_hierarchy,
+    hierarchy_from_dict,
+    hierarchy_to_dict,
+)
+from anon.schema.hierarchy.rows import label_of
+
+
+class Role(Enum):
+    """What a column is to an attacker."""
+
+    IDENTIFYING = "identifying"
+    QUASI = "quasi-identifying"
+    SENSITIVE = "sensitive"
+    NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True, repr=False)
+class Attribute:
+    """One column: its kind (None: taken from the Arrow type), hierarchy, order and weight (> 0).
+
+    The weight multiplies the attribute's widths and losses in every method, never in a measure.
+    Made by `numeric`, `ordinal` and `nominal`, or by its bare name in a `Schema`.
+    """
+
+    name: str
+    kind: Kind | None = None
+    hierarchy: Hierarchy | None = None
+    order: tuple[Any, ...] | None = None
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise UsageError(f"a column's name must be a string, not {type(self.name).__name__}")
+        if self.kind is not None and self.kind not in get_args(Kind):
+            raise UsageError(f"column {self.name!r}: kind must be one of {', '.join(get_args(Kind))}")
+        weight = self.weight
+        most = sys.float_info.max
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= most:
+            raise UsageError(f"column {self.name!r}: weight must be a finite number above 0")
+        if (self.kind == "ordinal") != (self.order is not None):
+            raise UsageError(
+                f"column {self.name!r}: an order is needed for, and only for, an ordinal attribute"
+            )
+        if self.order is not None:
+            object.__setattr__(self, "order", tuple(self.order))
+            if not self.order:
+                raise UsageError(f"column {self.name!r}: the order is empty")
+            if len({label_of(value, self.name) for value in self.order}) < len(self.order):
+                raise UsageError(f"column {self.name!r}: the order lists a value twice")
+        if self.hierarchy is not None:
+            object.__setattr__(self, "hierarchy", as_hierarchy(self.hierarchy, self.name))
+            fits = {
+                "numeric": not isinstance(self.hierarchy, Prefix),
+                "nominal": not isinstance(self.hierarchy, Intervals | Dates),
+            }
+            if not fits.get(self.kind or "", self.kind is None):
+                way_out = ""
+                if isinstance(self.hierarchy, Dates):
+                    way_out = "; dates in text are read where all of them are ISO, such as 1980-12-31"
+                if isinstance(self.hierarchy, Prefix):
+                    way_out = (
+                        "; to publish its first characters declare it nominal, by "
+                        f"anon.nominal({self.name!r}, prefix(...)) or --kind {self.name}=nominal"
+                    )
+                raise UsageError(
+                    f"column {self.name!r}: this hierarchy is not for a {self.kind} attribute; numbers and "
+                    "dates take intervals(), dates() or a CSV file; labels prefix(), a dict or a CSV file"
+                    f"{way_out}"
+                )
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.name)]
+        if self.order is not None:
+            arguments.append(repr(list(self.order)))
+        if self.hierarchy is not None:
+            arguments.append(f"hierarchy={self.hierarchy!r}")
+        if self.weight != 1.0:
+            arguments.append(f"weight={self.weight!r}")
+        if self.kind is None:
+            if len(arguments) == 1:
+                return arguments[0]
+            return f"Attribute({', '.join(arguments)})"
+        return f"{self.kind}({', '.join(arguments)})"
+
+
+def numeric(name: str, hierarchy: Any = None, weight: float = 1.0) -> Attribute:
+    """A number, date or time. `hierarchy`: `intervals`, `dates`, a nested dict or an ARX CSV file."""
+    return Attribute(name, "numeric", hierarchy, None, weight)
+
+
+def ordinal(name: str, order: Iterable[Any], weight: float = 1.0) -> Attribute:
+    """Labels with an order, lowest first. Every value of the column must be listed."""
+    if isinstance(order, str) or not isinstance(order, Iterable):
+        raise UsageError(f"column {name!r}: the order must be a list of values")
+    return Attribute(name, "ordinal", None, tuple(order), weight)
+
+
+def nominal(name: str, hierarchy: Any = None, weight: float = 1.0) -> Attribute:
+    """Labels without an order. `hierarchy`: `prefix`, a nested dict or a CSV file in ARX's format."""
+    return Attribute(name, "nominal", hierarchy, None, weight)
+
+
+def bound(attribute: Attribute, arrow_type: pa.DataType) -> Attribute:
+    natural = kind_of(attribute.name, arrow_type)
+    if attribute.kind == "numeric" and natural != "numeric" and not pa.types.is_null(arrow_type):
+        raise DataError(
+            f"column {attribute.name!r} holds {arrow_type}, not numbers or dates; "
+            "convert it, or declare it nominal or ordinal",
+            column=attribute.name,
+        )
+    return replace(attribute, kind=attribute.kind or natural)
+
+
+def attribute_to_dict(attribute: Attribute) -> Any:
+    item: dict[str, Any] = {"name": attribute.name}
+    if attribute.kind is not None:
+        item["kind"] = attribute.kind
+    if attribute.hierarchy is not None:
+        item["hierarchy"] = hierarchy_to_dict(attribute.hierarchy)
+    if attribute.order is not None:
+        item["order"] = list(attribute.order)
+    if attribute.weight != 1.0:
+        item["weight"] = attribute.weight
+    return attribute.name if len(item) == 1 else item
+
+
+def attribute_from_dict(item: Any) -> str | Attribute:
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, Mapping) or not isinstance(item.get("name"), str):
+        raise UsageError("an attribute must be a column's name, or a table with a name")
+    known_keys(item, ("name", "kind", "hierarchy", "order", "weight"), f"column {item['name']!r}")
+    hierarchy = item.get("hierarchy")
+    order = item.get("order")
+    if order is not None and not isinstance(order, list | tuple):
+        raise UsageError(f"column {item['name']!r}: the order must be a list of values")
+    return Attribute(
+        item["name"],
+        item.get("kind"),
+        None if hierarchy is None else hierarchy_from_dict(hierarchy, item["name"]),
+        None if order is None else tuple(order),
+        item.get("weight", 1.0),
+    )
+
+
+def known_keys(data: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    for key in data:
+        if key not in known:
+            hint = did_you_mean(str(key), known)
+            raise UsageError(f"{what} has no key {key!r}; {hint}the keys are {', '.join(known)}")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each column of a table is: its role, its kind, its hierarchy, its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from anon.errors import UsageError
+from anon.schema.attribute import Attribute, Role, attribute_from_dict, attribute_to_dict, bound, known_keys
+from anon.schema.columns import check_names, check_unique, listed_in
+
+
+@dataclass(frozen=True, repr=False)
+class Schema:
+    """The roles of a table's columns; a column that is not named is neutral and kept as it is.
+
+    `quasi` and `sensitive` take names or Attributes, `identifying` names; identifying columns are
+    dropped from every release. A bare name takes its kind from the Arrow type: numbers, dates and
+    times are numeric, strings and booleans nominal.
+    """
+
+    quasi: tuple[Attribute, ...]
+    sensitive: tuple[Attribute, ...] = ()
+    identifying: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        quasi: Iterable[str | Attribute],
+        sensitive: Iterable[str | Attribute] = (),
+        identifying: Iterable[str | Attribute] = (),
+    ) -> None:
+        object.__setattr__(self, "quasi", _attributes(quasi, "quasi"))
+        object.__setattr__(self, "sensitive", _attributes(sensitive, "sensitive"))
+        names = tuple(attribute.name for attribute in _attributes(identifying, "identifying"))
+        object.__setattr__(self, "identifying", names)
+        if not self.quasi:
+            raise UsageError("a schema needs at least one quasi-identifier")
+        role_of: dict[str, Role] = {}
+        for name, role in self._roles():
+            if name in role_of:
+                other = role_of[name]
+                twice = (
+                    f"twice as {role.value}"
+                    if other is role
+                    else f"both as {other.value} and as {role.value}"
+                )
+                raise UsageError(f"column {name!r} is named {twice}; name it once")
+            role_of[name] = role
+
+    def _roles(self) -> list[tuple[str, Role]]:
+        return [
+            *((attribute.name, Role.QUASI) for attribute in self.quasi),
+            *((attribute.name, Role.SENSITIVE) for attribute in self.sensitive),
+            *((name, Role.IDENTIFYING) for name in self.identifying),
+        ]
+
+    def role(self, name: str) -> Role:
+        """The role of a column; one that the schema does not name is neutral."""
+        return dict(self._roles()).get(name, Role.NEUTRAL)
+
+    def bind(self, columns: pa.Schema) -> Schema:
+        """This schema with every kind settled for a table of the given Arrow schema.
+
+        Raises DataError where a column does not exist, is there twice, or cannot be read as its kind.
+        """
+        check_unique(columns.names)
+        check_names([name for name, _ in self._roles()], columns.names)
+        return Schema(
+            [bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
+            [bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
+            self.identifying,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as plain lists, dicts, strings and numbers: what a job file holds."""
+        return {
+            "quasi": [attribute_to_dict(attribute) for attribute in self.quasi],
+            "sensitive": [attribute_to_dict(attribute) for attribute in self.sensitive],
+            "identifying": list(self.identifying),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """The inverse of `to_dict`; keys that mean nothing are refused."""
+        known_keys(data, ("quasi", "sensitive", "identifying"), "a schema")
+        return cls(
+            [attribute_from_dict(item) for item in listed_in(data, "quasi")],
+            [attribute_from_dict(item) for item in listed_in(data, "sensitive")],
+            [attribute_from_dict(item) for item in listed_in(data, "identifying")],
+        )
+
+    def __repr__(self) -> str:
+        parts = [f"quasi={list(self.quasi)!r}"]
+        if self.sensitive:
+            parts.append(f"sensitive={list(self.sensitive)!r}")
+        if self.identifying:
+            parts.append(f"identifying={list(self.identifying)!r}")
+        return f"Schema({', '.join(parts)})"
+
+
+def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute, ...]:
+    if isinstance(items, str | Attribute) or not isinstance(items, Iterable):
+        raise UsageError(f"{role} must be a list of names or attributes")
+    attributes = []
+    for item in items:
+        if not isinstance(item, str | Attribute):
+            raise UsageError(f"{role} must hold names or attributes, not {type(item).__name__}")
+        attributes.append(Attribute(item) if isinstance(item, str) else item)
+    return tuple(attributes)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CSV: the type of each column, found from its first rows and held against all others."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from anon.errors import DataError, UsageError
+from anon.schema import check_unique
+from anon.tables.formats import (
+    bytes_in_files,
+    file_name,
+    no_rows,
+    raise_if_out_of_memory,
+    unreadable,
+    wanted_names,
+)
+from anon.tables.memory import with_columns
+
+CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
+
+# An integer that would not survive as a number: a leading zero, or more digits than a float holds.
+UNSAFE_INTEGER = r"^\s*[+-]?0\d+\s*$"
+UNSAFE_FLOAT = r"^\s*[+-]?(0\d+(\.\d*)?|\d{16,})\s*$"
+AS_WRITTEN = pa.dictionary(pa.int32(), pa.string())
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Csv:
+    """How the CSV files of one table are read."""
+
+    null: tuple[str, ...]
+    delimiter: str | None
+    encoding: str
+    text: tuple[str, ...] = ()  # columns that are strings whatever they hold
+
+    def __post_init__(self) -> None:
+        delimiter = self.delimiter
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'
+        ):
+            raise UsageError(
+                "the delimiter of a CSV file must be one character of ASCII, no quote or line end"
+            )
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
+        except (LookupError, ValueError):
+            raise UsageError(f"there is no encoding {self.encoding!r}") from None
+
+    def tables(self, paths: Sequence[Path], columns: Sequence[str] | None = None) -> list[pa.Table]:
+        """One table per file, of types that agree: a column that they type differently is text in all.
+
+        Of one file alone, just the `columns` (None: all).
+        """
+        columns = columns if len(paths) == 1 else None
+        tables = [self.read(path, columns=columns) for path in paths]
+        names = tables[0].column_names
+        if any(table.column_names != names for table in tables):
+            return tables
+        texts, numbers = to_agree(
+            [dict(zip(names, each.schema.types, strict=True)) for each in tables],
+            lambda name: (each.column(name) for each in tables),
+        )
+        if texts:
+            tables = [self.read(path, texts) for path in paths]
+        places = [at for at, name in enumerate(names) if name in numbers]
+        return [
+            with_columns(each, {at: each.column(at).cast(pa.float64()) for at in places}) for each in tables
+        ]
+
+    def read(self, path: Path, as_text: Iterable[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
+        """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all)."""
+        try:
+            return self._read(path, (*self.text, *as_text), columns)
+        except (pa.ArrowException, OSError, EOFError) as error:
+            raise_if_out_of_memory(error)
+            raise unreadable(path, "csv") from None
+
+    def options(
+        self, path: Path
+    ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
+        """What to tell Arrow's reader of a file, and the names of its columns."""
+        header, delimiter, n_blank = self._header(path)
+        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=CSV_BLOCK, skip_rows=n_blank)
+        # in a file of one column an empty line is an empty field
+        parse = pa_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
+        )
+        convert = pa_csv.ConvertOptions(
+            null_values=list({"", *self.null}),
+            strings_can_be_null=True,
+            true_values=["true", "True", "TRUE"],
+            false_values=["false", "False", "FALSE"],
+        )
+        return read, parse, convert, header
+
+    def check_ends(self, path: Path, header: Sequence[str], delimiter: str) -> None:
+        """Raise DataError where two columns have one name, or a quote has no end."""
+        check_unique(header, file_name(path))
+        if self._has_open_quote(path):
+            fault = self.fault(path, delimiter)
+            if fault.row is not None:
+                raise fault
+
+    def _read(self, path: Path, as_text: Iterable[str], columns: Sequence[str] | None) -> pa.Table:
+        read, parse, convert, header = self.options(path)
+        self.check_ends(path, header, parse.delimiter)
+        if columns is not None:
+            convert.include_columns = wanted_names(columns, header)
+        try:
+            convert.column_types = dict.fromkeys(as_text, pa.string())
+            table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
+            numbers = [f.name for f in table.schema if is_number(f.type)]
+            if numbers:
+                convert.include_columns = numbers
+                convert.column_types = dict.fromkeys(numbers, AS_WRITTEN)
+                written = pa_csv.read_csv(os.fspath(path), read, parse, convert)
+        except (pa.ArrowException, UnicodeError, OSError) as error:
+            raise_if_out_of_memory(error)
+            raise self.fault(path, parse.delimiter) from None
+        if any(pa.types.is_binary(field.type) for field in table.schema):
+            raise self.fault(path, parse.delimiter)
+        finished = {i: self._finished(column) for i, column in enumerate(table.columns)}
+        place = {name: i for i, name in enumerate(table.column_names)}
+        for name, text in zip(numbers, written.columns if numbers else (), strict=True):
+            if is_unsafe(text.chunks, table.schema.field(place[name]).type):
+                finished[place[name]] = text.cast(pa.string())
+        return with_columns(table, finished)
+
+    def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if pa.types.is_timestamp(column.type):
+            try:
+                return column.cast(pa.timestamp("us", column.type.tz))
+            except pa.ArrowInvalid:
+                return column
+        return column
+
+    def _header(self, path: Path) -> tuple[list[str], str, int]:
+        """The names in the first line, the delimiter (the given one, or the one that finds most names),
+        and the number of empty lines before.
+        """
+        n_blank = 0
+        with self._text(path) as text:
+            try:
+                while (first := text.readline()) and not first.strip("\r\n"):
+                    n_blank += 1
+            except UnicodeError:
+                raise self.fault(path, ",") from None
+        headers = []
+        for each in self.delimiter or ",;\t|":
+            with suppress(csv.Error):  # a name, or with another delimiter the whole line, can be too long
+                headers.append((next(csv.reader([first], delimiter=each), []), each))
+        if not headers:
+            raise DataError(
+                f"{file_name(path)}, line {n_blank + 1}: the name of a column has more than "
+                f"{csv.field_size_limit()} characters; shorten it, or name the --delimiter"
+            )
+        return *max(headers, key=lambda header: len(header[0])), n_blank
+
+    def _text(self, path: Path) -> io.TextIOWrapper:
+        encoding = (
+            "utf-8-sig" if self.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else self.encoding
+        )
+        return io.TextIOWrapper(bytes_in_files(path), encoding=encoding, newline="")
+
+    def fault(self, path: Path, delimiter: str) -> DataError:
+        """What is wrong with a file that Arrow could not read, said without its values."""
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        n_bytes, n_lines = 0, 1
+        hint = "name the encoding that it is in, such as --encoding latin-1"
+        with bytes_in_files(path) as file:
+            block = b"-"
+            while block:
+                block = file.read(1 << 20)
+                n_bytes += len(block)
+                try:
+                    n_lines += decoder.decode(block, final=not block).count("\n")
+                except UnicodeDecodeError as error:
+                    byte = n_bytes - len(error.object) + error.start
+                    line = n_lines + error.object[: error.start].count(b"\n")
+                    return DataError(
+                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; {hint}"
+                    )
+                except UnicodeError:
+                    return DataError(f"{file_name(path)} is not {self.encoding}; {hint}")
+        with self._text(path) as text:
+            rows = csv.reader(text, delimiter=delimiter, strict=True)
+            line = n_rows = 0
+            try:
+                header = next(filter(None, rows), [])
+                line = rows.line_num + 1
+                for row in rows:
+                    if row and len(row) != len(header):
+                        ending = "" if header[-1] else " (the last one empty: it ends with a delimiter)"
+                        return DataError(
+                            f"{file_name(path)}, line {line}: {len(row)} fields where the header has "
+                            f"{len(header)}{ending}; quote fields that hold a {delimiter!r}, or name the "
+                            "--delimiter",
+                            row=n_rows,
+                        )
+                    line, n_rows = rows.line_num + 1, n_rows + 1
+            except csv.Error as error:
+                what = "a quote has no proper end; double quotes inside of quotes"
+                if "field limit" in str(error):
+                    most = csv.field_size_limit()
+                    what = f"a field has more than {most} characters; shorten it, or end its quote"
+                return DataError(
+                    f"{file_name(path)}, line {line}: {what}",
+                    row=max(0, n_rows),
+                )
+        return unreadable(path, "csv") if n_rows else no_rows([path])
+
+    def _has_open_quote(self, path: Path) -> bool:
+        n_quotes = 0
+        with bytes_in_files(path) as file:
+            while block := file.read(1 << 20):
+                n_quotes += block.count(b'"')
+        return n_quotes % 2 == 1
+
+
+def is_number(arrow_type: pa.DataType) -> bool:
+    """Integers and floats, as which a CSV file's numbers are read."""
+    return bool(pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type))
+
+
+def is_unsafe(written: Iterable[pa.Array], arrow_type: pa.DataType) -> bool:
+    """Does a column of numbers (`AS_WRITTEN`) hold integers that are told apart by more than their value?"""
+    pattern = UNSAFE_INTEGER if pa.types.is_integer(arrow_type) else UNSAFE_FLOAT
+    return any(pc.any(pc.match_substring_regex(chunk.dictionary, pattern)).as_py() for chunk in written)
+
+
+def to_agree(
+    types: Sequence[Mapping[str, pa.DataType]], columns: Callable[[str], Iterable[pa.ChunkedArray]]
+) -> tuple[set[str], set[str]]:
+    """The columns that files of one table type differently: those to be text, and those to be floats.
+
+    `types` are those of each file, `columns` gives the parts of a column. Integers beside floats are
+    floats where all can be told apart as such.
+    """
+    found = {name: {each[name] for each in types} - {pa.null()} for name in types[0]}
+    differ = {name for name, kinds in found.items() if len(kinds) > 1}
+    floats = {
+        name for name in differ if found[name] == {pa.int64(), pa.float64()} and _fit_floats(columns(name))
+    }
+    return differ - floats, floats
+
+
+def _fit_floats(parts: Iterable[pa.ChunkedArray]) -> bool:
+    """Can the integers of a column be told apart as floats?"""
+    try:
+        for part in parts:
+            part.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that are in memory already, and the plain types that their columns get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.errors import DataError, UsageError
+from anon.schema import check_unique, is_measurable, is_text
+from anon.tables.columns import values_alone, values_type
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The types as which the columns are held: those that every part of Arrow can work with."""
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema])
+
+
+def in_plain_types(table: pa.Table) -> pa.Table:
+    """The table with every column in its plain type."""
+    schema = table.schema
+    kinds = [_plain_type(field.type) for field in schema]
+    columns = {
+        i: pa.chunked_array([_plain(chunk) for chunk in table.column(i).chunks], type=kind)
+        for i, (kind, field) in enumerate(zip(kinds, schema, strict=True))
+        if kind != field.type
+    }
+    return with_columns(table, columns)
+
+
+def with_columns(table: pa.Table, columns: Mapping[int, pa.ChunkedArray]) -> pa.Table:
+    """The table with other columns at these places, all put there at once: one by one is quadratic."""
+    if not columns:
+        return table
+    fields = list(table.schema)
+    for i, column in columns.items():
+        fields[i] = pa.field(fields[i].name, column.type)
+    whole = [columns.get(i, column) for i, column in enumerate(table.columns)]
+    return pa.Table.from_arrays(whole, schema=pa.schema(fields, table.schema.metadata))
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+def from_memory(source: Any) -> pa.Table:
+    """Arrow data, a data frame or a dict of arrays as a Table. The index of a pandas frame is no column."""
+    try:
+        if isinstance(source, pa.Table):
+            return source
+        if isinstance(source, pa.RecordBatch):
+            return pa.Table.from_batches([source])
+        if isinstance(source, pa.RecordBatchReader):
+            return source.read_all()
+        if isinstance(source, list | tuple) and source and all(isinstance(b, pa.RecordBatch) for b in source):
+            return pa.Table.from_batches(source)
+        if isinstance(source, Mapping):
+            return _from_arrays(source)
+        if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+            names = [str(name) for name in source.columns]
+            check_unique(names)
+            return _from_arrays({name: source.iloc[:, i] for i, name in enumerate(names)})
+        if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+            return pa.table(source)
+    except pa.ArrowException:
+        raise DataError("the table's Arrow data are not valid") from None
+    raise UsageError(
+        "a table is a path, Arrow data, a data frame or a dict of arrays, "
+        f"not {type(source).__module__}.{type(source).__qualname__}"
+    )
+
+
+def _plain_type(arrow_type: pa.DataType) -> pa.DataType:
+    """The type as which a column is held: one that every part of Arrow can work with."""
+    types = pa.types
+    if _is_of_nested(arrow_type):
+        return values_type(arrow_type) or arrow_type  # None: told where it is to be published
+    if types.is_dictionary(arrow_type):
+        values = _plain_type(arrow_type.value_type)
+        sortable = is_text(values) or (is_measurable(values) and not types.is_float16(values))
+        return pa.dictionary(arrow_type.index_type, values, arrow_type.ordered) if sortable else values
+    if types.is_run_end_encoded(arrow_type):
+        return _plain_type(arrow_type.value_type)
+    if types.is_string_view(arrow_type):
+        return pa.large_string()
+    return pa.large_binary() if types.is_binary_view(arrow_type) else arrow_type
+
+
+def _is_of_nested(arrow_type: pa.DataType) -> bool:
+    """A dictionary of, or runs of, values that are no flat ones."""
+    types = pa.types
+    return bool(types.is_dictionary(arrow_type) or types.is_run_end_encoded(arrow_type)) and bool(
+        types.is_nested(arrow_type.value_type)
+        or types.is_dictionary(arrow_type.value_type)
+        or isinstance(arrow_type.value_type, pa.BaseExtensionType)
+    )
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """An array in its plain type."""
+    plain = _plain_type(array.type)
+    if plain == array.type:
+        return array
+    if _is_of_nested(array.type):
+        return values_alone(array)
+    if pa.types.is_run_end_encoded(array.type):
+        run = pa.RunEndEncodedArray.from_arrays(array.run_ends, np.arange(len(array.values)))
+        return _plain(array.values).take(pc.run_end_decode(run.slice(array.offset, len(array))))
+    if not pa.types.is_dictionary(array.type):
+        return array.cast(plain)
+    values = _plain(array.dictionary)
+    if pa.types.is_dictionary(plain):
+        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=plain.ordered)
+    return values.take(array.indices)
+
+
+def _from_arrays(arrays: Mapping[Any, Any]) -> pa.Table:
+    check_unique([str(name) for name in arrays])
+    columns = {}
+    n_rows = None
+    for name, values in arrays.items():
+        try:
+            column = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
+        except OverflowError:
+            raise DataError(
+                f"column {name!r} holds integers of more than 64 bits; make them decimals or strings",
+                column=str(name),
+            ) from None
+        except (pa.ArrowException, TypeError, ValueError):
+            raise DataError(
+                f"column {name!r} is no array of one type; convert its values to one type", column=str(name)
+            ) from None
+        if n_rows is not None and len(column) != n_rows:
+            raise DataError(
+                f"column {name!r} has {len(column)} values where the columns before it have {n_rows}",
+                column=str(name),
+            )
+        n_rows = len(column)
+        columns[str(name)] = column
+    try:
+        return pa.table(columns)
+    except UnicodeError:
+        raise DataError("a column's name is not valid Unicode; rename it") from None

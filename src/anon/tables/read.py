@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any source of a table -> pyarrow.Table, with no value changed on the way.
+
+Files are Parquet, Arrow IPC (Feather) or CSV; a directory or glob pattern is one table. In CSV a
+column is numeric, boolean, a date or a timestamp only if every field that is not empty is one;
+otherwise all its fields are strings exactly as written. Integers with leading zeros (postcodes) and
+integers too long to be told apart as floats keep a column a string. An empty field is missing; `NA`
+and its like are values unless `null` lists them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.ipc as pa_ipc
+import pyarrow.parquet as pq
+
+from anon.errors import DataError, UsageError
+from anon.schema import check_unique, is_text, value_type
+from anon.tables.csv import Csv
+from anon.tables.formats import (
+    FORMAT_OF_SUFFIX,
+    check_data,
+    common_format,
+    common_schema,
+    file_name,
+    files_of,
+    index_columns,
+    no_rows,
+    raise_if_out_of_memory,
+    stored_as_dictionary,
+    unreadable,
+    wanted_names,
+)
+from anon.tables.memory import from_memory, in_plain_types, plain_schema
+from anon.tables.source import Engine, Source
+
+WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
+LEAST_MEMORY = 1 << 24
+_MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
+
+
+def read_table(source: Any, **options: Any) -> pa.Table:
+    """The table of `read_source`, which takes the same options but for `engine`: it is whole in memory."""
+    table = read_local(source, **options).table
+    return table if isinstance(table, pa.Table) else table.whole()
+
+
+def read_local(source: Any, *, engine: Engine | None = None, **options: Any) -> Source:
+    """As `read_source` with `engine="local"`, the only one taken."""
+    if engine not in (None, "local"):
+        raise UsageError("the table is read whole here: leave out the engine, or name the local one")
+    return read_source(source, engine="local", **options)
+
+
+def read_source(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    null: str | Iterable[str] = (),
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    engine: Engine | None = None,
+    memory: int | str | None = None,
+    spill: str | os.PathLike[str] | None = None,
+) -> Source:
+    """Read a table from a path, several paths, Arrow data, a data frame or a dict of arrays.
+
+    A Source is given back as it is.
+
+    `columns` are those wanted (None: all). For CSV only: `null` lists the texts that stand for a
+    missing value, `delimiter` is found from the first line if None.
+
+    With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
+    they are needed; everything that takes a Source takes such a one, with the same results. None
+    chooses: "stream" where the files would need more than `memory` (bytes, or text like "4G";
+    default half of the machine's). `spill` is a folder for temporary files: then codes are kept
+    there too. Without it they are in memory, and rows are spilled beside the release.
+
+    Raises DataError where a table cannot be had, or has two columns of one name, or no rows.
+    """
+    if isinstance(source, Source):
+        return source
+    if engine not in (None, *get_args(Engine)):
+        raise UsageError(f"engine must be one of {', '.join(get_args(Engine))}")
+    if spill is not None and not os.path.isdir(spill):  # also where nothing is spilled today
+        raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
+    budget = bytes_of(memory)
+    markers = (null,) if isinstance(null, str) else tuple(null)
+    if isinstance(source, str | os.PathLike):
+        paths = files_of([source])
+    elif (
+        isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source)
+    ):
+        paths = files_of(source)
+    else:
+        if markers or delimiter is not None or encoding != "utf-8":
+            raise UsageError("null, delimiter and encoding are for CSV files only")
+        if engine == "stream":
+            raise UsageError("a table in memory cannot be streamed: name its file")
+        table = from_memory(source)
+        check_unique(table.column_names)
+        table = table if columns is None else table.select(wanted_names(columns, table.column_names))
+        # strings in memory are trusted, to look at each would cost as much as to encode it
+        check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
+        return _checked(Source(table, table.schema))
+
+    format = common_format(paths)
+    if format != "csv" and (markers or delimiter is not None or encoding != "utf-8"):
+        raise UsageError("null, delimiter and encoding are for CSV files only")
+    from anon.tables.scan import scan, table_bytes
+
+    how = Csv(markers, delimiter, encoding)
+    if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
+        rows = scan(paths, format, columns, how, budget, spill)
+        return Source(rows, rows.file_schema, format, tuple(paths), how)
+    if format == "parquet":
+        return _checked(_read_parquet(paths, columns))
+    tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
+    for path, each in zip(paths, tables, strict=True):
+        check_unique(each.column_names, file_name(path))
+        if format == "feather":  # a date64 need not be a whole day: it is read as its day
+            check_data(each, file_name(path), lambda column: not pa.types.is_date64(column))
+    schema = common_schema(paths, [each.schema for each in tables])
+    table = pa.concat_tables(each.cast(schema) for each in tables)
+    table = table if columns is None else table.select(wanted_names(columns, table.column_names))
+    return _checked(Source(table, table.schema, format, tuple(paths), how))
+
+
+def as_written(source: Source, names: Iterable[str]) -> Source:
+    """The source with these columns of its CSV files as text, every field as it stands there.
+
+    Columns of other formats, and those that are text already, stay as they are.
+    """
+    schema = source.table.schema
+    names = [name for name in names if not is_text(value_type(schema.field(name).type))]
+    if source.csv is None or source.format != "csv" or not names:
+        return source
+    csv = replace(source.csv, text=(*source.csv.text, *names))
+    if not isinstance(source.table, pa.Table):
+        from anon.tables.scan import scan
+
+        held = source.table
+        rows = scan(source.paths, "csv", held.column_names, csv, held.memory, held.folder)
+        return replace(source, table=rows, schema=rows.file_schema, csv=csv)
+    written = pa.concat_tables(csv.tables(source.paths, names))
+    if written.num_rows != source.table.num_rows:
+        raise DataError("the input has changed while it was read; start again")
+    table = source.table
+    for name in names:
+        table = table.set_column(table.column_names.index(name), name, written.column(name))
+    return replace(source, table=table, schema=table.schema, csv=csv)
+
+
+def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of reading, those of CSV only for a file that is not known to be another."""
+    if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
+        return dict(options)
+    return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
+
+
+def _checked(source: Source) -> Source:
+    if source.table.num_columns == 0:
+        raise DataError("the table has no columns")
+    if source.table.num_rows == 0:
+        raise no_rows(source.paths)
+    return replace(source, table=in_plain_types(source.table), schema=plain_schema(source.schema))
+
+
+def bytes_of(memory: int | str | None) -> int:
+    """A number of bytes, or text like "512M", "4G" or "4 GiB"; None: half of the machine's memory."""
+    if memory is None:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if isinstance(memory, int) and not isinstance(memory, bool) and memory >= LEAST_MEMORY:
+        return memory
+    match = _MEMORY.fullmatch(memory) if isinstance(memory, str) else None
+    if match is not None:
+        n_bytes = int(float(match[1]) * 1024 ** " KMGT".index((match[2] or " ").upper()))
+        if n_bytes >= LEAST_MEMORY:
+            return n_bytes
+    raise UsageError('memory must be at least 16M: a number of bytes, or text like "512M" or "4G"')
+
+
+def _read_feather(path: Path) -> pa.Table:
+    try:
+        with pa.OSFile(os.fspath(path)) as file:  # a map would change, or fault, with the file
+            if file.read(4) == b"FEA1":
+                raise DataError(
+                    f"{file_name(path)} is Feather version 1; write it again as version 2 or Parquet"
+                )
+            file.seek(0)
+            try:
+                table = pa_ipc.open_file(file).read_all()
+            except pa.ArrowInvalid:
+                file.seek(0)
+                table = pa_ipc.open_stream(file).read_all()
+        return _without_index(table)
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise_if_out_of_memory(error)
+        raise unreadable(path, "feather") from None
+
+
+def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
+    schemas: list[pa.Schema] = []
+    dictionaries: set[str] | None = None
+    for path in paths:
+        try:
+            with pq.ParquetFile(path) as file:
+                schemas.append(file.schema_arrow)
+                names = schemas[-1].names
+                compact = stored_as_dictionary(file)
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise_if_out_of_memory(error)
+            raise unreadable(path, "parquet") from None
+        check_unique(names, file_name(path))
+        dictionaries = compact if dictionaries is None else dictionaries & compact
+    schema = common_schema(paths, schemas)
+    wanted = schema.names if columns is None else wanted_names(columns, schema.names)
+    indexes = index_columns(schemas[0])
+    wanted = [name for name in wanted if name not in indexes]
+    tables = []
+    for path in paths:
+        try:
+            with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
+                tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
+        except (pa.ArrowException, OSError) as error:
+            raise_if_out_of_memory(error)
+            raise unreadable(path, "parquet") from None
+    schema = pa.schema([schema.field(name) for name in wanted])
+    as_read = common_schema(paths, [table.schema for table in tables])
+    table = pa.concat_tables(table.cast(as_read) for table in tables).unify_dictionaries()
+    return Source(table, schema, "parquet", tuple(paths))
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    indexes = index_columns(table.schema)
+    table = table.select([i for i, name in enumerate(table.column_names) if name not in indexes])
+    return table.replace_schema_metadata(None)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads: how many, and work divided among them."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+
+from anon.errors import UsageError
+
+T = TypeVar("T")
+MOST_THREADS = 1024
+
+
+def available_threads(asked: int | None = None) -> int:
+    """The number of threads asked for; if None, of processors this process may run on."""
+    if asked is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        n_threads = 0 if isinstance(asked, bool | np.bool_) else operator.index(asked)
+    except TypeError:
+        n_threads = 0
+    if not 1 <= n_threads <= MOST_THREADS:
+        raise UsageError(f"n_threads must be None or a whole number from 1 to {MOST_THREADS}")
+    return n_threads
+
+
+def in_threads(n_threads: int, work: Callable[..., T], *items: Sequence[Any]) -> list[T]:
+    """`list(map(work, *items))` by as many threads; by the caller's own where one is enough."""
+    n_threads = min(n_threads, *map(len, items))
+    if n_threads < 2:
+        return list(map(work, *items))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(work, *items))

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users call: anonymize, check, compare, inspect, mining_utility."""
+
+from anon.verbs.anonymize import anonymize
+from anon.verbs.check import check, labels_as_written, starred_rows
+from anon.verbs.compare import compare
+from anon.verbs.foreign import cells_of_rows
+from anon.verbs.inspect import Inspection, inspect
+from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
+
+__all__ = [
+    "BRICKELL_SHMATIKOV",
+    "Inspection",
+    "MiningUtility",
+    "anonymize",
+    "cells_of_rows",
+    "check",
+    "compare",
+    "inspect",
+    "labels_as_written",
+    "mining_utilities",
+    "mining_utility",
+    "starred_rows",
+]

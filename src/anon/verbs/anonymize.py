@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job: table -> encoded -> classes -> release, verified."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from anon.encoding import Encoded, encode, of_published_rows
+from anon.engines import check_arguments, partitioned, table_counts
+from anon.errors import PrivacyWarning
+from anon.methods import PERTURBING, Anatomy, Method, Mondrian, Progress, Suppress, Task
+from anon.release import Release, recheck_noise, recode
+from anon.requirements import LDiversity, Requirement, compile, infeasible
+from anon.schema import Role, Schema, role_of_name
+from anon.tables import check_publishable, read_source, read_table
+from anon.threads import available_threads
+from anon.verbs.inspect import identifying_neutral
+
+
+def anonymize(
+    table: Any,
+    schema: Schema,
+    *,
+    require: Sequence[Requirement] = (),
+    method: Method | None = None,
+    publish: Literal["generalization", "bucketization"] = "generalization",
+    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
+    missing: Literal["category", "suppress", "error"] = "category",
+    order: Literal["class", "input"] = "class",
+    on_infeasible: Literal["error", "trivial"] = "error",
+    seed: int = 0,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Anonymize a table: the release satisfies every requirement, or there is none.
+
+    Parameters
+    ----------
+    table : anything with the Arrow PyCapsule interface, a dict of arrays, a path, or a Source
+        Parquet, Feather or CSV; a directory or glob is one table. One that would not fit in half of
+        the machine's memory stays in its files; `read_source` tells how to choose this oneself.
+    schema : Schema
+        Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
+    require : sequence of requirements
+        All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
+    method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity(), Suppress(what), Laplace(epsilon)
+        Default Mondrian(). KMembers, TGC and Curve need a k; Identity, Suppress and Laplace enforce nothing
+        and accept no requirement.
+    publish : "generalization" | "bucketization"
+        One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
+        What is learned across buckets is not bounded (docs/security.md).
+    numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"
+        How the cells of numeric attributes are shown.
+    missing : "category" | "suppress" | "error"
+        Null is a value of its own, or its rows are not published, or it is an error.
+    order : "class" | "input"
+        Rows by class and shuffled inside each, or as they came (which lets rows be matched by position).
+    on_infeasible : "error" | "trivial"
+        What happens when the demand cannot be met: an error, or a one-class release that can be
+        measured but not written.
+    seed : int
+        Where a method's search starts. Nothing that hides something depends on it: the order inside
+        classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
+        Laplace come from the operating system.
+    n_threads : int, optional
+        Default: the processors this process may use. The answer does not depend on it.
+    progress : callable(stage, done, total), optional
+        Told how far the work has come.
+
+    Raises
+    ------
+    UsageError, DataError
+        The parameters or the table cannot be used as asked.
+    InfeasibleError
+        No release can meet a requirement; names the tightest value that can be met.
+    RecheckError
+        The finished release failed its own independent check (a fault of the tool).
+    """
+    method = Mondrian() if method is None else method
+    check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
+    n_threads = available_threads(n_threads)
+    tell = progress or (lambda stage, done, total: None)
+    if isinstance(method, Anatomy):
+        require = (*require, LDiversity(method.l, "probabilistic", sensitive=method.sensitive))
+
+    tell("read", 0, 1)
+    source = read_source(table)
+    noise: dict[str, Any] | None = None
+    notes: list[str] = []
+    if type(method) in PERTURBING:
+        original = read_table(source)
+        source = replace(source, table=original)
+        source, schema, noise, notes = PERTURBING[type(method)](source, schema, method, n_threads, progress)
+        recheck_noise(original, source.table, noise)
+    tell("encode", 0, 1)
+    encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
+    check_publishable(encoded.table.schema)
+    judged = of_published_rows(encoded)
+    counts = table_counts(judged)
+    n_kept = encoded.n_rows - len(encoded.suppressed)
+    notes += _notes_on_neutral(encoded, noise)
+
+    if n_kept == 0:
+        notes.append("every row misses a value and is suppressed: the release is empty")
+    impossible = infeasible(require, judged.sensitive, counts, n_kept)
+    if impossible is not None and on_infeasible == "error":
+        raise impossible
+    task = Task(
+        compile(require, judged.sensitive, counts, n_kept), np.random.default_rng(seed), n_threads, progress
+    )
+    tell("partition", 0, 1)
+    if impossible is not None:
+        notes.append(f"{impossible}; this one-class release can be measured, not written")
+        method = Suppress("quasi")
+    classes, shown = partitioned(encoded, judged, method, task, require, publish)
+    if require and impossible is None and classes.n_classes == 1:
+        notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
+
+    tell("recode", 0, 1)
+    release = recode(
+        encoded,
+        classes,
+        shown,
+        require,
+        method=method,
+        publish=publish if noise is None else "perturbation",
+        noise=noise,
+        numeric=numeric,
+        order=order,
+        missing=missing,
+        seed=seed,
+        warnings=notes,
+        meets_requirements=impossible is None,
+        sources=[str(path) for path in source.paths],
+        file_schema=source.schema,
+        dropped=[domain.name for domain in encoded.sensitive if method == Suppress("sensitive")],
+        n_threads=n_threads,
+    )
+    for note in notes:
+        warnings.warn(note, PrivacyWarning, stacklevel=2)
+    return release
+
+
+def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:
+    """Warnings of columns that are published as they are and may identify people."""
+    named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(
+        noise["attributes"] if noise else ()
+    )
+    neutral = [name for name in encoded.table.column_names if name not in named]
+    table = encoded.table.select(neutral)
+    of_rows = ""
+    if neutral and not isinstance(table, pa.Table):
+        table = table.head()
+        of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
+    distinct = identifying_neutral(table, neutral)
+    known = set(distinct)
+    notes = [
+        f"column {name!r} is neutral but more than 90 % of its values{of_rows} are distinct: "
+        "it may identify people; make it identifying to drop it"
+        for name in distinct
+    ]
+    return notes + [
+        f"column {name!r} is neutral but by its name it identifies people; make it identifying to drop it"
+        for name in neutral
+        if name not in known and role_of_name(name) is Role.IDENTIFYING
+    ]

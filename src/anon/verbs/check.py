@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy of a table made by anyone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.classes import MISSING, Classes, group, sensitive_counts, texts
+from anon.encoding import Codes, Domain, Encoded, encode, label_codes
+from anon.errors import DataError, UsageError
+from anon.measures import Privacy, measure_columns, of_intact, population_risk
+from anon.measures import measure_privacy as measure
+from anon.release import (
+    bucket_ids,
+    in_buckets,
+    is_bucketized,
+    metadata_of,
+    refuse_sensitive_half,
+    second_table,
+)
+from anon.requirements import Requirement, TCloseness, check_list, compile
+from anon.schema import Attribute, Schema, is_text, listed, value_type
+from anon.tables import Source, as_written, read_source
+from anon.threads import available_threads
+from anoncore.requirement import passing_classes
+
+
+def check(
+    source: Any,
+    schema: Schema | None = None,
+    *,
+    sensitive_table: Any = None,
+    at_risk: Sequence[float] = (2, 5, 10),
+    sampling_fraction: float | None = None,
+    per_class: bool = False,
+    require: Sequence[Requirement] = (),
+    roles_from_file: bool = False,
+    n_threads: int | None = None,
+) -> Privacy:
+    """Measure the privacy of a released table, whoever made it.
+
+    Classes are the rows with equal cells in every quasi-identifier; a missing cell is a value of its
+    own, and where there is one the reading "null matches anything" is given beside. Rows of `*` only
+    are reported apart. Sensitive attributes are measured against the rows of the table itself.
+
+    Parameters
+    ----------
+    source : as for `anonymize`
+    schema : Schema, optional
+        The roles; of the quasi-identifiers only the names are used. Without it the table must be a
+        Parquet or Feather release of this package, which says its roles itself; the answer's
+        `roles_from` is then "file": anybody can write such words, and leave a quasi-identifier out.
+    sensitive_table : as `source`, optional
+        The second table of a bucketization. Needed for tables in memory; beside a file it is found.
+    at_risk : sequence of float
+        Report the share of rows whose risk is above x, or 1/x where x >= 1.
+    sampling_fraction : float in (0, 1], optional
+        Share of a population that the table holds, for journalist and marketer risk.
+    per_class : bool
+        Also give every measure of every class, as an Arrow table.
+    require : sequence of requirements
+        Those that some class does not meet are named in the answer's `unmet`. Without a schema they
+        need `roles_from_file`.
+    roles_from_file : bool
+        Believe the roles, hierarchies and orders that the file claims.
+    n_threads : int, optional
+        Default: the processors this process may use. The answer does not depend on it.
+
+    Raises
+    ------
+    UsageError
+        Roles are missing, are given and to be taken from the file as well, or are the file's own though
+        something is required; or a requirement cannot be decided without a hierarchy or an order.
+    DataError
+        The table cannot be measured, or what it says of itself contradicts itself.
+    """
+    check_list(require)
+    n_threads = available_threads(n_threads)
+    if roles_from_file and schema is not None:
+        raise UsageError(
+            "roles are given, and to be taken from the file with roles_from_file=True: choose one"
+        )
+    table_source = read_source(source)
+    table = table_source.table
+    told = metadata_of(table_source)
+    refuse_sensitive_half(table_source, schema)
+    if schema is None and told is None:
+        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+    if schema is None and require and not roles_from_file:
+        raise UsageError(
+            "only the file itself says which columns are quasi-identifiers and sensitive, and may leave some "
+            "out: name its quasi-identifiers in a schema, or believe it with roles_from_file=True"
+        )
+    roles_from: Literal["given", "file"] = "file" if schema is None else "given"
+    notes: tuple[str, ...] = ()
+    if schema is not None and table_source.format == "csv":
+        table_source = labels_as_written(table_source, schema)
+        notes = _merged(table_source, schema, n_threads)
+        table = table_source.table
+    schema = _schema(told, schema)
+    if sensitive_table is not None or is_bucketized(table_source, told, schema):
+        second = second_table(table_source, sensitive_table)
+        ids = bucket_ids(table, n_threads)
+        classes, domains, codes = in_buckets(ids, second, schema.sensitive, n_threads)
+        privacy = measure(
+            classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
+        )
+        quasi_only = Schema([attribute.name for attribute in schema.quasi])
+        intact = encode(table, quasi_only, empty=True, n_threads=n_threads)
+        groups = group(intact.quasi_codes, n_threads=n_threads)
+        privacy = of_intact(privacy, groups, at_risk)
+        shown = ids
+    else:
+        encoded = encode(table, schema, empty=True, n_threads=n_threads)
+        quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
+        if told is not None:
+            quasi = [_with_missing(*column) for column in quasi]
+        domains, codes = encoded.sensitive, encoded.sensitive_codes
+        privacy, classes = measure_columns(
+            [domain for domain, _ in quasi],
+            [column for _, column in quasi],
+            domains,
+            codes,
+            starred=starred_rows(encoded) if told is None else None,
+            at_risk=at_risk,
+            per_class=per_class,
+            n_threads=n_threads,
+        )
+        shown, groups = encoded, classes
+    if require:
+        missed = unmet(require, classes, domains, codes, n_threads)
+        if privacy.n_starred and missed:  # of a release of ours, rows of `*` are a class
+            whole = group([column for _, column in quasi], n_threads=n_threads)
+            missed = tuple(
+                each for each in unmet(require, whole, domains, codes, n_threads) if each in missed
+            )
+        _refuse_undecided(missed, require, domains, told, roles_from)
+        privacy = replace(privacy, unmet=missed)
+    if sampling_fraction is not None:
+        privacy = replace(
+            privacy,
+            population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
+        )
+    return replace(
+        privacy,
+        roles_from=roles_from,
+        worst_cells=_worst_cells(shown, classes, privacy.worst),
+        notes=notes,
+    )
+
+
+def labels_as_written(source: Source, schema: Schema) -> Source:
+    """The source with the labels of the schema, columns declared nominal or ordinal, as its CSV has them."""
+    labels = [each.name for each in (*schema.quasi, *schema.sensitive) if each.kind in ("nominal", "ordinal")]
+    return as_written(source, [name for name in labels if name in source.table.column_names])
+
+
+def _merged(source: Source, schema: Schema, n_threads: int) -> tuple[str, ...]:
+    """Notes on columns of a CSV, of no declared kind, some of whose texts were read as one value."""
+    table = source.table
+    names = [
+        each.name
+        for each in (*schema.quasi, *schema.sensitive)
+        if each.kind is None
+        and each.name in table.column_names
+        and not is_text(value_type(table.schema.field(each.name).type))
+    ]
+    written = as_written(source, names).table
+    counts = [
+        [len(words) for _, words in label_codes(each, names, n_threads)] if names else []
+        for each in (written, table)
+    ]
+    return tuple(
+        f"column {name!r}: {n_texts - n_values} of its {n_texts - 1} texts were read as values that others "
+        f"stand for, such as 1 and 1.0; declare it nominal (--kind {name}=nominal) to keep them apart"
+        for name, n_texts, n_values in zip(names, *counts, strict=True)
+        if n_texts > n_values
+    )
+
+
+def unmet(
+    require: Sequence[Requirement],
+    classes: Classes,
+    sensitive: Sequence[Domain],
+    sensitive_codes: Sequence[Codes],
+    n_threads: int = 1,
+) -> tuple[str, ...]:
+    """The requirements, in words, that some class does not meet; `sensitive` as for `privacy.measure`."""
+    if classes.n_classes == 0:
+        return ()
+    counts = [
+        sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        for domain, codes in zip(sensitive, sensitive_codes, strict=True)
+    ]
+    tables = [each.table for each in counts]
+    missed = []
+    for requirement in require:
+        conjunction = compile([requirement], sensitive, tables, len(classes.rows))
+        used = counts[: conjunction.n_sensitive]
+        passes = passing_classes(
+            conjunction,
+            classes.sizes,
+            [each.offsets for each in used],
+            [each.values.astype(np.int64) for each in used],
+            [each.counts for each in used],
+        )
+        if not passes.all():
+            missed.append(str(requirement))
+    return tuple(missed)
+
+
+def _refuse_undecided(
+    missed: Sequence[str],
+    require: Sequence[Requirement],
+    domains: Sequence[Domain],
+    told: Mapping[str, Any] | None,
+    roles_from: Literal["given", "file"],
+) -> None:
+    """Raise UsageError where a requirement fails in a flat hierarchy, and the true one is not known.
+
+    No hierarchy makes the distance greater than the flat one, so that what holds there holds in any.
+    """
+    in_file: Mapping[str, Any] | None = (told or {}).get("hierarchies")
+    for each in require:
+        if not isinstance(each, TCloseness) or each.distance != "hierarchical" or str(each) not in missed:
+            continue
+        for domain in domains:
+            name = domain.name
+            if domain.kind != "nominal" or domain.tree is not None or each.sensitive not in (None, name):
+                continue
+            kept = in_file is not None and in_file.get(name, {}) is not None
+            if kept and roles_from == "file":  # it has none: its values are one level
+                continue
+            way_out = f"give it in the schema (nominal({name!r}, hierarchy=...))"
+            if in_file is not None and in_file.get(name) is not None:
+                way_out += ", or believe the file's own with roles_from_file=True"
+            raise UsageError(
+                f"{each}: the table alone cannot decide it, since it depends on the hierarchy of column "
+                f"{name!r}, which is not known here: {way_out}"
+            )
+
+
+def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+    """Roles for measuring: published cells are opaque, sensitive attributes keep their kind."""
+    if given is not None:
+        return Schema([attribute.name for attribute in given.quasi], given.sensitive)
+    assert told is not None
+    quasi = [column for cells in told["cells"].values() for column in cells["columns"]]
+    return Schema(quasi, [_attribute(name, told) for name in told["roles"]["sensitive"]])
+
+
+def _attribute(name: str, told: Mapping[str, Any]) -> Attribute:
+    """A sensitive attribute as a release describes it; DataError where its hierarchy or order is none."""
+    kind = told["kinds"].get(name)
+    tree, order = (told.get(key, {}).get(name) for key in ("hierarchies", "orders"))
+    try:
+        if kind == "nominal" and tree is not None:
+            return Attribute(name, "nominal", listed(tree, name))
+        if kind == "ordinal" and order is not None:
+            return Attribute(name, "ordinal", order=tuple(order if isinstance(order, list) else ()))
+    except (DataError, UsageError):
+        what = "hierarchy" if kind == "nominal" else "order"
+        raise DataError(
+            f"column {name!r}: its {what} in the file's metadata is broken, "
+            f"so that the file was changed after it was written; name the roles, and the {what}, yourself",
+            column=name,
+        ) from None
+    if kind in ("numeric", "nominal"):
+        return Attribute(name, kind)
+    return Attribute(name)
+
+
+def _with_missing(domain: Domain, codes: Codes) -> tuple[Domain, Codes]:
+    """A quasi-identifier of a release of ours: cells that read `missing` are missing cells."""
+    at = pc.index(domain.values, pa.scalar(MISSING, domain.values.type)).as_py() if _text(domain) else -1
+    if at < 0:
+        return domain, codes
+    code_of = np.arange(domain.n_codes)
+    code_of[at + 1 :] -= 1
+    code_of[at] = domain.n_values - 1
+    values = pa.concat_arrays([domain.values[:at], domain.values[at + 1 :]])
+    return replace(domain, values=values, has_null=True), code_of.astype(codes.dtype)[codes]
+
+
+def starred_rows(encoded: Encoded) -> npt.NDArray[np.bool_] | None:
+    """Rows whose every quasi-identifier is `*`, in a table that this package did not make."""
+    starred = np.ones(encoded.n_rows, np.bool_)
+    for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):
+        star = pc.index(domain.values, pa.scalar("*", domain.values.type)).as_py() if _text(domain) else -1
+        if star < 0:
+            return None
+        starred &= codes == star
+    return starred if starred.any() else None
+
+
+def _text(domain: Domain) -> bool:
+    return bool(pa.types.is_string(domain.values.type) or pa.types.is_large_string(domain.values.type))
+
+
+def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """For every measure set by one class, the published cells of that class."""
+
+    def cell(domain: Domain, codes: Codes, number: int) -> str | None:
+        code = int(codes[classes.rows[classes.offsets[number]]])
+        return None if code == domain.n_values else texts(domain.values.slice(code, 1))[0]
+
+    cells = {
+        number: {
+            domain.name: cell(domain, codes, number)
+            for domain, codes in zip(shown.quasi, shown.quasi_codes, strict=True)
+        }
+        for number in set(worst.values())
+    }
+    return {name: cells[number] for name, number in worst.items()}

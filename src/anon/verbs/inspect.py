@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a table's columns look like before roles are chosen. No value is ever shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.errors import DataError
+from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of, role_of_name
+from anon.tables import read_local, read_table
+from anon.threads import available_threads, in_threads
+
+DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: how many values it has, and a guess at its role.
+
+    `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
+    `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
+    rows that have a value, `unique_share` the share of all rows whose value no other row has. `note` says
+    what to look at before the column is used.
+    """
+
+    name: str
+    type: str
+    kind: str
+    n_distinct: int | None
+    n_null: int
+    distinct_share: float | None
+    unique_share: float | None
+    role: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """Every column of a table, in its order."""
+
+    n_rows: int
+    columns: tuple[Column, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, dicts, strings and numbers, ready for JSON."""
+        return {"n_rows": self.n_rows, "columns": [asdict(column) for column in self.columns]}
+
+    def __repr__(self) -> str:
+        return f"Inspection(n_rows={self.n_rows}, columns={len(self.columns)})"
+
+
+def inspect(source: Any, **reading: Any) -> Inspection:
+    """Kind, distinct values, nulls, uniqueness and a hint of the role of every column.
+
+    `source` and the keyword arguments are those of `read_table`. The hint goes by the column's name
+    first, then by its type and by how many distinct values it has; it is where to start, not a
+    decision.
+    """
+    read = read_local(source, **reading)
+    table = read_table(read)
+    columns = in_threads(available_threads(), _inspect_column, list(read.schema), table.columns)
+    return Inspection(table.num_rows, tuple(columns))
+
+
+def identifying_neutral(table: pa.Table, names: Iterable[str]) -> list[str]:
+    """Those of the named columns in which more than 90 % of the values are distinct.
+
+    Most columns are settled by the first eighth of the rows: they repeat themselves too often there
+    to reach 90 % any more.
+    """
+    return [name for name in names if _identifies(table.column(name))]
+
+
+def _identifies(column: pa.ChunkedArray) -> bool:
+    if not _is_countable(column.type):
+        return False
+    if pa.types.is_dictionary(column.type):
+        n_labels = sum(len(chunk.dictionary) for chunk in column.chunks)
+        if n_labels <= IDENTIFYING_SHARE * (len(column) - column.null_count):
+            return False
+    column = _plain(column)
+    n_values = len(column) - column.null_count
+    start = column.slice(0, len(column) // 8)
+    repeats = len(start) - start.null_count - _n_distinct(start)
+    if n_values < 2 or repeats >= (1 - IDENTIFYING_SHARE) * n_values:
+        return False
+    return bool(_n_distinct(column) > IDENTIFYING_SHARE * n_values)
+
+
+def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
+    """`field` tells the type of the source; the column may be encoded as a dictionary."""
+    column_type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    name, type_name = field.name, str(column_type)
+    if not _is_countable(column_type):
+        return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value)
+    plain = _plain(column)
+    values = plain.drop_null()
+    counted = pc.value_counts(values)
+    counts = counted.field("counts")
+    n_unique = pc.sum(pc.equal(counts, 1)).as_py() or 0
+    distinct_share = len(counts) / len(values) if len(values) else 0.0
+    return Column(
+        name=name,
+        type=type_name,
+        kind=kind_of(name, column_type),
+        n_distinct=len(counts),
+        n_null=len(column) - len(values),
+        distinct_share=distinct_share,
+        unique_share=n_unique / len(column),
+        role=_role_hint(name, column_type, distinct_share, len(values)).value,
+        note=_dates_in_text(name, plain, counted) if is_text(column_type) else None,
+    )
+
+
+def _dates_in_text(name: str, column: pa.ChunkedArray, counted: pa.StructArray) -> str | None:
+    """A word on a column in which most values are dates, but not as ISO writes them."""
+    is_date = pc.match_substring_regex(counted.field("values"), DATE_NOT_ISO)
+    count = pc.sum(counted.field("counts").filter(is_date)).as_py() or 0
+    if 2 * count <= len(column) - column.null_count:
+        return None
+    first = pc.index(pc.match_substring_regex(column, DATE_NOT_ISO), True).as_py() + 1
+    return (
+        f"column {name!r} holds dates that are not ISO in {count} rows, the first of them row {first}; they "
+        "are labels as they stand: to have them as dates, write all as in 1980-12-31"
+    )
+
+
+def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> Role:
+    named = role_of_name(name)
+    if named is not Role.NEUTRAL:
+        return named
+    types = pa.types
+    if (
+        distinct_share > IDENTIFYING_SHARE
+        and n_values > 1
+        and (is_text(column_type) or types.is_integer(column_type))
+    ):
+        return Role.IDENTIFYING
+    return Role.QUASI if types.is_date(column_type) or types.is_timestamp(column_type) else Role.NEUTRAL
+
+
+def _is_countable(column_type: pa.DataType) -> bool:
+    try:
+        kind_of("", column_type)
+    except DataError:
+        return False
+    return True
+
+
+def _n_distinct(column: pa.ChunkedArray) -> int:
+    return int(pc.count_distinct(column, mode="only_valid").as_py())
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in a type that Arrow can count: without dictionary, NaN as null, -0.0 as 0.0."""
+    types = pa.types
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    elif types.is_null(column.type):
+        column = column.cast(pa.bool_())
+    elif types.is_decimal(column.type) and column.type.bit_width < 128:
+        column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+    elif types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    if types.is_floating(column.type):
+        column = pc.add(pc.if_else(pc.is_nan(column), None, column), pa.scalar(0.0, column.type))
+    return column

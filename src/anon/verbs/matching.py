@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Released rows held against the original ones of the same id."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.classes import Cells, Published, measures, reach
+from anon.encoding import Codes, Domain, Encoded, encode_column, encode_like
+from anon.errors import DataError, UsageError
+from anon.measures import Aligned
+from anon.schema import Attribute, Role, check_names, kind_of, value_type
+from anon.verbs.foreign import are_numbers
+
+# --- rows matched by an id
+
+
+def matched(encoded: Encoded, table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """The row of the original that each row of the release is, by a column that tells rows apart."""
+    if encoded.schema.role(name) is not Role.NEUTRAL:
+        role = encoded.schema.role(name).value
+        raise UsageError(f"column {name!r} is {role}; rows are matched by a neutral column of both tables")
+    check_names([name], encoded.table.column_names)
+    check_names([name], table.column_names)
+    column = encoded.column(name)
+    kind_of(name, column.type)
+    _refuse_ids(name, np.asarray(column.is_null()), "no id", "original")
+    _refuse_ids(name, np.asarray(table[name].is_null()), "no id", "release")
+    domain, codes = encode_column(column, Attribute(name, "nominal"))
+    [there] = encode_like(table.select([name]), [domain])
+    _refuse_ids(name, codes == domain.n_values, "no id", "original")
+    _refuse_ids(name, np.bincount(codes)[codes] > 1, "an id that is repeated", "original")
+    _refuse_ids(name, there >= domain.n_values, "an id that the original lacks", "release")
+    _refuse_ids(name, np.bincount(there)[there] > 1, "an id that is repeated", "release")
+    return np.argsort(codes)[there]
+
+
+def _refuse_ids(name: str, wrong: npt.NDArray[np.bool_], what: str, where: str) -> None:
+    rows = np.flatnonzero(wrong)
+    if len(rows):
+        raise DataError(
+            f"column {name!r} of the {where} has {what} in {len(rows)} rows, the first in row "
+            f"{rows[0] + 1}; rows are matched by ids that each stand once",
+            column=name,
+            row=int(rows[0]),
+            count=len(rows),
+        )
+
+
+def aligned(
+    published: Published, shown: Sequence[Cells] | None, table: pa.Table, rows: npt.NDArray[np.int64]
+) -> Aligned:
+    """What the matched rows tell: those of `table`, with cells `shown`, are `rows` of the original."""
+    original = published.original
+    outside: dict[str, float | None] = {}
+    error: dict[str, float | None] = {}
+    for i, (domain, codes) in enumerate(zip(original.quasi, original.quasi_codes, strict=True)):
+        cells = None if shown is None else shown[i]
+        outside[domain.name] = None if cells is None else 1 - _share(_inside(cells, codes[rows]))
+        if domain.kind == "numeric":
+            error[domain.name] = _error(domain, codes[rows], cells, published.by_level, table)
+    changed: dict[str, float | None] = {}
+    for domain, codes in zip(original.sensitive, original.sensitive_codes, strict=True):
+        changed[domain.name] = None
+        if published.intact is None and domain.name in table.column_names:
+            [there] = encode_like(table, [domain])
+            changed[domain.name] = _share(there != codes[rows])
+    return Aligned(len(rows), outside, error, changed)
+
+
+def _share(marked: npt.NDArray[np.bool_]) -> float:
+    return int(np.count_nonzero(marked)) / max(len(marked), 1)
+
+
+def _inside(cells: Cells, codes: Codes) -> npt.NDArray[np.bool_]:
+    """Does the cell of each row (`of_class`) hold the row's code?"""
+    domain, cell = cells.domain, cells.of_class.astype(np.int64)
+    held = (cells.low[cell] <= codes) & (codes <= cells.high[cell])
+    if cells.set_offsets is not None and cells.set_codes is not None:
+        of_set = np.repeat(np.arange(len(cells.low)), np.diff(cells.set_offsets))
+        held = np.isin(cell * domain.n_codes + codes, of_set * domain.n_codes + cells.set_codes)
+    return np.where(codes == domain.n_values, cells.null[cell], held)
+
+
+def _error(
+    domain: Domain, codes: Codes, cells: Cells | None, by_level: bool, table: pa.Table
+) -> float | None:
+    """Mean distance between the values of rows and the middles of their cells, or the numbers they show."""
+    assert domain.positions is not None
+    per_unit = measures(domain.values)[1]
+    if cells is not None:
+        lower, upper = reach(cells, by_level) or (np.empty(0), np.empty(0))
+        shown = ((lower + upper) / 2 / per_unit)[cells.of_class]
+        known = (cells.low <= cells.high)[cells.of_class]
+    elif domain.name in table.column_names and are_numbers(table, [domain.name]):
+        column, first = table[domain.name], domain.values.slice(0, 1)
+        known = ~np.asarray(column.is_null())
+        shown = _as_floats(column, first.type) - _as_floats(first, first.type)
+    else:
+        return None
+    known = known & (codes < domain.n_values)
+    away = np.abs(shown[known] - domain.positions[codes[known]] / per_unit)
+    return math.fsum(away) / len(away) if len(away) else None
+
+
+def _as_floats(values: Any, kind: pa.DataType) -> npt.NDArray[np.float64]:
+    """Numbers as they are, dates and times of type `kind` as ticks; 0 for null."""
+    values = values.cast(value_type(values.type))
+    if pa.types.is_temporal(kind):
+        values = values.cast(kind, safe=False).cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+    return np.asarray(values.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy())

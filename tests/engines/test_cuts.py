@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts chosen from histograms are the kernel's: whole trees of them end in the same classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anon
+from anon.encoding.domain import Encoded
+from anon.encoding.table import encode
+from anon.engines.spark.cuts import Histogram, Span, Tracked, best, find, turns
+from anon.methods import Task
+from anon.methods.mondrian import partition
+from anon.requirements.conjunction import compile
+
+TREE = {"top": {"left": ["a", "b"], "right": {"one": ["c"], "d": ["d1", "d2"]}, "e": ["e"]}}
+REQUIRE: list[list[Any]] = [
+    [anon.KAnonymity(2)],
+    [anon.KAnonymity(3), anon.LDiversity(2, "distinct", sensitive="s")],
+    [anon.TCloseness(0.35, "equal")],
+    [anon.KAnonymity(2), anon.TCloseness(0.2, "ordered", sensitive="n"), anon.AlphaK(0.8, 2, sensitive="s")],
+    [anon.LDiversity(1.4), anon.SDiversityBound(1.6, r=0.8)],
+    [anon.BetaLikeness(1.5, sensitive="s")],
+]
+METHODS = [
+    anon.Mondrian(),
+    anon.Mondrian(cuts="median"),
+    anon.Mondrian(split="most-repeated"),
+    anon.Mondrian(split="least-repeated", cuts="median"),
+    anon.Mondrian(split=["t", "d"]),
+    anon.Mondrian(split="information-gain", target="s"),
+    anon.Mondrian(split="information-gain", target="neutral", cuts="median"),
+]
+
+
+def histogram(codes: npt.NDArray[Any], tracked: Sequence[tuple[npt.NDArray[Any], int]]) -> Histogram:
+    """Counted row by row."""
+    values, at, rows = np.unique(codes, return_inverse=True, return_counts=True)
+    pairs = []
+    for column, n_codes in tracked:
+        key, count = np.unique(at.astype(np.int64) * n_codes + column, return_counts=True)
+        pairs.append(Tracked(key // n_codes, key % n_codes, count, n_codes))
+    return Histogram(values.astype(np.int64), np.concatenate([[0], np.cumsum(rows)]), tuple(pairs))
+
+
+def nodes(
+    encoded: Encoded, method: anon.Mondrian, rules: Any, target: Any, node_rows: int
+) -> list[npt.NDArray[np.intp]]:
+    """The rows of the nodes of at most `node_rows` rows, or that no cut divides."""
+    tracked = [
+        (codes, domain.n_codes)
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+        if rules.n_sensitive
+    ]
+    if target is not None:
+        tracked.append((target, int(target.max()) + 1))
+    pending, leaves = [encoded.kept.astype(np.intp)], []
+    while pending:
+        rows = pending.pop()
+        found, parts = None, None
+        if len(rows) > node_rows:
+            inside = [codes[rows] for codes in encoded.quasi_codes]
+            spans = [Span(int(one.min()), int(one.max()), len(np.unique(one))) for one in inside]
+            order = turns(encoded.quasi, spans, method)
+            if method.target is None:
+                order = [*order]
+            cuts = []
+            for a in order:
+                counted = histogram(inside[a], [(codes[rows], n) for codes, n in tracked])
+                cuts.append(find(encoded.quasi[a], counted, method, rules))
+                if cuts[-1] is not None and method.target is None:
+                    break
+            found = best(cuts)
+            if found is not None:
+                cut = cuts[found]
+                assert cut is not None
+                part = np.searchsorted(cut.codes[1:], inside[order[found]], side="right")
+                parts = [rows[part == p] for p in range(len(cut.sizes))]
+                assert tuple(map(len, parts)) == cut.sizes
+        if parts is None:
+            leaves.append(rows)
+        else:
+            pending += parts
+    return leaves
+
+
+def target_of(encoded: Encoded, method: anon.Mondrian) -> Any:
+    if method.target == "s":
+        return encoded.sensitive_codes[0]
+    if method.target == "neutral":
+        column = encoded.table["neutral"].combine_chunks()
+        return np.unique(column.to_numpy(zero_copy_only=False), return_inverse=True)[1].astype(np.uint8)
+    return None
+
+
+def optional(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(values, values, values, st.none())
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.Table:
+    """Rows with many ties and some nulls in attributes of every kind."""
+    row = st.tuples(
+        optional(st.integers(0, 6)),
+        optional(st.sampled_from("wxyz")),
+        optional(st.sampled_from(["a", "b", "c", "d1", "d2", "e"])),
+        st.sampled_from(["low", "mid", "high"]),
+        optional(st.sampled_from("pqr")),
+        st.integers(0, 3),
+        st.sampled_from("uv"),
+    )
+    rows = draw(st.lists(row, min_size=2, max_size=40))
+    first = (1, "w", "a", "low", "p", 1, "u")
+    columns = zip(first, *rows, strict=True)
+    types = [pa.int64(), pa.string(), pa.string(), pa.string(), pa.string(), pa.int64(), pa.string()]
+    names = ["i", "f", "t", "d", "s", "n", "neutral"]
+    return pa.table(
+        {name: pa.array(list(c), kind) for name, c, kind in zip(names, columns, types, strict=True)}
+    )
+
+
+SCHEMA = anon.Schema(
+    [anon.numeric("i", weight=1.5), "f", anon.nominal("t", TREE), anon.ordinal("d", ["low", "mid", "high"])],
+    ["s", "n"],
+)
+
+
+@settings(max_examples=150)
+@given(tables(), st.sampled_from(METHODS), st.sampled_from(REQUIRE), st.sampled_from([1, 8]))
+def test_a_tree_of_cuts_ends_in_the_kernels_classes(
+    table: pa.Table, method: anon.Mondrian, require: list[Any], node_rows: int
+) -> None:
+    if any(isinstance(one, anon.SDiversityBound) for one in require):
+        table = table.filter(pa.compute.is_valid(table["s"]))
+    encoded = encode(table, SCHEMA)
+    counts = [
+        np.bincount(codes, minlength=domain.n_codes)
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    ]
+    rules = compile(require, encoded.sensitive, counts, encoded.n_rows)
+    expected = partition(encoded, method, Task(rules, np.random.default_rng(0)))
+    found = nodes(encoded, method, rules, target_of(encoded, method), node_rows)
+    classes = {
+        frozenset(expected.rows[start:stop].tolist())
+        for start, stop in zip(expected.offsets[:-1], expected.offsets[1:], strict=True)
+    }
+    if node_rows == 1:
+        assert {frozenset(rows.tolist()) for rows in found} == classes
+    else:  # every class lies in one node
+        of_row = np.empty(encoded.n_rows, int)
+        for number, rows in enumerate(found):
+            of_row[rows] = number
+        assert all(len({of_row[row] for row in one}) == 1 for one in classes)
+
+
+@pytest.mark.parametrize("method", METHODS[:5], ids=repr)
+def test_many_values_and_few_that_pass(method: anon.Mondrian) -> None:
+    """Two SAs tied to the position, so that many boundaries near the middle are refused."""
+    rng = np.random.default_rng(3)
+    n = 3000
+    i = rng.integers(0, 1500, n)
+    table = pa.table(
+        {
+            "i": i,
+            "f": rng.choice(list("abcdefghijkl"), n),
+            "t": rng.choice(["a", "b", "c", "d1", "d2", "e"], n),
+            "d": rng.choice(["low", "mid", "high"], n),
+            "s": np.where(i < 700, "p", rng.choice(["p", "q", "r"], n)),
+            "n": (i // 400) % 4,
+        }
+    )
+    encoded = encode(table, SCHEMA)
+    counts = [
+        np.bincount(codes, minlength=domain.n_codes)
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    ]
+    require = [anon.KAnonymity(5), anon.TCloseness(0.15, "equal")]
+    rules = compile(require, encoded.sensitive, counts, n)
+    expected = partition(encoded, method, Task(rules, np.random.default_rng(0)))
+    found = nodes(encoded, method, rules, None, 1)
+    assert expected.n_classes > 5
+    assert {frozenset(rows.tolist()) for rows in found} == {
+        frozenset(expected.rows[start:stop].tolist())
+        for start, stop in zip(expected.offsets[:-1], expected.offsets[1:], strict=True)
+    }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README and the documentation are run: every command, every example, and the output they show."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+COMMANDS = [line for kind, body in BLOCKS if kind == "sh" for line in body.splitlines()]
+
+
+def run(command: str, folder: Path) -> str:
+    """Run one README command in a folder, with this interpreter's `anon` and `python` first on the path."""
+    shims = folder / "bin"
+    shims.mkdir(exist_ok=True)
+    for name, call in (("anon", "-m anon"), ("python", "")):
+        (shims / name).write_text(f'#!/bin/sh\nexec {sys.executable} {call} "$@"\n')
+        (shims / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{shims}:{os.environ['PATH']}", "COLUMNS": "100"}
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the commands run one after the other; the job file and the benches are there."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "job.toml").write_text(next(body for kind, body in BLOCKS if kind == "toml"))
+    (folder / "benches").symlink_to(ROOT / "benches")
+    (folder / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
+    return folder
+
+
+def test_the_first_two_commands_are_single_lines_that_ci_runs() -> None:
+    shells = [body for kind, body in BLOCKS if kind == "sh"]
+    assert all(len(body.splitlines()) == 1 for body in shells[:2])
+    assert "anon demo" in shells[0]
+    assert "pytest" in shells[1]
+    assert "README.md" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.parametrize("command", COMMANDS[2:])
+def test_every_other_command_runs(command: str, folder: Path) -> None:
+    run(command, folder)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT).with_suffix(""))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_example_prints_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    """A page's blocks run one after the other in one folder; a `toml` block is its job file.
+
+    The README's commands have a test of their own above.
+    """
+    blocks = re.findall(r"```(\w+)\n(.*?)```", page.read_text(), re.DOTALL)
+    for (kind, program), (next_kind, shown) in pairwise([*blocks, ("", "")]):
+        if kind == "python":
+            (tmp_path / "example.py").write_text(program)
+            printed = run("python example.py", tmp_path)
+            assert printed == (shown if next_kind == "text" else "")
+        elif kind == "toml":
+            (tmp_path / "job.toml").write_text(program)
+        elif kind == "sh" and page.parent != ROOT:
+            printed = run(program, tmp_path)
+            assert next_kind != "text" or printed == shown
+        else:
+            assert kind in {"sh", "text", "cython"}, kind
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_the_site_lists_every_page(tmp_path: Path) -> None:
+    """Built with warnings as errors; a page that is in no menu, or a reference to nothing, is one."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    done = subprocess.run(
+        [*command, "--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path / "site"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site" / "index.html").stat().st_size > 1000

@@ -1,0 +1,842 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reports: a page that is safe, whole and accessible, whose every number is in the command's JSON."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_figures import contrast
+
+import anon
+from anon import datasets, figures
+from anon.choice import tables
+from anon.command.entry import main
+from anon.html.document import Section, Table, number, page, table_html
+from anon.pages import report
+from anon.pages.origin import Origin
+from anon.release.columns import NOTES_ON_BUCKETS
+
+EVIL = "<script>alert(1)</script>"
+TEMPLATE = (Path(anon.html.__file__).parent / "templates" / "page.html.jinja").read_text()
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text, and what its `data` elements say."""
+
+    VOID = ("meta", "link", "img", "br")
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self.specs: list[Any] = []
+        self.numbers: list[tuple[str, str]] = []
+        self.words: dict[str, list[str]] = {}
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attributes}))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, text: str) -> None:
+        attributes = self.elements[-1][1] if self.elements else {}
+        if self.open and self.open[-1] == "script":
+            if attributes.get("type") == "application/json":
+                self.specs.append(json.loads(text))
+            else:
+                self.scripts.append(text)
+        elif self.open and self.open[-1] == "data":
+            self.numbers.append((attributes["value"], text))
+        elif self.open and self.open[-1] != "style" and text.strip():
+            self.text.append(text)
+            self.words.setdefault(self.open[-1], []).append(text)
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def inside(told: Any) -> Iterator[Any]:
+    """Every key and every value of JSON."""
+    if isinstance(told, dict):
+        for name, value in told.items():
+            yield name
+            yield from inside(value)
+    elif isinstance(told, list):
+        for value in told:
+            yield from inside(value)
+    else:
+        yield told
+
+
+NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def assert_every_number_is_told(html: str, told: Any) -> int:
+    """Of the page's text and of its figures; returns how many numbers there were."""
+    shown = Page(html)
+    known = list(inside(told))
+    numbers = [value for value in known if isinstance(value, int | float) and not isinstance(value, bool)]
+    words = " ".join(value for value in known if isinstance(value, str))
+    tokens = set(NUMBER.findall(words)) | {number(value) for value in numbers}
+    values = {repr(value) for value in numbers}
+    for value, text in shown.numbers:
+        assert value in values, value
+        assert text == number(json.loads(value))
+    for text in shown.text:
+        for token in NUMBER.findall(text):
+            assert token in tokens, (token, text)
+    for spec in shown.specs:
+        for value in inside(spec["datasets"] if "datasets" in spec else data_of(spec)):
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                assert repr(value) in values, value
+    return len(shown.numbers)
+
+
+def data_of(spec: Any) -> list[Any]:
+    if isinstance(spec, dict):
+        return [
+            each
+            for name, part in spec.items()
+            for each in (part["values"] if name == "data" else data_of(part))
+        ]
+    return [each for part in spec for each in data_of(part)] if isinstance(spec, list) else []
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> Any:
+    assert main([*map(str, words), "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table whose columns and values are markup."""
+    rng = np.random.default_rng(0)
+    n = 400
+    table = pa.table(
+        {
+            EVIL: rng.integers(0, 60, n),
+            "a&b": rng.choice([EVIL, "x&y", "'\"><img src=x onerror=alert(2)>", "&lt;b&gt;"], n),
+            "s\n</style>": rng.choice([EVIL, "c&d", "e"], n),
+        }
+    )
+    path = tmp_path_factory.mktemp("evil") / "evil.parquet"
+    pq.write_table(table, path)
+    return path
+
+
+ROLES = ["--quasi", f"{EVIL},a&b", "--sensitive", "s\n</style>"]
+
+
+@pytest.fixture(scope="module")
+def released(evil: Path) -> Path:
+    path = evil.with_name("released.parquet")
+    assert main(["anonymize", str(evil), "-o", str(path), *ROLES, "--k", "5", "-q"]) == 0
+    return path
+
+
+# The page
+
+
+def test_a_page_holds_what_it_is_given_as_text() -> None:
+    table = Table("T & <t>", ("name", "n"), ((EVIL, 1234567), ("a&b\n<i>note</i>", 0.123456)))
+    shown = Page(page("<h1>", [Section("<h2>", ("<p> & co",), (table,))]))
+    assert shown.words["h1"] == ["<h1>"]
+    assert shown.words["title"] == ["<h1>"]
+    assert shown.words["h2"] == ["<h2>"]
+    assert shown.words["p"] == ["<p> & co"]
+    assert shown.words["caption"] == ["T & <t>"]
+    assert shown.words["th"] == ["name", "n", EVIL, "a&b"]
+    assert shown.words["span"] == ["<i>note</i>"]
+    assert shown.numbers == [("1234567", "1,234,567"), ("0.123456", "0.1235")]
+    assert shown.scripts == []
+
+
+def test_a_page_without_figures_forbids_every_script() -> None:
+    assert "script-src" not in policy(page("Title", [Section("One")]))
+
+
+def policy(html: str) -> str:
+    [meta] = [each for each in Page(html).all("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    return meta["content"]
+
+
+def test_a_page_with_figures_allows_its_one_script_and_no_evaluation_of_text() -> None:
+    figure = figures.attribute_losses({"</script ><!--<script >&": 0.5})
+    html = page("Title", [Section("One", figures=(figure, figure)), Section("Two", figures=(figure,))])
+    shown = Page(html)
+    [script] = shown.scripts
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy(html)
+    assert policy(html).startswith("default-src 'none'; ")
+    assert "unsafe-eval" not in policy(html)
+    assert shown.specs == [figures.spec(figure)] * 3
+    assert [each["id"] for each in shown.all("script")[:3]] == ["chart-1", "chart-2", "chart-3"]
+    for image in shown.all("img"):
+        assert image["alt"] == f"{figure.title}. {figure.caption}"
+        assert image["src"].startswith("data:image/png;base64,")
+    assert html.count("</script") == len(shown.all("script")) == 4
+    assert "<!--" not in html
+    assert html.count("\r") == 0  # HTML turns it into a line break, and the digest would not hold
+
+
+def test_nothing_on_a_page_leads_away() -> None:
+    html = page("Title", [Section("One", figures=(figures.attribute_losses({"a": 0.5}),)), Section("Two")])
+    shown = Page(html)
+    ids = {attributes["id"] for _, attributes in shown.elements if "id" in attributes}
+    for _, attributes in shown.elements:
+        for name in ("src", "href", "action", "data"):
+            target = attributes.get(name, "data:")
+            assert target.startswith("data:") or target[1:] in ids, target
+    assert "url(" not in TEMPLATE
+    assert "@import" not in TEMPLATE
+
+
+def test_a_page_can_be_read_without_eyes_and_without_a_mouse() -> None:
+    table = Table("Table", ("name", "value"), (("a", 1), ("b", None)))
+    html = page("Title", [Section("One", (), (table,), (figures.attribute_losses({"a": 0.5}),))])
+    shown = Page(html)
+    assert shown.all("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in shown.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels == [1, 2, 3]
+    assert all(each["scope"] in ("col", "row") for each in shown.all("th"))
+    assert len(shown.all("caption")) == len(shown.all("table")) == 2
+    links = shown.all("a")
+    assert links[0] == {"class": "skip", "href": "#main"}
+    for box in shown.all("div"):
+        if box["class"] == "table":  # what scrolls sideways can be reached and is named
+            assert box["tabindex"] == "0"
+            assert box["role"] == "region"
+            assert box["aria-label"]
+    assert ":focus-visible" in TEMPLATE
+    assert "outline: none" not in TEMPLATE
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in shown.all("meta")
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_every_text_stands_out(mode: int) -> None:
+    """WCAG AA: at least 4.5 between every color of text and every ground it stands on; 3 for outlines."""
+    block = re.findall(r":root \{(.*?)\}", TEMPLATE, re.DOTALL)[mode]
+    color = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
+    assert set(color) == {"ground", "ink", "quiet", "link", "line"}
+    for text in ("ink", "quiet", "link"):
+        assert contrast(color[text], color["ground"]) >= 4.5
+    used = set(re.findall(r"color: ([^;]+);", TEMPLATE))
+    assert used == {"var(--ink)", "var(--quiet)", "var(--link)"}
+
+
+def test_numbers_for_people() -> None:
+    assert [number(x) for x in (0, 12, 1234567, 0.5, 0.123456, 1234.5, 1e-7, 0.0, 20.0)] == [
+        *("0", "12", "1,234,567", "0.5", "0.1235", "1,234", "1e-07", "0", "20"),
+    ]
+    assert number(float("inf")) == "inf"
+
+
+def test_cells_of_tables() -> None:
+    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("w", "-inf"), ("z", None)))))
+    assert shown.words["td"] == ["∞", "-∞", "–"]
+    assert [each.get("class") for each in shown.all("td")] == ["number"] * 4
+    mixed = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", "text"), (True, False)))))
+    assert mixed.words["td"] == ["inf", "text", "no"]
+    assert Page(table_html(Table("t", ("a", "b"), ()))).words["th"] == ["a", "b"]
+    numpy = Page(table_html(Table("t", ("a", "b"), (("x", np.float64(0.1)), ("y", np.int64(1200))))))
+    assert numpy.numbers == [("0.1", "0.1"), ("1200", "1,200")]
+
+
+@pytest.mark.parametrize("library", ["jinja2", "altair", "vl_convert"])
+def test_a_missing_library_is_told_before_any_work(
+    library: str, evil: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    out = evil.with_name("never.parquet")
+    words = ["anonymize", str(evil), "-o", str(out), *ROLES, "--k", "5", "--report", str(out) + ".html"]
+    assert main(words) == 2
+    assert f"a report needs {library}: pip install 'anon[eval]'" in capsys.readouterr().err
+    assert not out.exists()
+
+
+# The commands
+
+
+def test_every_number_of_a_release_report_is_in_the_json(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "out.parquet", tmp_path / "r.html"
+    words = ["anonymize", evil, "-o", out, *ROLES, "--k", 7, "--t", 0.35, "--report", page]
+    told = run(capsys, *words)
+    assert told["report"] == str(page)
+    html = page.read_text()
+    assert assert_every_number_is_told(html, told) > 100
+    shown = Page(html)
+    assert len(shown.scripts) == 1
+    assert shown.words["title"] == ["Report of a release"]
+    assert [each for each in shown.elements if each[0] == "img" and "onerror" in each[1]] == []
+    everything = "\n".join(shown.text)
+    assert EVIL in everything
+    assert "a&b" in everything
+
+
+def test_every_number_of_a_check_is_in_the_json(
+    released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "r.html"
+    told = run(
+        capsys,
+        "check",
+        released,
+        "--roles-from-file",
+        "--k",
+        5,
+        "--l",
+        3,
+        "--risk-k",
+        "3,40",
+        "--report",
+        page,
+        code=1,
+    )
+    html = page.read_text()
+    assert assert_every_number_is_told(html, told) > 50
+    assert told["unmet"] == ["3-diversity (probabilistic)"]
+    claim = "The roles of the columns are the file's own claim."
+    assert f"Not met: 3-diversity (probabilistic). {claim}" in Page(html).text
+    assert told["k"] >= 5
+
+
+def test_every_number_of_a_comparison_is_in_the_json(
+    evil: Path, released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "r.html"
+    told = run(capsys, "compare", evil, released, *ROLES, "--report", page)
+    assert assert_every_number_is_told(page.read_text(), told) > 50
+
+
+def test_every_number_of_a_sweep_is_in_the_json(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "r.html"
+    grid = ["--grid", "k=5,20,9999 method=mondrian,curve", "--choose", "max_p_loss=0.4"]
+    told = run(capsys, "frontier", evil, *ROLES, *grid, "--report", page)
+    assert assert_every_number_is_told(page.read_text(), told) > 30
+    assert f"{told['chosen']['name']} is best." in page.read_text()
+    assert {point["name"] for point in told["points"] if not point["satisfied"]} != set()
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["other name", "same table"])
+def test_a_number_that_is_not_in_the_json_would_be_found(made: bool) -> None:
+    html = table_html(Table("t", ("a", "b"), (("x", 1.25),)))
+    if made:
+        assert_every_number_is_told(html, {"a": [1.25]})
+    else:
+        with pytest.raises(AssertionError):
+            assert_every_number_is_told(html, {"a": [1.26]})
+        with pytest.raises(AssertionError):
+            assert_every_number_is_told("<p>12 rows</p>", {"a": [13], "b": "1 2"})
+
+
+def test_the_certificate_repeats(evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The hashes are those of the files, and the command as shown makes the same release again."""
+    config = tmp_path / "job.toml"
+    config.write_text("k = 6\n")
+    out, page = tmp_path / "o u t.parquet", tmp_path / "r.html"
+    words = ["anonymize", evil, "-o", out, *ROLES, "--config", config, "--report", page]
+    told = run(capsys, *words)
+    origin = told["origin"]
+    assert set(origin["inputs"]) == {str(evil), str(config)}
+    assert set(origin["outputs"]) == {str(out)}
+    for path, digest in (origin["inputs"] | origin["outputs"]).items():
+        assert digest == hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        assert digest in page.read_text()
+    assert origin["versions"]["anon"] == anon.__version__
+    again = shlex.split(origin["command"])
+    assert again[0] == "anon"
+    before = pq.read_table(out)
+    out.unlink()
+    assert main(again[1:]) == 0
+    after = pq.read_table(out)
+    assert sorted(map(str, before.to_pylist())) == sorted(map(str, after.to_pylist()))
+
+
+def test_a_report_never_takes_the_place_of_another_file(
+    evil: Path, released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = evil.read_bytes(), released.read_bytes()
+    link = tmp_path / "link.html"
+    link.symlink_to(evil)
+    for words in (
+        ["anonymize", evil, "-o", tmp_path / "o.parquet", *ROLES, "--k", 5, "--report", evil],
+        ["anonymize", evil, "-o", tmp_path / "o.parquet", *ROLES, "--k", 5, "--report", link],
+        ["anonymize", evil, "-o", tmp_path / "o.html", *ROLES, "--k", 5, "--report", tmp_path / "o.html"],
+        ["check", released, "--report", released],
+        ["check", released, "--per-class", tmp_path / "c.csv", "--report", tmp_path / "c.csv"],
+        ["compare", evil, released, *ROLES, "--report", released],
+        ["compare", evil, released, *ROLES, "--report", tmp_path],
+        ["compare", evil, released, *ROLES, "--report", tmp_path / "absent" / "r.html"],
+    ):
+        assert "report" in run(capsys, *words, code=2)["error"]
+    assert (evil.read_bytes(), released.read_bytes()) == before
+    assert os.listdir(tmp_path) == ["link.html"]
+
+
+def test_a_report_is_written_whole_or_not_at_all(
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "r.html"
+    target.write_text("old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    told = run(capsys, "check", released, "--report", target, code=2)
+    assert "No space left on device; nothing was written" in told["error"]
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["r.html"]
+
+
+def test_a_release_that_cannot_be_made_is_reported_too(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "o.parquet", tmp_path / "r.html"
+    words = ["anonymize", evil, "-o", out, *ROLES, "--l", 50, "--on-infeasible", "trivial"]
+    told = run(capsys, *words, "--report", page, code=1)
+    assert not out.exists()
+    assert told["origin"]["outputs"] == {}
+    assert "cannot be met" in told["verdict"]
+    assert any(text.startswith("Warning: ") for text in Page(page.read_text()).text)
+    assert_every_number_is_told(page.read_text(), told)
+
+
+def test_both_files_of_a_bucketization_are_certified(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "o.parquet", tmp_path / "r.html"
+    words = ["anonymize", evil, "-o", out, *ROLES, "--k", 5, "--publish", "bucketization", "--report", page]
+    told = run(capsys, *words)
+    both = {str(out), str(tmp_path / "o.sensitive.parquet")}
+    assert set(told["origin"]["outputs"]) == both
+    assert told["notes"] == list(NOTES_ON_BUCKETS)
+    assert_every_number_is_told(page.read_text(), told)
+    assert {f"Note: {note}." for note in NOTES_ON_BUCKETS} <= set(Page(page.read_text()).text)
+    told = run(capsys, "check", out, "--report", page)
+    assert {f"Note: {note}." for note in NOTES_ON_BUCKETS} <= set(Page(page.read_text()).text)
+    assert set(told["origin"]["inputs"]) == both
+    assert told["mean_risk"] is None
+    assert_every_number_is_told(page.read_text(), told)
+    told = run(capsys, "compare", evil, out, *ROLES, "--report", page)
+    assert_every_number_is_told(page.read_text(), told)
+
+
+# Whose a page is
+
+
+def first_line(html: str) -> str:
+    shown = Page(html)
+    assert [tag for tag, _ in shown.elements if tag in ("p", "h1")][:2] == ["p", "h1"]
+    return shown.words["p"][0]
+
+
+def test_both_pages_of_a_command_say_whose_they_are(
+    evil: Path, released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, everybodys = tmp_path / "mine.html", tmp_path / "everybodys.html"
+    pages = ["--report", mine, "--report-public", everybodys]
+    out = tmp_path / "out.parquet"
+    for words, hashed in (
+        (["anonymize", evil, "-o", out, *ROLES, "--k", 7, "--t", 0.35], out),
+        (["check", released, "--k", 5, "--roles-from-file"], released),
+        (["compare", evil, released, *ROLES], released),
+    ):
+        told = run(capsys, *words, *pages)
+        assert (told["report"], told["report_public"]) == (str(mine), str(everybodys))
+        assert next(iter(told.items())) == ("audience", "owner")
+        assert_every_number_is_told(mine.read_text(), told)
+        html = everybodys.read_text()
+        assert first_line(mine.read_text()).startswith("For the owner of the data alone")
+        assert first_line(html).startswith("May be handed out together with the release.")
+        digest = hashlib.sha256(hashed.read_bytes()).hexdigest()
+        assert re.findall(r"\b[0-9a-f]{64}\b", html) == [digest]
+        assert "evil.parquet" not in html
+        assert "--report" not in html
+        for value, _ in Page(html).numbers:
+            assert float(value) == float(f"{float(value):.1e}") or float(value) in (0.35,)
+    only = run(capsys, "check", released, "--report-public", everybodys)
+    assert "report" not in only
+    assert "origin" not in only
+
+
+def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -> None:
+    made = anon.anonymize(
+        datasets.census(3000, 1),
+        datasets.census_schema(),
+        require=[anon.KAnonymity(123), anon.TCloseness(0.4)],
+    )
+    privacy, utility = made.privacy(), made.utility()
+    page = report.of_release(made, audience="public")
+    told = page.told
+    assert privacy.k > 123
+    assert (told["privacy"]["k"], told["privacy"]["n_rows"]) == (privacy.k // 10 * 10, 3000)
+    assert told["privacy"]["n_classes"] >= privacy.n_classes
+    for name in ("t_js", "p_loss", "alpha"):
+        exact, shown = getattr(privacy, name), told["privacy"][name]
+        assert exact < shown < exact * 1.1
+    assert utility.gcp < told["utility"]["gcp"] < utility.gcp * 1.1
+    asked = {name: each for one in told["asked"] for name, each in one["parameters"].items()}
+    assert asked["k"] == {"asked": 123, "holds": max(123, privacy.k // 10 * 10)}
+    assert asked["t"]["asked"] == 0.4
+    assert privacy.t_js <= asked["t"]["holds"] <= 0.4
+    html = page.html()
+    assert_every_number_is_told(html, json.loads(json.dumps(told)))
+    assert Page(html).all("img") == []
+    # a demand that is not met is told as it is
+    checked = anon.check(made.table, require=[anon.KAnonymity(1234)], roles_from_file=True)
+    [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").told[
+        "asked"
+    ]
+    assert one["parameters"]["k"] == {"asked": 1234, "holds": privacy.k // 10 * 10}
+
+
+def test_a_column_that_is_left_out_has_its_name_on_no_public_page() -> None:
+    made = release(method=anon.Suppress("sensitive"))
+    assert "disease" in report.of_release(made).html()
+    assert "disease" not in report.of_release(made, audience="public").html()
+
+
+def test_without_a_release_there_is_no_page_to_hand_out(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, page = tmp_path / "o.parquet", tmp_path / "r.html"
+    words = ["anonymize", evil, "-o", out, *ROLES, "--l", 50, "--on-infeasible", "trivial"]
+    assert main([*map(str, words), "--report-public", str(page), "-q"]) == 1
+    assert "note: no release was written, and so no page that may be handed out" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_pages_of_a_job_file_are_those_of_anonymize(
+    evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('output = "o.parquet"\nk = 6\nreport = "mine.html"\nreport_public = "all.html"\n')
+    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--report", tmp_path / "flag.html")
+    assert (told["report"], told["report_public"]) == (
+        str(tmp_path / "flag.html"),
+        str(tmp_path / "all.html"),
+    )
+    pages = sorted(path.name for path in tmp_path.glob("*.html"))
+    assert pages == ["all.html", "flag.html"]
+    before = (tmp_path / "all.html").read_text()
+    assert "report" not in run(capsys, "check", "--config", job, "--roles-from-file")
+    assert (tmp_path / "all.html").read_text() == before
+    same = ["--report", tmp_path / "x.html", "--report-public", tmp_path / "x.html"]
+    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, *same, code=2)
+    assert "is also another file of this command" in told["error"]
+    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--engine", "spark", code=2)
+    assert "on Spark there is no report" in told["error"]
+
+
+# What is told
+
+
+PATIENTS = pa.table(
+    {
+        "age": [23, 27, 31, 34, 45, 47, 58, 61],
+        "sex": ["f", "m", "f", "m", "f", "m", "m", "f"],
+        "disease": ["flu", "asthma", "flu", "ulcer", "flu", "ulcer", "asthma", "ulcer"],
+    }
+)
+SCHEMA = anon.Schema(quasi=["age", "sex"], sensitive=["disease"])
+
+
+def release(**options: Any) -> anon.Release:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)  # of one class
+        return anon.anonymize(PATIENTS, options.pop("schema", SCHEMA), **options)
+
+
+def test_requirements_stand_beside_the_tightest_parameters_that_hold() -> None:
+    require = [
+        anon.KAnonymity(2),
+        anon.LDiversity(2, kind="distinct"),
+        anon.LDiversity(1.5),
+        anon.LDiversity(1.5, kind="entropy"),
+        anon.LDiversity(2, kind="recursive", c=4),
+        anon.TCloseness(0.6),
+        anon.TCloseness(0.7, distance="equal"),
+        anon.TCloseness(0.7, distance="hierarchical"),
+        anon.AlphaK(0.8, 2),
+        anon.BetaLikeness(5),
+        anon.BetaLikeness(5, enhanced=True),
+        anon.SDiversityBound(1),
+    ]
+    made = release(require=require[:1])
+    privacy = made.privacy()
+    told = report.of_release(replace(made, requirements=tuple(require))).told["asked"]
+    assert [one["requirement"] for one in told] == [str(one) for one in require]
+    assert [one["parameters"] for one in told] == [
+        {"k": {"asked": 2, "holds": privacy.k}},
+        {"l": {"asked": 2, "holds": privacy.l_distinct}},
+        {"l": {"asked": 1.5, "holds": privacy.l_probabilistic}},
+        {"l": {"asked": 1.5, "holds": privacy.l_entropy}},
+        {"c, exclusive": {"asked": 4, "holds": "inf"}},
+        {"t": {"asked": 0.6, "holds": privacy.t_js}},
+        {"t": {"asked": 0.7, "holds": privacy.t_equal}},
+        {"t": {"asked": 0.7, "holds": privacy.t_equal}},
+        {"alpha": {"asked": 0.8, "holds": privacy.alpha}, "k": {"asked": 2, "holds": privacy.k}},
+        {"beta": {"asked": 5, "holds": privacy.beta}},
+        {"beta": {"asked": 5, "holds": "inf"}},
+        {},
+    ]
+
+
+def test_the_worst_class_is_the_one_with_the_greatest_loss() -> None:
+    made = release(require=[anon.KAnonymity(2)])
+    privacy = made.privacy(per_class=True)
+    table = privacy.per_class
+    assert table is not None
+    losses = table["disease.t_js"].to_pylist()
+    worst = report.of_release(made).told["worst_class"]
+    at = losses.index(max(losses))
+    assert worst["p_loss"] == max(losses)
+    assert worst["size"] == table["size"][at].as_py()
+    published = made.table.to_pylist()
+    alike = [row for row in published if {name: row[name] for name in ("age", "sex")} == worst["cells"]]
+    assert len(alike) == worst["size"]
+
+
+def test_without_a_sensitive_attribute_the_worst_class_is_the_smallest() -> None:
+    made = release(schema=anon.Schema(quasi=["age", "sex"]), require=[anon.KAnonymity(3)])
+    told = report.of_release(made).told
+    assert told["worst_class"]["why"] == "fewest rows"
+    assert told["worst_class"]["size"] == made.privacy().k
+    assert list(told["figures"]) == ["Class sizes", "Loss of each quasi-identifier"]
+
+
+def test_the_riskiest_attribute_by_hand() -> None:
+    """Rows (1,a), (2,a), (3,b), (3,b): three classes. Without the first column two are left, a and b;
+    without the second three, so that the first adds a quarter to the mean risk of three quarters.
+    """
+    table = pa.table({"number": [1, 2, 3, 3], "letter": ["a", "a", "b", "b"]})
+    privacy = anon.check(table, anon.Schema(quasi=["number", "letter"]), per_class=True)
+    told = report.of_check(privacy, table)
+    assert told.told["prosecutor"]["mean"] == 0.75
+    assert told.told["mean_risk"] == {"all": 0.75, "without": {"number": 0.5, "letter": 0.75}}
+    [section] = [each for each in told.sections if each.heading == "The riskiest attribute"]
+    assert section.paragraphs[1].startswith("It is number.")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20))
+def test_mean_risks_are_counted(rows: list[tuple[int, int, int]]) -> None:
+    names = ("a", "b", "c")
+    table = pa.table({name: [str(row[i]) for row in rows] for i, name in enumerate(names)})
+    schema = anon.Schema(quasi=list(names))
+    told = report.of_check(anon.check(table, schema, per_class=True), table).told["mean_risk"]
+    counted = {
+        name: len({tuple(v for j, v in enumerate(row) if j != i) for row in rows}) / len(rows)
+        for i, name in enumerate(names)
+    }
+    assert told == {"all": len(set(rows)) / len(rows), "without": counted}
+    assert list(told["without"].values()) == sorted(told["without"].values())
+
+
+def test_mean_risks_of_a_release_are_those_of_its_table() -> None:
+    for publish in ("generalization", "bucketization"):
+        made = release(require=[anon.KAnonymity(2)], publish=publish)
+        rows = [(row["age"], row["sex"]) for row in made.table.to_pylist()]
+        without = {"age": len({sex for _, sex in rows}) / 8, "sex": len({age for age, _ in rows}) / 8}
+        assert report.of_release(made).told["mean_risk"] == {"all": len(set(rows)) / 8, "without": without}
+
+
+def test_rows_of_stars_take_no_part_in_the_risk() -> None:
+    table = pa.table({"a": ["*", "*", "1", "1", "2"], "b": ["*", "*", "x", "y", "*"]})
+    privacy = anon.check(table, anon.Schema(quasi=["a", "b"]), per_class=True)
+    assert privacy.n_starred == 2
+    # (1,x) (1,y) (2,*) are left; without a they are x, y, *, without b 1 and 2
+    assert report.of_check(privacy, table).told["mean_risk"] == {
+        "all": 3 / 3,
+        "without": {"b": 2 / 3, "a": 1.0},
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"require": [anon.KAnonymity(2)], "numeric": "mean"},
+        {"method": anon.Suppress("sensitive")},
+        {"method": anon.Suppress("quasi")},
+        {"method": anon.Identity()},
+        {"require": [anon.KAnonymity(2)], "schema": anon.Schema(quasi=["age"], sensitive=["disease", "sex"])},
+        {
+            "method": anon.Anatomy(2),
+            "publish": "bucketization",
+        },
+        {"method": anon.Laplace(1, {"age": (0, 99)})},
+    ],
+    ids=["mean", "no sensitive", "one class", "original", "two sensitive", "anatomy", "noise"],
+)
+def test_every_kind_of_release_has_a_report(options: dict[str, Any], tmp_path: Path) -> None:
+    public = report.of_release(release(**options), audience="public")
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
+    made = report.of_release(release(**options))
+    assert_every_number_is_told(made.html(), json.loads(json.dumps(made.told)))
+    made.write(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_an_empty_release_has_a_report() -> None:
+    table = pa.table({"a": ["v", None], "b": [None, "w"], "s": ["x", "y"]})
+    with pytest.warns(anon.PrivacyWarning, match="the release is empty"):
+        made = anon.anonymize(
+            table,
+            anon.Schema(quasi=["a", "b"], sensitive=["s"]),
+            method=anon.Identity(),
+            missing="suppress",
+        )
+    public = report.of_release(made, audience="public")
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
+    told = report.of_release(made)
+    assert told.told["worst_class"] is None
+    assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told)))
+
+
+def test_a_long_cell_is_shortened() -> None:
+    table = pa.table({"a": [f"value {i:03}" for i in range(120)], "b": ["x", "y"] * 60})
+    made = anon.anonymize(
+        table, anon.Schema(quasi=["a", "b"]), require=[anon.KAnonymity(60)], method=anon.Mondrian(["b"])
+    )
+    [cell] = [text for text in Page(report.of_release(made).html()).words["td"] if text.startswith("{value")]
+    assert len(cell) == 202
+    assert cell.endswith(" …")
+
+
+def test_the_commands_of_the_documentation_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+    commands = [
+        line for body in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in body.splitlines()
+    ]
+    for command in commands:
+        program, *words = shlex.split(command)
+        assert program == "anon"
+        assert main(words) == 0, capsys.readouterr().err
+    pages = sorted(path.name for path in tmp_path.glob("*.html"))
+    assert pages == ["check.html", "loss.html", "public.html", "report.html"]
+
+
+def test_a_report_without_a_command_says_so() -> None:
+    told = report.of_comparison(release(require=[anon.KAnonymity(2)]).utility())
+    assert told.told["origin"]["command"] == ""
+    assert told.told["origin"]["inputs"] == {}
+    html = report.of_check(
+        anon.check(PATIENTS, SCHEMA, per_class=True), PATIENTS, origin=Origin("anon check x")
+    ).html()
+    assert "anon check x" in html
+
+
+def test_a_frontier_has_a_report() -> None:
+    names = ("trivial", "<k> & l", "original")
+    points = [
+        {"name": name, "requirement": name, "privacy": p, "utility": u, "efficient": True}
+        | {"classes": 3, "seconds": 0.25, "satisfied": True, "why": None}
+        | {"measures": {"p_loss": p, "u_loss": u, "gcp": u / 2, "dm": "inf", "kl": None}}
+        for name, p, u in zip(names, (0.0, 0.125, 0.5), (0.75, 0.25, 0.0), strict=True)
+    ]
+    missed = points[0] | {"name": "no", "satisfied": False, "why": "too strict", "efficient": False}
+    missed["measures"] = {}
+    told = {
+        "privacy": "p_loss",
+        "utility": "u_loss",
+        "n_rows": 77,
+        "points": [*points, missed],
+        "efficient": list(names),
+        "knee": names[1],
+        "prices": [
+            {"more_private": names[0], "less_private": names[1], "price": 4.0}
+            | {"privacy_gained": 0.125, "utility_lost": 0.5}
+        ],
+    }
+    frontier = SimpleNamespace(
+        to_dict=lambda: told,
+        points=[SimpleNamespace(**point) for point in told["points"]],
+        efficient=points,
+        privacy="p_loss",
+        utility="u_loss",
+    )
+    chosen = SimpleNamespace(name=names[2], to_dict=lambda: points[2])
+    made = report.of_frontier(frontier, chosen=chosen)
+    html = made.html()
+    assert_every_number_is_told(html, json.loads(json.dumps(made.told)))
+    text = " ".join(Page(html).text)
+    assert "Of 4 releases 3 are efficient" in text
+    assert "The knee is <k> & l" in text
+    assert "original is best" in text
+    assert "too strict" in text
+    efficient, measured, missed_ones = tables.frontier_tables(told)
+    assert efficient.header == ("release", "p_loss", "u_loss", "gcp", "dm", "kl", "classes", "seconds")
+    assert efficient.rows[1] == (names[1], 0.125, 0.25, 0.125, "inf", None, 3, 0.25)
+    assert measured.rows == efficient.rows
+    assert missed_ones.header == ("release", "why")
+    assert text.count("gcp") == 2
+
+
+# Notebooks
+
+
+def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
+    table = PATIENTS.rename_columns(["age", EVIL, "disease"])
+    made = anon.anonymize(
+        table, anon.Schema(quasi=["age", EVIL], sensitive=["disease"]), require=[anon.KAnonymity(2)]
+    )
+    for shown, told in (
+        (made, made.summary()),
+        (made.privacy(), made.privacy().to_dict()),
+        (made.utility(), made.utility().to_dict()),
+    ):
+        html = shown._repr_html_()
+        assert "<script" not in html
+        assert_every_number_is_told(html, json.loads(json.dumps(told)))
+    assert "&lt;script&gt;" in made.utility()._repr_html_()
+    assert "u_loss" not in made.utility()._repr_html_()
+
+
+def test_a_census_has_a_report() -> None:
+    made = anon.anonymize(datasets.census(2000, 0), datasets.census_schema(), require=[anon.KAnonymity(5)])
+    told = report.of_release(made)
+    assert assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told))) > 200
+
+
+def test_a_streamed_table_with_rows_of_stars_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "made.csv"
+    path.write_text("age,sex,job\n<30,f,cook\n<30,f,nurse\n*,*,cook\n*,*,nurse\n")
+    words = ["check", path, "--quasi", "age,sex", "--sensitive", "job", "--engine", "stream", "--json"]
+    told = run(capsys, *words, "--report", tmp_path / "report.html")
+    assert (told["n_starred"], told["k"]) == (2, 2)

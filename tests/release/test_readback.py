@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is checked is what is written: files read back before they take their names, and sealed releases."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+import pickle
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anon
+from anon.errors import DataError, RecheckError, UsageError
+from anon.release import release as release_module
+from anon.release import write
+from anon.release.readback import MISSING_TO_READERS, one_to_readers
+from anon.release.recheck import _n_unlike
+
+K2 = anon.KAnonymity(2)
+
+
+def made(values: list[Any], l: float = 2, **how: Any) -> anon.Release:
+    """Four rows or more in classes x and y, with these sensitive values."""
+    half = len(values) // 2
+    table = pa.table({"q": ["x"] * half + ["y"] * (len(values) - half), "s": pa.array(values, pa.string())})
+    require = [K2, anon.LDiversity(l, "distinct")]
+    return anon.anonymize(table, anon.Schema(["q"], ["s"]), require=require, **how)
+
+
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+@pytest.mark.parametrize(
+    ("values", "merged"),
+    [
+        (["", None, "u", None], True),
+        (["", "u", "w", "v"], False),
+        (["NA", None, "u", "v"], True),
+        (["NA", "FR", "NA", "FR"], False),
+        (["1", "1.0", "x", "y"], True),
+        (["1", " 1", "x", "y"], True),
+        (["1", "+1", "x", "y"], True),
+        (["0", "-0", "x", "y"], True),
+        (["02139", "2139", "x", "y"], True),
+        (["1e3", "1000", "x", "y"], True),
+        (["true", "True", "false", "true"], True),
+        (["a", "a ", "x", "y"], True),
+        (["1", "2", "3", "4"], False),
+    ],
+)
+def test_values_that_csv_merges_are_not_written(
+    tmp_path: Path, values: list[str | None], merged: bool, publish: Any
+) -> None:
+    release = made(values, publish=publish)
+    schema = anon.Schema(["q"], ["s"])
+    for suffix in ("parquet", "feather"):
+        path = tmp_path / f"r.{suffix}"
+        release.write(path)
+        assert anon.check(path, schema, require=release.requirements).unmet == ()
+    path = tmp_path / "r.csv"
+    if not merged:
+        release.write(path)
+        assert anon.check(path, schema, require=release.requirements).unmet == ()
+        return
+    with pytest.raises(
+        DataError, match=r"column 's' holds in \d+ rows values.*write Parquet, or recode"
+    ) as info:
+        release.write(path)
+    assert (info.value.column, info.value.value) == ("s", None)
+    assert info.value.count is not None
+    assert info.value.count >= 2
+    assert not [name for name in os.listdir(tmp_path) if "csv" in name]
+
+
+def test_cells_that_csv_merges_are_not_written(tmp_path: Path) -> None:
+    table = pa.table({"q": ["1", "1", "1.0", "1.0", "", ""]})
+    release = anon.anonymize(table, anon.Schema([anon.nominal("q")]), require=[K2])
+    with pytest.raises(DataError, match="column 'q' holds in 4 rows"):
+        release.write(tmp_path / "r.csv")
+    release.write(tmp_path / "r.parquet")
+    assert anon.check(tmp_path / "r.parquet", require=[K2]).k == 2
+    assert os.listdir(tmp_path) == ["r.parquet"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+def test_one_value_and_nulls_have_the_same_k_from_every_format(tmp_path: Path, suffix: str) -> None:
+    table = pa.table({"smoker": ["yes", "yes", None, None]})
+    release = anon.anonymize(table, anon.Schema(["smoker"]), require=[K2])
+    assert set(release.table["smoker"].to_pylist()) == {"yes", "missing"}
+    release.write(tmp_path / f"r.{suffix}")
+    assert anon.check(tmp_path / f"r.{suffix}", anon.Schema(["smoker"]), require=[K2]).k == 2
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize("fault", ["value", "cell", "row", "count"])
+def test_a_file_that_is_not_the_release_is_not_written(
+    tmp_path: Path, suffix: str, fault: str, engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"q": [*"xxyyzz"], "s": [*"abcdef"], "n": [1] * 6})
+    pq.write_table(table, tmp_path / "in.parquet")
+    source = anon.read_source(tmp_path / "in.parquet", engine=engine)
+    publish: Any = "bucketization" if fault == "count" else "generalization"
+    release = anon.anonymize(
+        source, anon.Schema(["q"], ["s"]), require=[K2, anon.LDiversity(2)], publish=publish
+    )
+    open_of = {"parquet": "_parquet", "feather": "_feather", "csv": "_csv"}[suffix]
+    opener = getattr(release_module, open_of)
+
+    class Wrong:
+        def __init__(self, sink: Any) -> None:
+            self.sink = sink
+
+        def write_table(self, part: pa.Table) -> None:
+            first = pa.array([True] + [False] * (len(part) - 1))
+            name = {"value": "s", "cell": "q", "count": "count"}.get(fault)
+            if fault == "row":
+                part = part.slice(1)
+            elif name in part.column_names:
+                column = part[name].combine_chunks()
+                column = (
+                    column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+                )
+                other = pa.array(column).take(pa.array([len(part) - 1]))
+                other = other if name != "count" else pa.array([7])
+                changed = pa.compute.replace_with_mask(column, first, other.cast(column.type))
+                kind = part.schema.field(name).type
+                changed = changed.dictionary_encode() if pa.types.is_dictionary(kind) else changed
+                part = part.set_column(part.column_names.index(name), name, changed.cast(kind))
+            self.sink.write_table(part)
+
+    class Opened:
+        def __init__(self, *arguments: Any) -> None:
+            self.manager = opener(*arguments)
+
+        def __enter__(self) -> Wrong:
+            return Wrong(self.manager.__enter__())
+
+        def __exit__(self, *error: Any) -> Any:
+            return self.manager.__exit__(*error)
+
+    monkeypatch.setattr(release_module, open_of, Opened)
+    monkeypatch.setitem(write.FORMAT, Opened, write.FORMAT[opener])
+    with pytest.raises((RecheckError, DataError)):
+        release.write(tmp_path / f"r.{suffix}")
+    assert os.listdir(tmp_path) == ["in.parquet"]
+
+
+def test_only_recode_seals_a_release(tmp_path: Path) -> None:
+    good = made(["a", "b", "c", "d"])
+    assert good.is_sealed
+    path = tmp_path / "r.parquet"
+    for changed in (
+        dataclasses.replace(good, requirements=(anon.KAnonymity(100),)),
+        dataclasses.replace(good, published=good.published),
+        dataclasses.replace(good, classes=good.classes),
+        dataclasses.replace(good),
+    ):
+        assert not changed.is_sealed
+        with pytest.raises(UsageError, match="not as it was checked"):
+            changed.write(path)
+        assert b"anon" not in (changed.table.schema.metadata or {})
+        assert changed.privacy().k == good.privacy().k
+    bent = copy.copy(good)
+    object.__setattr__(bent, "requirements", (anon.KAnonymity(100),))
+    with pytest.raises(UsageError, match="not as it was checked"):
+        bent.write(path)
+    assert not path.exists()
+    assert b"anon" in good.table.schema.metadata
+    for same in (copy.copy(good), pickle.loads(pickle.dumps(good))):
+        same.write(path)
+        assert anon.check(path).k == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_numbers_that_come_back_as_text_have_no_order(tmp_path: Path, suffix: str) -> None:
+    times = pa.array([1, 2, 3, 4], pa.time64("us"))
+    table = pa.table({"q": [*"xxyy"], "s": times})
+    schema = anon.Schema(["q"], [anon.numeric("s")])
+    for require in ([K2], [K2, anon.TCloseness(0.5, "ordered")]):
+        release = anon.anonymize(table, schema, require=require)
+        if suffix == "parquet" or len(require) == 1:
+            release.write(tmp_path / f"r.{suffix}")
+            continue
+        with pytest.raises(DataError, match="column 's' is read as text, which has no order"):
+            release.write(tmp_path / "r.csv")
+
+
+def reads_as(text: str | None) -> Any:
+    trimmed = "" if text is None else text.strip()
+    if trimmed in MISSING_TO_READERS:
+        return None
+    if trimmed.lower() in ("true", "false"):
+        return trimmed.lower()
+    try:
+        return Fraction(trimmed)
+    except ValueError:
+        return trimmed
+
+
+TEXTS = st.text("019.+-e ", max_size=4) | st.sampled_from([*MISSING_TO_READERS, "true", "TRUE", "a", " a"])
+
+
+@given(st.lists(TEXTS, unique=True, max_size=12), st.booleans())
+def test_texts_that_are_one_to_readers(texts: list[str], has_null: bool) -> None:
+    readings = [reads_as(text) for text in [*texts, *[None] * has_null]]
+    expected = [readings.count(reading) > 1 for reading in readings]
+    assert one_to_readers(pa.array(texts, pa.string()), has_null).tolist() == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=30))
+def test_rows_of_values_that_are_read_otherwise(pairs: list[tuple[int, int]]) -> None:
+    before, after = (np.array([pair[i] for pair in pairs], np.uint8) for i in (0, 1))
+    expected = sum(
+        len({other for one, other in pairs if one == a}) > 1
+        or len({one for one, other in pairs if other == b}) > 1
+        for a, b in pairs
+    )
+    assert _n_unlike(before, after) == expected
