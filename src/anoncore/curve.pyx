@@ -433,37 +433,29 @@ def place(widths, codes, rows):
     return records
 
 
-cdef void most_of_fields(const Space* space, int32_t* most) noexcept nogil:
+cdef void most_of_fields(const Space* space, uint32_t* most) noexcept nogil:
     # The greatest number that a record may have in each field; fields that only pad have 0.
     cdef int f
     for f in range(space.n_ordered):
         most[f] = 2 * space.full[f]
     for f in range(space.n_trees):
-        most[space.n_ordered + f] = <int32_t>(space.tree_starts[f + 1] - space.tree_starts[f]) - 1
+        most[space.n_ordered + f] = <uint32_t>(space.tree_starts[f + 1] - space.tree_starts[f]) - 1
     for f in range(space.n_flat):
         most[space.n_ordered + space.n_trees + f] = space.null_code[f]
-
-
-cdef bint fields_within(const int32_t[:, ::1] records, const int32_t* most) noexcept nogil:
-    cdef int64_t i
-    cdef int f
-    cdef bint beyond = False
-    for i in range(records.shape[0]):
-        for f in range(<int>records.shape[1]):
-            beyond |= <uint32_t>records[i, f] > <uint32_t>most[f]
-    return not beyond
 
 
 cdef const int32_t[:, ::1] records_of(Widths widths, records) except *:
     # Records of `place`, checked.
     cdef list keep = []
-    cdef int32_t* most = <int32_t*>take(keep, widths.c.stride, sizeof(int32_t))
+    cdef int64_t i, stride = widths.c.stride
+    cdef uint32_t* most = <uint32_t*>take(keep, PERIODS * stride, sizeof(uint32_t))
     cdef const int32_t[:, ::1] rows = array_of(records, np.int32, 2, "records")
-    cdef bint within = rows.shape[1] == widths.c.stride and rows.shape[0] <= MOST_ROWS
-    if within:
-        most_of_fields(&widths.c, most)
-        with nogil:
-            within = fields_within(rows, most)
+    cdef bint within = rows.shape[1] == stride and rows.shape[0] <= MOST_ROWS
+    if within and rows.shape[0]:
+        for i in range(PERIODS):
+            most_of_fields(&widths.c, most + i * stride)
+        with nogil:  # a negative number is a large one without sign
+            within = codes_within(<const uint32_t*>&rows[0, 0], rows.shape[0], most, stride)
     if not within:
         raise ValueError("records must be those of these widths, 2**30 at most")
     return rows
@@ -699,35 +691,33 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
         length[j + 1] = <int32_t>(j + 1 - i)
 
 
+cdef inline void relax_all(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t k,
+                           int64_t most, int64_t step, Tally* tally, int64_t* best, int32_t* length,
+                           int stride, int n_ordered, Bounds scratch) noexcept nogil:
+    cdef int64_t i = -step
+    while i + step <= n - k:
+        i += step
+        if best[i] != NEVER:
+            relax(space, records, previous, n, i, k, most, step, tally, best, length, stride, n_ordered, scratch)
+
+
 cdef enum:
     NARROW = 72  # fields of a record whose bounds lie on the stack, where the compiler knows them best
-
-
-cdef void relax_narrow(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t i,
-                       int64_t k, int64_t most, int64_t step, Tally* tally, int64_t* best,
-                       int32_t* length) noexcept nogil:
-    cdef int32_t[NARROW] low, high, n_values, n_nulls
-    cdef Bounds scratch = Bounds(&low[0], &high[0], &n_values[0], &n_nulls[0])
-    if space.stride == 8 and space.n_ordered == 8:
-        relax(space, records, previous, n, i, k, most, step, tally, best, length, 8, 8, scratch)
-    else:
-        relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride, space.n_ordered,
-              scratch)
 
 
 cdef void cut_rows(const Space* space, const int32_t* records, const int32_t* previous, int64_t n, int64_t k,
                    int64_t most, int64_t step, Tally* tally, Bounds wide, int64_t* best,
                    int32_t* length) noexcept nogil:
-    cdef int64_t i = -step
-    while i + step <= n - k:
-        i += step
-        if best[i] == NEVER:
-            continue
-        if space.stride <= NARROW:
-            relax_narrow(space, records, previous, n, i, k, most, step, tally, best, length)
-        else:
-            relax(space, records, previous, n, i, k, most, step, tally, best, length, space.stride,
-                  space.n_ordered, wide)
+    cdef int32_t[NARROW] low, high, n_values, n_nulls
+    cdef Bounds scratch = Bounds(&low[0], &high[0], &n_values[0], &n_nulls[0])
+    if space.stride == 8 and space.n_ordered == 8:
+        relax_all(space, records, previous, n, k, most, step, tally, best, length, 8, 8, scratch)
+    elif space.stride <= NARROW:
+        relax_all(space, records, previous, n, k, most, step, tally, best, length, space.stride, space.n_ordered,
+                  scratch)
+    else:
+        relax_all(space, records, previous, n, k, most, step, tally, best, length, space.stride, space.n_ordered,
+                  wide)
 
 
 def cut(widths, records, k, max_size, step=1, rules=None, sensitive=None):
@@ -787,18 +777,19 @@ def cut(widths, records, k, max_size, step=1, rules=None, sensitive=None):
 cdef bint mean_places(const code_t[:, ::1] codes, const uint32_t[::1] rows, const int64_t[::1] offsets,
                       const uint8_t[::1] grid, const int64_t[::1] starts, uint8_t[:, ::1] out) noexcept nogil:
     # False if some code has no place.
-    cdef int64_t c, i, a, total, size, start, n_codes, code
+    cdef int64_t c, i, a, total, size, n_codes, code
+    cdef const uint8_t* places
     for c in range(offsets.shape[0] - 1):
         size = offsets[c + 1] - offsets[c]
         for a in range(codes.shape[1]):
             total = 0
-            start = starts[a]
-            n_codes = starts[a + 1] - start
+            places = &grid[0] + starts[a]
+            n_codes = starts[a + 1] - starts[a]
             for i in range(offsets[c], offsets[c + 1]):
                 code = codes[rows[i], a]
                 if code >= n_codes:
                     return False
-                total += grid[start + code]
+                total += places[code]
             out[c, a] = <uint8_t>(total // size)
     return True
 
@@ -825,6 +816,8 @@ def centers(codes, rows, offsets, grid, starts):
     if len(starts) != codes.shape[1] + 1:
         raise ValueError("starts must divide the grid into the codes of every attribute")
     check_rows(rows, len(codes))
+    if not len(grid) and codes.size:
+        raise ValueError("codes: every one must have a place on the grid")
     out = np.empty((len(offsets) - 1, codes.shape[1]), np.uint8)
     _centers(codes, rows, offsets, grid, starts, out)
     return out
