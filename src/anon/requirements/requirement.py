@@ -34,6 +34,10 @@ class Requirement(Declared):
 
     The first of its `options` asks for it, the others need that one. `cacheable` is whether its
     parameters tell all that it does, `on_spark` whether it can be sent to other machines.
+
+    One that the independent re-check of a release has no test of brings its own, in plain NumPy:
+    `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
+    of one sensitive attribute.
     """
 
     cacheable: ClassVar[bool] = True
