@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from anon.errors import UsageError, did_you_mean
 from anon.methods import METHOD, METHOD_OPTIONS, Method, Mondrian, read_method
-from anon.requirements import REQUIREMENT_OPTIONS, Requirement, flag, read_requirements
+from anon.requirements import REQUIREMENT_OPTIONS, Requirement, flag, in_toml, read_requirements
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
@@ -307,13 +307,6 @@ def _read_toml(path: str) -> dict[str, Any]:
     return job
 
 
-IN_TOML = (
-    *(("valid dictionary", "valid table"), ("valid list", "valid array"), ("List should", "Array should")),
-    (" after validation", ""),
-)
-"""How faults are worded by the library that finds them, and in the words of TOML."""
-
-
 def _words(
     error: ValidationError,
     path: str | None,
@@ -334,10 +327,7 @@ def _words(
             listed = "" if above else f"the keys are {', '.join(known)}"
             faults[where] = f"no such key; {hint}{listed}".rstrip("; ")
             continue
-        message = fault["msg"]
-        for word, in_toml in IN_TOML:
-            message = message.replace(word, in_toml)
-        message = message[:1].lower() + message[1:]
+        message = in_toml(fault["msg"])
         if where in faults:  # of a value that may have several types, each type has a fault
             message = f"{faults[where]} or {message.removeprefix('input should be ')}"
         faults[where] = message

@@ -42,7 +42,16 @@ __all__ = [
     "repair",
 ]
 
-METHODS: tuple[type[Method], ...] = (*(Mondrian, KMembers, Curve, TGC, Anatomy, Laplace, Identity, Suppress),)
+METHODS: tuple[type[Method], ...] = (
+    Mondrian,
+    KMembers,
+    Curve,
+    TGC,
+    Anatomy,
+    Laplace,
+    Identity,
+    Suppress,
+)
 BY_NAME = {name: each for each in METHODS for name in each.names()}
 METHOD = Option("method", Literal[tuple(BY_NAME)], ", ".join(BY_NAME).replace(",", " (default),", 1) + ".")
 METHOD_OPTIONS = merged(each.options for each in METHODS)

@@ -17,7 +17,7 @@ from anon.requirements.conjunction import check_list, compile, infeasible
 from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
-from anon.requirements.option import Declared, Option, flag, merged
+from anon.requirements.option import Declared, Option, flag, in_toml, merged
 from anon.requirements.requirement import Requirement, exact
 from anon.requirements.similarity import SDiversityBound
 
@@ -40,6 +40,7 @@ __all__ = [
     "compile",
     "exact",
     "flag",
+    "in_toml",
     "infeasible",
     "merged",
     "read_requirements",

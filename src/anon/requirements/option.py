@@ -9,6 +9,12 @@ from typing import Any, ClassVar, Self
 
 from anon.errors import UsageError
 
+IN_TOML = (
+    *(("valid dictionary", "valid table"), ("valid list", "valid array"), ("List should", "Array should")),
+    (" after validation", ""),
+)
+"""How faults are worded by the library that finds them, and in the words of TOML."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -42,9 +48,10 @@ class Option:
         try:
             return TypeAdapter(self.kind).validate_python(value, strict=True)
         except ValidationError as error:
-            faults = [fault["msg"] for fault in error.errors(include_input=False, include_url=False)]
-            words = " or ".join(fault[:1].lower() + fault[1:] for fault in faults)
-            raise UsageError(f"{self.flag}: {words}") from None
+            first, *others = error.errors(include_input=False, include_url=False)
+            words = [in_toml(first["msg"])]
+            words += [in_toml(fault["msg"]).removeprefix("input should be ") for fault in others]
+            raise UsageError(f"{self.flag}: {' or '.join(words)}") from None
 
 
 class Declared:
@@ -77,6 +84,13 @@ class Declared:
 def flag(key: str) -> str:
     """How the command calls a key."""
     return f"--{key.replace('_', '-')}"
+
+
+def in_toml(message: str) -> str:
+    """What the library finds wrong with a value, in the words of TOML."""
+    for word, other in IN_TOML:
+        message = message.replace(word, other)
+    return message[:1].lower() + message[1:]
 
 
 def plain(value: Any) -> Any:
