@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many releases, and which to publish: a sweep, the efficient ones, what each step costs."""
 
-from anon.choice.configuration import Configuration, grid
+from anon.choice.configuration import GRID_OPTIONS, PUBLISHED, Configuration, grid
 from anon.choice.dominance import Point, bounds, check_measures
 from anon.choice.points import Frontier
 from anon.choice.sweep import frontier, let_memory_go
 from anon.choice.tables import PRICE, frontier_tables
 
 __all__ = [
+    "GRID_OPTIONS",
     "PRICE",
+    "PUBLISHED",
     "Configuration",
     "Frontier",
     "Point",

@@ -7,29 +7,24 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, get_origin
 
 from anon.errors import UsageError, did_you_mean
-from anon.methods import TGC, Anatomy, Curve, Identity, KMembers, Method, Mondrian, Suppress
-from anon.requirements import (
-    AlphaK,
-    BetaLikeness,
-    Custom,
-    DeltaDisclosure,
-    KAnonymity,
-    LDiversity,
-    Requirement,
-    SDiversityBound,
-    TCloseness,
-    check_list,
-)
-
-if TYPE_CHECKING:
-    from anon.command.job import Job
+from anon.methods import METHOD, METHOD_OPTIONS, Method, Mondrian, read_method
+from anon.requirements import REQUIREMENT_OPTIONS, Option, Requirement, check_list, read_requirements
 
 MOST_POINTS = 100_000  # of a grid
+
+Publish = Literal["generalization", "bucketization"]
+Numeric = Literal["interval", "bounds", "midpoint", "mean", "level"]
+PUBLISHED = (
+    Option("publish", Publish, "generalization (default) or bucketization."),
+    Option("numeric", Numeric, "interval (default), bounds, midpoint, mean or level."),
+)
+GRID_OPTIONS = {each.key: each for each in (*REQUIREMENT_OPTIONS, METHOD, *METHOD_OPTIONS, *PUBLISHED)}
+"""What a grid may vary."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +33,8 @@ class Configuration:
 
     require: tuple[Requirement, ...] = ()
     method: Method = field(default_factory=Mondrian)
-    publish: Literal["generalization", "bucketization"] = "generalization"
-    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval"
+    publish: Publish = "generalization"
+    numeric: Numeric = "interval"
 
     def __post_init__(self) -> None:
         check_list(self.require)
@@ -48,17 +43,16 @@ class Configuration:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Every setting that is not a default, as plain numbers and text, by the names of the flags."""
-        told: dict[str, Any] = {"method": _method_name(self.method)}
+        told: dict[str, Any] = {"method": self.method.word}
         for requirement in self.require:
             of = "" if requirement.sensitive is None else f"[{requirement.sensitive}]"
-            for name, value in _settings(requirement).items():
+            for name, value in requirement.settings().items():
                 key, number = f"{name}{of}", 2
                 while told.get(key, value) != value:
                     key, number = f"{name}{of}#{number}", number + 1
                 told[key] = value
-        for name, value in _settings(self.method).items():
-            if name != "what":
-                told[f"{told['method']}.{name}" if name in told else name] = value
+        for name, value in self.method.settings().items():
+            told[f"{told['method']}.{name}" if name in told else name] = value
         return told | {"publish": self.publish} | ({} if self._plain else {"numeric": self.numeric})
 
     @property
@@ -73,7 +67,7 @@ class Configuration:
     @property
     def requirement(self) -> str:
         """The kinds of requirement, without their parameters: `k-anonymity + t-closeness`."""
-        return " + ".join(dict.fromkeys(map(_family, self.require))) or "none"
+        return " + ".join(dict.fromkeys(each.family for each in self.require)) or "none"
 
     @property
     def _plain(self) -> bool:
@@ -83,37 +77,43 @@ class Configuration:
 # --- configurations
 
 
-def grid(text: str, base: Job | None = None) -> list[Configuration]:
+def grid(text: str, base: Mapping[str, Any] | None = None) -> list[Configuration]:
     """The configurations of a compact grid: `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve`.
 
     Names are the flags of `anon anonymize` with `_` for `-`; each takes values with commas between, or
     start:stop:count, evenly spaced with both ends. All combinations are meant, the last name varying
-    fastest. What `base`, a job, says of requirements and method holds where the grid says nothing.
+    fastest. What `base` says by the same names holds where the grid says nothing.
     """
-    from anon.command.job import OF_GRID, load_job
-
     values: dict[str, list[Any]] = {}
     for word in text.split():
         name, equals, listed = word.partition("=")
         if not (name and equals and listed):
             raise UsageError(f"a grid is written name=value,value ...; {word!r} is not")
-        if name not in OF_GRID:
-            hint = did_you_mean(name, OF_GRID)
-            raise UsageError(f"a grid has no {name!r}; {hint}its names are {', '.join(OF_GRID)}")
+        if name not in GRID_OPTIONS:
+            hint = did_you_mean(name, GRID_OPTIONS)
+            raise UsageError(f"a grid has no {name!r}; {hint}its names are {', '.join(GRID_OPTIONS)}")
         if name in values:
             raise UsageError(f"a grid names {name!r} once, with commas between the values")
-        values[name] = [[each] if name == "split" else each for each in _listed(name, listed)]
+        values[name] = _listed(name, listed)
     if not values:
         raise UsageError("the grid is empty; write, for example, k=10,50,100 method=mondrian,curve")
     if math.prod(map(len, values.values())) > MOST_POINTS:
         raise UsageError(f"the grid has more than {MOST_POINTS} combinations")
-    told = {} if base is None else base.model_dump(include=set(OF_GRID), exclude_unset=True)
-    found = []
-    for combination in itertools.product(*values.values()):
-        job = load_job(None, told | dict(zip(values, combination, strict=True)))
-        settings = {name: value for name, value in job.options().items() if name in ("publish", "numeric")}
-        found.append(Configuration(tuple(job.requirements()), job.configured_method(), **settings))
-    return found
+    checked = {
+        name: [_checked(GRID_OPTIONS[name], each) for each in listed] for name, listed in values.items()
+    }
+    configurations = []
+    for combination in itertools.product(*checked.values()):
+        asked = {**(base or {}), **dict(zip(checked, combination, strict=True))}
+        published = {each.key: asked[each.key] for each in PUBLISHED if asked.get(each.key) is not None}
+        method = read_method(asked.get("method") or Mondrian.name, asked)
+        configurations.append(Configuration(tuple(read_requirements(asked)), method, **published))
+    return configurations
+
+
+def _checked(option: Option, value: Any) -> Any:
+    """A value of a grid as a job would hold it; an option that takes a list is given one item at a time."""
+    return option.check([value] if get_origin(option.kind) is list else value)
 
 
 def _listed(name: str, text: str) -> list[Any]:
@@ -162,42 +162,6 @@ def as_configurations(asked: Any) -> list[Configuration]:
     return list(dict.fromkeys(found))
 
 
-_METHOD_NAMES: Mapping[type[Any], str] = {
-    Mondrian: "mondrian",
-    KMembers: "kmembers",
-    TGC: "tgc",
-    Curve: "curve",
-    Anatomy: "anatomy",
-    Identity: "identity",
-}
-_SETTING_NAMES = {"kind": "l_kind", "distance": "t_distance", "bound": "s_bound", "cfunc": ""}
-
-
-def _method_name(method: Any) -> str:
-    if isinstance(method, Suppress):
-        return f"suppress-{method.what}"
-    return _METHOD_NAMES.get(type(method), type(method).__name__)
-
-
-def _settings(thing: Any) -> dict[str, Any]:
-    """The fields of a requirement or method that are not defaults, by the names of the flags."""
-    told = {}
-    for each in fields(thing):
-        name, value = _SETTING_NAMES.get(each.name, each.name), getattr(thing, each.name)
-        shown = (
-            name and value != each.default and not (name == "sensitive" and isinstance(thing, Requirement))
-        )
-        if shown or (name == "c" and thing.kind == "recursive"):
-            told[name] = _written(value)
-    return told
-
-
-def _written(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return "+".join(map(str, value))
-    return value if isinstance(value, int | float | str) else str(value)
-
-
 def unique(names: Sequence[str]) -> list[str]:
     """The names, a number behind those that were there before: `Custom` requirements may share one."""
     seen: Counter[str] = Counter()
@@ -206,22 +170,3 @@ def unique(names: Sequence[str]) -> list[str]:
         seen[name] += 1
         told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return told
-
-
-def _family(requirement: Requirement) -> str:
-    match requirement:
-        case LDiversity(kind=kind):
-            return "l-diversity" if kind == "probabilistic" else f"{kind} l-diversity"
-        case TCloseness(distance=distance):
-            return "t-closeness" if distance == "js" else f"{distance} t-closeness"
-        case BetaLikeness(enhanced=enhanced):
-            return "enhanced β-likeness" if enhanced else "β-likeness"
-        case Custom(name=name):
-            return name
-    families: Mapping[type[Any], str] = {
-        KAnonymity: "k-anonymity",
-        DeltaDisclosure: "δ-disclosure",
-        AlphaK: "(α,k)-anonymity",
-        SDiversityBound: "S-diversity",
-    }
-    return families.get(type(requirement), type(requirement).__name__)

@@ -57,9 +57,9 @@ from anon.measures import (
     true_counts,
     u_loss,
 )
-from anon.methods import PERTURBING, Anatomy, Mondrian, Progress, Suppress, Task
+from anon.methods import Mondrian, Progress, Suppress, Task
 from anon.release import Release, recode
-from anon.requirements import Custom, LDiversity, compile, infeasible
+from anon.requirements import compile, infeasible
 from anon.schema import Attribute, Schema, check_names
 from anon.tables import read_source
 from anon.threads import available_threads
@@ -148,7 +148,7 @@ def frontier(
         check_arguments(
             schema, one.method, one.require, one.publish, one.numeric, "class", "error", seed, progress
         )
-        if type(one.method) in PERTURBING:
+        if one.method.perturbs:
             raise UsageError("a sweep measures cells, and noise has none: compare it in a scenario")
     threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
@@ -273,9 +273,7 @@ def _release(sweep: _Sweep, one: Configuration) -> Release:
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Release(encoded, same, (), (), method=one.method, publish="bucketization")
     n_kept = encoded.n_rows - len(encoded.suppressed)
-    require = one.require
-    if isinstance(one.method, Anatomy):
-        require = (*require, LDiversity(one.method.l, "probabilistic", sensitive=one.method.sensitive))
+    require = (*one.require, *one.method.implied())
     impossible = infeasible(require, judged.sensitive, counts, n_kept)
     if impossible is not None:
         raise impossible
@@ -390,7 +388,7 @@ def _point(
 
 def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
     """The file of a point, named by a keyed hash of all that its outcome depends on."""
-    if sweep.cache is None or any(isinstance(each, Custom) for each in one.require):
+    if sweep.cache is None or not all(each.cacheable for each in one.require):
         return None
     target = getattr(one.method, "target", None)
     codes = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.errors import UsageError
+from anon.methods import METHOD_OPTIONS
 
 if TYPE_CHECKING:
     from anon.command.job import Job
@@ -216,7 +217,7 @@ def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
 PARSERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("quasi", "sensitive", "identifying", "measures"), _names),
     **{name: partial(_pairs, f"--{name}") for name in ("hierarchy", "ordinal", "kind")},
-    **{name: partial(_by_column, f"--{name}") for name in ("epsilon", "sensitivity", "rounding")},
+    **{each.key: partial(_by_column, each.flag) for each in METHOD_OPTIONS if each.by_column},
     **dict.fromkeys(("null", "grid", "queries"), list),
     "weight": _weights,
     "bounds": _bounds,

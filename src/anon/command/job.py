@@ -10,9 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from anon.errors import UsageError, did_you_mean
+from anon.methods import METHOD, METHOD_OPTIONS, Method, Mondrian, read_method
+from anon.requirements import REQUIREMENT_OPTIONS, Requirement, flag, in_toml, read_requirements
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
@@ -21,34 +23,11 @@ MOST_LEVELS = 200  # of a hierarchy in a job file
 MOST_PARTS = 1000  # of a key: `a.b.c` has three
 MOST_FAULTS = 20  # told of a job file at once
 BEYOND = 2**63  # TOML's integers have 64 bits
-CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
-
-
-SETTINGS = {
-    "mondrian": ("split", "cuts", "relaxed", "target"),
-    "kmembers": ("objective", "loss", "ties"),
-    "curve": ("refine", "loss", "ties"),
-    "tgc": ("w_u", "w_p", "s", "variant", "ties"),
-    "laplace": ("epsilon", "bounds", "sensitivity", "rounding", "clip", "clamp"),
-}
-OF_METHODS = tuple(dict.fromkeys(name for names in SETTINGS.values() for name in names))
-OF_GRID = (
-    *("k", "l", "l_kind", "c", "t", "t_distance", "delta", "alpha", "beta", "enhanced", "s_bound", "r"),
-    *("method", *OF_METHODS, "publish", "numeric"),
-)
-
-
-Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
 Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
 
 
-class Job(BaseModel):
-    """What to read, which roles its columns have, what to require, how, and where to write.
-
-    `output`, `report` and `report_public` are those of `anon anonymize`; the pages of other commands have
-    flags alone, so that a check takes no page's place. Keys are the flags' names with `_` for `-`. What is
-    not given is left to the engine's defaults.
-    """
+class _Read(BaseModel):
+    """What to read, which roles its columns have, and where to write."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -71,48 +50,32 @@ class Job(BaseModel):
     ordinal: dict[str, Text | list[str | int | float | bool]] = {}
     weight: dict[str, float] = {}
 
-    k: int | None = None
-    l: float | None = None
-    l_kind: Literal["probabilistic", "distinct", "entropy", "recursive"] | None = None
-    c: float | None = None
-    t: float | None = None
-    t_distance: Literal["js", "equal", "ordered", "hierarchical"] | None = None
-    delta: float | None = None
-    alpha: float | None = None
-    beta: float | None = None
-    enhanced: bool | None = None
-    s_bound: float | None = None
-    r: float | None = None
 
-    method: Literal[
-        "mondrian",
-        "kmembers",
-        "tgc",
-        "curve",
-        "anatomy",
-        "laplace",
-        "suppress-quasi",
-        "suppress-sensitive",
-        "identity",
-    ] = "mondrian"
-    split: list[str] | None = None
-    cuts: Literal["nearest", "median"] | None = None
-    relaxed: bool | None = None
-    target: str | None = None
-    objective: Literal["utility", "protection"] | None = None
-    loss: Literal["ncp", "byun", "ordered"] | None = None
-    refine: bool | None = None
-    ties: Literal["rank", "input"] | None = None
-    w_u: float | None = None
-    w_p: float | None = None
-    s: int | None = None
-    variant: Literal["default", "printed"] | None = None
-    epsilon: float | dict[str, float] | None = None
-    bounds: Literal["data"] | dict[str, Bounds] | None = None
-    sensitivity: float | dict[str, float] | None = None
-    rounding: int | dict[str, int] | None = None
-    clip: bool | None = None
-    clamp: bool | None = None
+if TYPE_CHECKING:
+
+    class _Asked(_Read):
+        """The keys of requirements and methods beside: each declares its own."""
+
+        method: str
+
+        def __getattr__(self, key: str) -> Any: ...
+else:
+    _Asked = create_model(
+        "_Asked",
+        __base__=_Read,
+        **{each.key: (each.kind | None, None) for each in REQUIREMENT_OPTIONS},
+        method=(METHOD.kind, Mondrian.name),
+        **{each.key: (each.kind | None, None) for each in METHOD_OPTIONS},
+    )
+
+
+class Job(_Asked):
+    """What to read, which roles its columns have, what to require, how, and where to write.
+
+    `output`, `report` and `report_public` are those of `anon anonymize`; the pages of other commands have
+    flags alone, so that a check takes no page's place. Keys are the flags' names with `_` for `-`. What is
+    not given is left to the engine's defaults.
+    """
 
     grid: list[str] | None = None
     privacy: str | None = None
@@ -179,74 +142,18 @@ class Job(BaseModel):
         hierarchy = _hierarchy(name, self.hierarchy[name]) if name in self.hierarchy else None
         return Attribute(name, "ordinal" if order else kind, hierarchy, order, self.weight.get(name, 1.0))
 
-    def requirements(self) -> list[Any]:
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is given of requirements and methods, by key."""
+        return {each.key: getattr(self, each.key) for each in (*REQUIREMENT_OPTIONS, *METHOD_OPTIONS)}
+
+    def requirements(self) -> list[Requirement]:
         """The requirements asked for, strongest words first: k, l, t, delta, alpha, beta, S-diversity."""
-        import anon
+        return read_requirements(self.asked)
 
-        self._refuse_orphans()
-        require: list[Any] = []
-        if self.k is not None:
-            require.append(anon.KAnonymity(self.k))
-        if self.l is not None:
-            require.append(anon.LDiversity(_number(self.l), **_given(kind=self.l_kind, c=self.c)))
-        if self.t is not None:
-            require.append(anon.TCloseness(self.t, **_given(distance=self.t_distance)))
-        if self.delta is not None:
-            require.append(anon.DeltaDisclosure(self.delta))
-        if self.alpha is not None and self.k is not None:
-            require.append(anon.AlphaK(self.alpha, self.k))
-        if self.beta is not None:
-            require.append(anon.BetaLikeness(self.beta, **_given(enhanced=self.enhanced)))
-        if self.s_bound is not None:
-            require.append(anon.SDiversityBound(self.s_bound, **_given(r=self.r)))
-        return require
-
-    def _refuse_orphans(self) -> None:
-        """A setting of something that is not asked for is a slip, not to be passed over."""
-        for setting, of in (
-            *(("l_kind", "l"), ("c", "l"), ("t_distance", "t"), ("enhanced", "beta"), ("r", "s_bound")),
-            ("alpha", "k"),
-        ):
-            if getattr(self, setting) is not None and getattr(self, of) is None:
-                raise UsageError(f"{_flag(setting)} needs {_flag(of)}")
-        if self.c is not None and self.l_kind != "recursive":
-            raise UsageError("--c is a setting of --l-kind recursive")
-
-    def configured_method(self) -> Any:
+    def configured_method(self) -> Method:
         """The method with its settings."""
-        import anon
-
-        settings = _given(**{name: getattr(self, name) for name in OF_METHODS} | {"split": self._split()})
-        for name in settings:
-            if name not in SETTINGS.get(self.method, ()):
-                of = " or ".join(method for method, names in SETTINGS.items() if name in names)
-                raise UsageError(f"{_flag(name)} is a setting of --method {of}")
-        if "w_u" in settings or "w_p" in settings:
-            settings = {"w_u": 1 - (self.w_p or 0.0), "w_p": 1 - (self.w_u or 0.0)} | settings
-        if self.method == "anatomy":
-            if self.l is None:
-                raise UsageError("--method anatomy needs --l")
-            if not self.l.is_integer():
-                raise UsageError("--method anatomy needs a whole number for --l")
-            return anon.Anatomy(int(self.l))
-        if self.method == "laplace" and self.epsilon is None:
-            raise UsageError("--method laplace needs --epsilon")
-        if self.method.startswith("suppress-"):
-            return anon.Suppress("quasi" if self.method == "suppress-quasi" else "sensitive")
-        methods = {
-            "kmembers": "KMembers",
-            "tgc": "TGC",
-            "curve": "Curve",
-            "mondrian": "Mondrian",
-            "identity": "Identity",
-            "laplace": "Laplace",
-        }
-        return getattr(anon, methods[self.method])(**settings)
-
-    def _split(self) -> str | list[str] | None:
-        if self.split is not None and len(self.split) == 1 and self.split[0] in CHOOSERS:
-            return self.split[0]
-        return self.split
+        return read_method(self.method, self.asked)
 
     def write_options(self) -> dict[str, Any]:
         """Keyword arguments of `Release.write`."""
@@ -254,12 +161,14 @@ class Job(BaseModel):
 
     def sweep(self) -> dict[str, Any]:
         """Keyword arguments of `anon.frontier`."""
-        from anon.choice import grid
+        from anon.choice import PUBLISHED, grid
 
         if not self.grid:
             raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
+        base = self.asked | {"method": self.method}
+        base |= {each.key: getattr(self, each.key) for each in PUBLISHED}
         return _given(
-            configurations=[one for text in self.grid for one in grid(text, self)],
+            configurations=[one for text in self.grid for one in grid(text, base)],
             privacy=self.privacy,
             utility=self.utility,
             measures=self.measures,
@@ -398,13 +307,6 @@ def _read_toml(path: str) -> dict[str, Any]:
     return job
 
 
-IN_TOML = (
-    *(("valid dictionary", "valid table"), ("valid list", "valid array"), ("List should", "Array should")),
-    (" after validation", ""),
-)
-"""How faults are worded by the library that finds them, and in the words of TOML."""
-
-
 def _words(
     error: ValidationError,
     path: str | None,
@@ -417,7 +319,7 @@ def _words(
     for fault in error.errors(include_input=False, include_url=False):
         key = str(fault["loc"][0])
         place = fault["loc"] if fault["type"] == "missing" else _keys(fault["loc"], given)
-        where = _flag(key) if key in flags else f"{path}: {'.'.join(map(str, place))}"
+        where = flag(key) if key in flags else f"{path}: {'.'.join(map(str, place))}"
         if fault["type"] == "extra_forbidden":
             *above, wrong = fault["loc"]
             known = _inside(model, above).model_fields
@@ -425,10 +327,7 @@ def _words(
             listed = "" if above else f"the keys are {', '.join(known)}"
             faults[where] = f"no such key; {hint}{listed}".rstrip("; ")
             continue
-        message = fault["msg"]
-        for word, in_toml in IN_TOML:
-            message = message.replace(word, in_toml)
-        message = message[:1].lower() + message[1:]
+        message = in_toml(fault["msg"])
         if where in faults:  # of a value that may have several types, each type has a fault
             message = f"{faults[where]} or {message.removeprefix('input should be ')}"
         faults[where] = message
@@ -508,7 +407,3 @@ def _given(**settings: Any) -> dict[str, Any]:
 
 def _number(value: float) -> int | float:
     return int(value) if float(value).is_integer() else value
-
-
-def _flag(key: str) -> str:
-    return f"--{key.replace('_', '-')}"

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+
+from anon.choice import PUBLISHED
+from anon.requirements import REQUIREMENT_OPTIONS, Option
 
 ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT, SWEEP = (
     *("Columns", "What the release must satisfy", "How it is made"),
@@ -182,45 +187,40 @@ def option(flag: str, help: str, panel: str) -> Any:
     return typer.Option(flag, help=help, rich_help_panel=panel)
 
 
-K = Annotated[int | None, option("--k", "k-anonymity: rows of a class.", REQUIRE)]
-L = Annotated[float | None, option("--l", "l-diversity.", REQUIRE)]
-LKind = Annotated[
-    str | None,
-    option("--l-kind", "probabilistic (default), distinct, entropy or recursive.", REQUIRE),
-]
-C = Annotated[float | None, option("--c", "c of recursive (c,l)-diversity (3).", REQUIRE)]
-T = Annotated[float | None, option("--t", "t-closeness.", REQUIRE)]
-TDistance = Annotated[
-    str | None, option("--t-distance", "js (default), equal, ordered or hierarchical.", REQUIRE)
-]
-Delta = Annotated[float | None, option("--delta", "δ-disclosure privacy.", REQUIRE)]
-Alpha = Annotated[float | None, option("--alpha", "(α,k)-anonymity, with --k.", REQUIRE)]
-Beta = Annotated[float | None, option("--beta", "β-likeness.", REQUIRE)]
-Enhanced = Annotated[
-    bool | None, option("--enhanced/--basic", "Enhanced β-likeness (default: basic).", REQUIRE)
-]
-SBound = Annotated[float | None, option("--s-bound", "Bound of S-diversity.", REQUIRE)]
-R = Annotated[float | None, option("--r", "Range r of S-diversity (1).", REQUIRE)]
+FLAG_TYPES = (int, float, bool)  # others are words, which a job makes its own of
 
-Epsilon = Annotated[
-    list[str] | None,
-    option("--epsilon", "Laplace: ε of each attribute, or COLUMN=ε; may be repeated.", METHOD),
-]
-Bounds = Annotated[
-    list[str] | None,
-    option("--bounds", "Laplace: public bounds as COLUMN=17..99, or data (no guarantee).", METHOD),
-]
-Sensitivity = Annotated[
-    list[str] | None, option("--sensitivity", "Laplace: in place of upper - lower, or COLUMN=S.", METHOD)
-]
-Rounding = Annotated[
-    list[str] | None, option("--rounding", "Laplace: round to so many decimals, or COLUMN=N.", METHOD)
-]
-Clip = Annotated[
-    bool | None,
-    option("--clip/--no-clip", "Laplace: clip values to the bounds before noise (default).", METHOD),
-]
-Clamp = Annotated[
-    bool | None,
-    option("--clamp/--no-clamp", "Laplace: put published values into the bounds (default: not).", METHOD),
-]
+
+def declared(**after: Sequence[Option]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, behind the parameters named, the flags of what requirements and methods declare.
+
+    The command takes them as `**asked`, and reads them from its context as a job.
+    """
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                continue
+            parameters.append(parameter)
+            for each in after.get(parameter.name, ()):
+                parameters.append(_parameter(each))
+        command.__annotations__ = {each.name: each.annotation for each in parameters}
+        command.__dict__["__signature__"] = signature.replace(parameters=parameters)
+        return command
+
+    return give
+
+
+def _parameter(declared: Option) -> inspect.Parameter:
+    text = declared.flag
+    if declared.kind is bool:
+        text += f"/--{declared.off or f'no-{text[2:]}'}"
+    kind: Any = declared.kind if declared.kind in FLAG_TYPES else list[str] if declared.by_column else str
+    panel = REQUIRE if declared in REQUIREMENT_OPTIONS else PUBLISH if declared in PUBLISHED else METHOD
+    return inspect.Parameter(
+        declared.key,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[kind | None, option(text, declared.help, panel)],
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anon.choice import PUBLISHED
 from anon.command.app import app
 from anon.command.inputs import (
     ends_of,
@@ -28,45 +29,28 @@ from anon.command.options import (
     METHOD,
     PUBLISH,
     ROLES,
-    Alpha,
-    Beta,
-    Bounds,
-    C,
-    Clamp,
-    Clip,
     Config,
     Delimiter,
-    Delta,
     Encoding,
     Engine,
-    Enhanced,
-    Epsilon,
     Hierarchy,
     Identifying,
     Json,
-    K,
     Kind,
-    L,
-    LKind,
     Memory,
     Null,
     Ordinal,
     PublicReport,
     Quasi,
     Quiet,
-    R,
     ReportFile,
-    Rounding,
     SamplingFraction,
-    SBound,
     Sensitive,
     SensitiveTable,
-    Sensitivity,
     ShowValues,
     Spill,
-    T,
-    TDistance,
     Weight,
+    declared,
     option,
     path_option,
 )
@@ -81,6 +65,9 @@ from anon.command.words import (
     utility_words,
 )
 from anon.errors import InfeasibleError, UsageError
+from anon.methods import METHOD as BY_METHOD
+from anon.methods import METHOD_OPTIONS
+from anon.requirements import REQUIREMENT_OPTIONS
 
 if TYPE_CHECKING:
     from anon.html import Audience
@@ -88,6 +75,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@declared(weight=(*REQUIREMENT_OPTIONS, BY_METHOD, *METHOD_OPTIONS), threads=PUBLISHED)
 def anonymize(
     context: typer.Context,
     input: Annotated[
@@ -106,77 +94,8 @@ def anonymize(
     ordinal: Ordinal = None,
     kind: Kind = None,
     weight: Weight = None,
-    k: K = None,
-    l: L = None,
-    l_kind: LKind = None,
-    c: C = None,
-    t: T = None,
-    t_distance: TDistance = None,
-    delta: Delta = None,
-    alpha: Alpha = None,
-    beta: Beta = None,
-    enhanced: Enhanced = None,
-    s_bound: SBound = None,
-    r: R = None,
-    method: Annotated[
-        str | None,
-        option(
-            "--method",
-            "mondrian (default), kmembers, curve, tgc, anatomy, laplace, identity, suppress-quasi, "
-            "suppress-sensitive.",
-            METHOD,
-        ),
-    ] = None,
-    split: Annotated[
-        str | None,
-        option(
-            "--split",
-            "widest (default), most-repeated, least-repeated, information-gain, or columns by priority.",
-            METHOD,
-        ),
-    ] = None,
-    cuts: Annotated[str | None, option("--cuts", "nearest (default) or median.", METHOD)] = None,
-    relaxed: Annotated[
-        bool | None,
-        option("--relaxed/--strict", "Share out the rows equal to the median (default: strict).", METHOD),
-    ] = None,
-    target: Annotated[str | None, option("--target", "Target of --split information-gain.", METHOD)] = None,
-    objective: Annotated[
-        str | None, option("--objective", "K-Members grows for utility (default) or protection.", METHOD)
-    ] = None,
-    loss: Annotated[
-        str | None, option("--loss", "ncp (default); byun for K-Members; ordered for Curve.", METHOD)
-    ] = None,
-    refine: Annotated[
-        bool | None,
-        option("--refine/--no-refine", "Curve improves its first classes (default: refine).", METHOD),
-    ] = None,
-    ties: Annotated[
-        str | None,
-        option("--ties", "K-Members, TGC and Curve break ties by rank (default) or input.", METHOD),
-    ] = None,
-    w_u: Annotated[
-        float | None, option("--w-u", "TGC: weight of utility (0.5); --w-p is the rest.", METHOD)
-    ] = None,
-    w_p: Annotated[float | None, option("--w-p", "TGC: weight of protection (0.5).", METHOD)] = None,
-    s: Annotated[int | None, option("--s", "TGC: least rows of a subspace (5 k).", METHOD)] = None,
-    variant: Annotated[
-        str | None, option("--variant", "TGC: default, or printed as in the paper.", METHOD)
-    ] = None,
-    epsilon: Epsilon = None,
-    bounds: Bounds = None,
-    sensitivity: Sensitivity = None,
-    rounding: Rounding = None,
-    clip: Clip = None,
-    clamp: Clamp = None,
     seed: Annotated[int | None, option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
     threads: Annotated[int | None, option("--threads", "Threads (all cores).", METHOD)] = None,
-    publish: Annotated[
-        str | None, option("--publish", "generalization (default) or bucketization.", PUBLISH)
-    ] = None,
-    numeric: Annotated[
-        str | None, option("--numeric", "interval (default), bounds, midpoint, mean or level.", PUBLISH)
-    ] = None,
     missing: Annotated[
         str | None,
         option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
@@ -217,6 +136,7 @@ def anonymize(
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
+    **asked: Any,
 ) -> None:
     """Write a release of IN that satisfies every requirement.
 
@@ -294,6 +214,7 @@ def anonymize(
 
 
 @app.command()
+@declared(kind=REQUIREMENT_OPTIONS)
 def check(
     context: typer.Context,
     source: Annotated[
@@ -307,18 +228,6 @@ def check(
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
-    k: K = None,
-    l: L = None,
-    l_kind: LKind = None,
-    c: C = None,
-    t: T = None,
-    t_distance: TDistance = None,
-    delta: Delta = None,
-    alpha: Alpha = None,
-    beta: Beta = None,
-    enhanced: Enhanced = None,
-    s_bound: SBound = None,
-    r: R = None,
     roles_from_file: Annotated[
         bool,
         option("--roles-from-file", "Believe the roles that the file claims, and its hierarchies.", ROLES),
@@ -348,6 +257,7 @@ def check(
     as_json: Json = False,
     show_values: ShowValues = False,
     quiet: Quiet = False,
+    **asked: Any,
 ) -> None:
     """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from anon.command.job import OF_GRID, Job, Text, load_job
+from anon.choice import GRID_OPTIONS
+from anon.command.job import Job, Text, load_job
 from anon.errors import UsageError
 from anon.scenarios import (
     ERRORS,
@@ -25,7 +26,7 @@ from anon.tables import read_source, reading
 ROLES = ("quasi", "sensitive", "identifying", "kind", "hierarchy", "ordinal", "weight")
 READING = ("input", "null", "delimiter", "encoding", "engine", "memory", "spill")
 SHARED = (*ROLES, *READING, "seed", "threads")
-OF_SANITIZATION = ("name", "table", *(key for key in OF_GRID if key != "publish"), *OPTIONS)
+OF_SANITIZATION = ("name", "table", *(key for key in GRID_OPTIONS if key != "publish"), *OPTIONS)
 
 
 class Made(Job):

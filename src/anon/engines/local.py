@@ -13,22 +13,8 @@ from anon.classes import Cells, Classes, cells, full_cells, merge
 from anon.encoding import Encoded
 from anon.entropy import permutation
 from anon.errors import UsageError
-from anon.methods import (
-    ENFORCING,
-    GROWING,
-    TRIVIAL,
-    Anatomy,
-    Growing,
-    Identity,
-    Laplace,
-    Method,
-    Mondrian,
-    Progress,
-    Suppress,
-    Task,
-    repair,
-)
-from anon.requirements import AlphaK, KAnonymity, Requirement, check_list
+from anon.methods import Identity, Method, Progress, Suppress, Task, repair
+from anon.requirements import Requirement, check_list
 from anon.schema import Schema
 
 
@@ -51,23 +37,18 @@ def check_arguments(
     if progress is not None and not callable(progress):
         raise UsageError("progress must be a function of (stage, done, total)")
     check_list(require)
-    if type(method) not in ENFORCING | GROWING | TRIVIAL:
+    if not isinstance(method, Method):
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
-    if require and type(method) in TRIVIAL:
+    if require and not method.enforces:
         raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
-    if isinstance(method, Growing) and not any(isinstance(r, KAnonymity | AlphaK) for r in require):
+    if method.grows and not any(r.least_rows for r in require):
         raise UsageError(
             f"{type(method).__name__} grows classes of at least k rows: "
             "ask for KAnonymity(k) or AlphaK(alpha, k)"
         )
-    if not require and type(method) is Mondrian:
+    if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
-    if isinstance(method, Anatomy) and publish != "bucketization":
-        raise UsageError('Anatomy leaves quasi-identifiers intact: it needs publish="bucketization"')
-    if isinstance(method, Laplace) and (publish != "generalization" or numeric != "interval"):
-        raise UsageError(
-            "Laplace publishes numbers with noise and intact labels: leave publish and numeric out"
-        )
+    method.check_published(publish, numeric)
     for name, value, allowed in (
         ("publish", publish, ("generalization", "bucketization")),
         ("order", order, ("class", "input")),
@@ -98,20 +79,13 @@ def classes_of(
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""
     if len(encoded.suppressed) == encoded.n_rows:
         method = Identity()  # no row is left from which a class could grow
-    if publish == "bucketization" and (isinstance(method, Growing | Anatomy) or _is_relaxed(method)):
+    if publish == "bucketization" and method.chooses:
         encoded = replace(encoded, draw=permutation(encoded.n_rows, task.entropy))
-    if isinstance(method, Growing):
-        k = max(r.k for r in require if isinstance(r, KAnonymity | AlphaK))
-        classes = GROWING[type(method)](encoded, method, task, k)
-        if publish == "generalization":
-            classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-        return repair(classes, encoded, task.rules, ties=method.ties)
-    classes = (ENFORCING | TRIVIAL)[type(method)](encoded, method, task)
-    return repair(classes, encoded, task.rules) if isinstance(method, Anatomy) else classes
-
-
-def _is_relaxed(method: Method) -> bool:
-    return isinstance(method, Mondrian) and method.relaxed
+    k = max((r.least_rows or 1 for r in require), default=1)
+    classes = method.classes(encoded, task, k)
+    if method.grows and publish == "generalization":
+        classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
+    return repair(classes, encoded, task.rules, ties=method.ties) if method.repaired else classes
 
 
 def table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:

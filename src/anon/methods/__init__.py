@@ -1,42 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """One file per method: encoded table -> classes; a perturbation is table -> table.
 
-A method is a frozen dataclass of its parameters. `ENFORCING` names the methods that build classes
-under requirements; `GROWING` those that build classes of at least k rows and leave every other
-requirement to repair; `TRIVIAL` those that accept no requirement, which `PERTURBING` change the
-table first. Adding a method is one function and one line in a table.
+A method is a frozen dataclass of its parameters that says by which name and options it is asked for, and
+what it needs. Adding one is its file and its name in `METHODS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from anon.classes import Classes
-from anon.encoding import Encoded
-from anon.methods import anatomy, curve, kmembers, laplace, mondrian, tgc, trivial
+from anon.errors import UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.repair import repair
-from anon.methods.task import Progress, Task
+from anon.methods.task import Method, Progress, Task
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
-from anon.schema import Schema
-from anon.tables import Source
+from anon.requirements import Option, flag, merged
 
 __all__ = [
-    "ENFORCING",
-    "GROWING",
-    "PERTURBING",
+    "METHOD",
+    "METHODS",
+    "METHOD_OPTIONS",
     "TGC",
-    "TRIVIAL",
     "Anatomy",
     "Budget",
     "Curve",
-    "Growing",
     "Identity",
     "KMembers",
     "Laplace",
@@ -45,26 +38,30 @@ __all__ = [
     "Progress",
     "Suppress",
     "Task",
+    "read_method",
     "repair",
 ]
 
-Growing = KMembers | TGC | Curve
-Method = Mondrian | Growing | Anatomy | Identity | Suppress | Laplace
+METHODS: tuple[type[Method], ...] = (
+    Mondrian,
+    KMembers,
+    Curve,
+    TGC,
+    Anatomy,
+    Laplace,
+    Identity,
+    Suppress,
+)
+BY_NAME = {name: each for each in METHODS for name in each.names()}
+METHOD = Option("method", Literal[tuple(BY_NAME)], ", ".join(BY_NAME).replace(",", " (default),", 1) + ".")
+METHOD_OPTIONS = merged(each.options for each in METHODS)
 
-ENFORCING: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
-    Mondrian: mondrian.partition,
-    Anatomy: anatomy.partition,
-}
-GROWING: dict[type[Any], Callable[[Encoded, Any, Task, int], Classes]] = {
-    KMembers: kmembers.partition,
-    TGC: tgc.partition,
-    Curve: curve.partition,
-}
-TRIVIAL: dict[type[Any], Callable[[Encoded, Any, Task], Classes]] = {
-    Identity: trivial.identity,
-    Suppress: trivial.suppress,
-    Laplace: trivial.identity,
-}
-PERTURBING: dict[type[Any], Callable[..., tuple[Source, Schema, dict[str, Any], list[str]]]] = {
-    Laplace: laplace.perturb,
-}
+
+def read_method(name: str, values: Mapping[str, Any]) -> Method:
+    """The method of this name with the parameters that values by key give."""
+    chosen = BY_NAME[name]
+    for option in METHOD_OPTIONS:
+        if values.get(option.key) is not None and option not in chosen.options:
+            of = " or ".join(each.name for each in METHODS if option in each.options)
+            raise UsageError(f"{flag(option.key)} is a setting of --method {of}")
+    return chosen.asked(name, values)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +14,23 @@ from anon.classes import Classes
 from anon.encoding import Encoded
 from anon.entropy import Entropy, permutation
 from anon.errors import UsageError
-from anon.methods.task import Task
+from anon.methods.task import Method, Task
+from anon.requirements import LDiversity, Requirement
 from anoncore.classes import shuffle
 from anoncore.cluster import deal
 
 
 @dataclass(frozen=True)
-class Anatomy:
+class Anatomy(Method):
     """Buckets in which every sensitive value has a share of at most 1/l; for `publish="bucketization"`.
 
     `l` is an integer >= 2; `sensitive` names the attribute where the schema has several. The
     requirement `LDiversity(l, "probabilistic")` is implied.
     """
+
+    name: ClassVar[str] = "anatomy"
+    needs: ClassVar[tuple[str, ...]] = ("l",)
+    repaired: ClassVar[bool] = True
 
     l: int
     sensitive: str | None = None
@@ -31,6 +38,26 @@ class Anatomy:
     def __post_init__(self) -> None:
         if isinstance(self.l, bool) or not isinstance(self.l, int) or self.l < 2:
             raise UsageError("Anatomy(l): an integer of at least 2")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **fixed: Any) -> Self:
+        if not float(values["l"]).is_integer():
+            raise UsageError("--method anatomy needs a whole number for --l")
+        return super().of({**values, "l": int(values["l"])}, **fixed)
+
+    @property
+    def chooses(self) -> bool:
+        return True
+
+    def implied(self) -> tuple[Requirement, ...]:
+        return (LDiversity(self.l, "probabilistic", sensitive=self.sensitive),)
+
+    def check_published(self, publish: str, numeric: str) -> None:
+        if publish != "bucketization":
+            raise UsageError('Anatomy leaves quasi-identifiers intact: it needs publish="bucketization"')
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        return partition(encoded, self, task)
 
 
 def partition(encoded: Encoded, method: Anatomy, task: Task) -> Classes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from anon.classes import Classes
 from anon.encoding import Codes, Encoded
 from anon.errors import InfeasibleError, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
-from anon.methods.task import Task
+from anon.methods.task import LOSS, TIES, Method, Task
+from anon.requirements import Option
 from anoncore import curve
 from anoncore.requirement import Conjunction
 
@@ -38,7 +39,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Curve:
+class Curve(Method):
     """Rows in the order of a Hilbert curve, cut into classes of k..2k-1 rows with the least loss.
 
     `refine` improves the classes by moves and swaps of rows between neighbors, and by dealing the
@@ -46,6 +47,16 @@ class Curve:
     sets), `"ordered"` the same with every attribute taken as ordered codes. Ties follow the ranks of
     the rows, or their order in the input.
     """
+
+    name: ClassVar[str] = "curve"
+    grows: ClassVar[bool] = True
+    repaired: ClassVar[bool] = True
+    on_spark: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (
+        LOSS,
+        Option("refine", bool, "Curve improves its first classes (default: refine)."),
+        TIES,
+    )
 
     refine: bool = True
     loss: Literal["ncp", "ordered"] = "ncp"
@@ -56,6 +67,9 @@ class Curve:
             raise UsageError(f"loss={self.loss!r} is unknown: use 'ncp' or 'ordered'")
         if self.ties not in ("rank", "input"):
             raise UsageError(f"ties={self.ties!r} is unknown: use 'rank' or 'input'")
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        return partition(encoded, self, task, k)
 
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from anon.classes import Classes, group, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.methods.task import Task
+from anon.methods.task import LOSS, TIES, Method, Task
+from anon.requirements import Option
 from anoncore import kmembers
 from anoncore.diversity import Attribute, Closeness
 
@@ -24,7 +25,7 @@ RowNumbers = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class KMembers:
+class KMembers(Method):
     """Clusters of k rows, grown one by one from the row furthest from the seed before.
 
     `objective="utility"` adds the row with which the cluster's loss is least; `"protection"`
@@ -34,6 +35,15 @@ class KMembers:
     makes the classes independent of the order of the rows, `"input"` follows it.
     """
 
+    name: ClassVar[str] = "kmembers"
+    grows: ClassVar[bool] = True
+    repaired: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("objective", Objective, "K-Members grows for utility (default) or protection."),
+        LOSS,
+        TIES,
+    )
+
     objective: Objective = "utility"
     loss: Loss = "ncp"
     ties: Ties = "rank"
@@ -42,6 +52,9 @@ class KMembers:
         for name, choices in (("objective", Objective), ("loss", Loss), ("ties", Ties)):
             if getattr(self, name) not in get_args(choices):
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        return partition(encoded, self, task, k)
 
 
 def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes:

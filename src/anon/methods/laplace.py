@@ -20,16 +20,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from annotated_types import Len
 
+from anon.classes import Classes
+from anon.encoding import Encoded
 from anon.errors import DataError, UsageError
-from anon.methods.task import Progress
-from anon.requirements import exact
+from anon.methods.task import Method, Progress, Task
+from anon.methods.trivial import identity
+from anon.requirements import Option, exact
 from anon.schema import Attribute, Schema, is_text, value_type
 from anon.tables import Source, read_table
 from anon.threads import in_threads
@@ -82,7 +86,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Method):
     """Laplace noise of scale df / epsilon on numeric attributes; enforces nothing, accepts no requirement.
 
     Noise is added to every column that `bounds` names, among which must be all numeric
@@ -95,6 +99,39 @@ class Laplace:
     what is already private. `clip=False` adds the noise to values outside the bounds as they are: the
     form of Sramka et al., and no differential-privacy guarantee. `budget` is drawn on by every release.
     """
+
+    name: ClassVar[str] = "laplace"
+    needs: ClassVar[tuple[str, ...]] = ("epsilon",)
+    enforces: ClassVar[bool] = False
+    perturbs: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "epsilon",
+            float | dict[str, float],
+            "Laplace: ε of each attribute, or COLUMN=ε; may be repeated.",
+            by_column=True,
+        ),
+        Option(
+            "bounds",
+            Literal["data"] | dict[str, Annotated[list[float], Len(2, 2)]],
+            "Laplace: public bounds as COLUMN=17..99, or data (no guarantee).",
+            by_column=True,
+        ),
+        Option(
+            "sensitivity",
+            float | dict[str, float],
+            "Laplace: in place of upper - lower, or COLUMN=S.",
+            by_column=True,
+        ),
+        Option(
+            "rounding",
+            int | dict[str, int],
+            "Laplace: round to so many decimals, or COLUMN=N.",
+            by_column=True,
+        ),
+        Option("clip", bool, "Laplace: clip values to the bounds before noise (default)."),
+        Option("clamp", bool, "Laplace: put published values into the bounds (default: not)."),
+    )
 
     epsilon: float | Fraction | Mapping[str, float | Fraction]
     bounds: Mapping[str, Sequence[float]] | Literal["data"] | None = None
@@ -139,7 +176,21 @@ class Laplace:
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise UsageError("budget must be an anon.Budget")
 
-    def of(self, parameter: str, name: str) -> Any:
+    def check_published(self, publish: str, numeric: str) -> None:
+        if publish != "generalization" or numeric != "interval":
+            raise UsageError(
+                "Laplace publishes numbers with noise and intact labels: leave publish and numeric out"
+            )
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        return identity(encoded, task)
+
+    def perturb(
+        self, source: Source, schema: Schema, n_threads: int, progress: Progress | None
+    ) -> tuple[Source, Schema, dict[str, Any], list[str]]:
+        return perturb(source, schema, self, n_threads, progress)
+
+    def value_of(self, parameter: str, name: str) -> Any:
         """A parameter's value for one attribute."""
         given = getattr(self, parameter)
         return given.get(name) if isinstance(given, Mapping) else given
@@ -306,14 +357,14 @@ def _noise(name: str, values: pa.Array, method: Laplace) -> Noise:
     else:
         assert method.bounds is not None
         lower, upper = method.bounds[name]
-    given = method.of("sensitivity", name)
+    given = method.value_of("sensitivity", name)
     sensitivity = upper - lower if given is None else float(given)
-    epsilon = exact(method.of("epsilon", name))
+    epsilon = exact(method.value_of("epsilon", name))
     scale = float(exact(sensitivity) / epsilon)
     grid = _grid(sensitivity, scale)
     if not 0 < grid <= scale / 2 or not scale < LARGEST_SCALE * grid or sensitivity / grid >= MOST_STEPS:
         raise UsageError(f"epsilon of column {name!r} must lie between 1e-7 and 1e9")
-    return Noise(name, epsilon, lower, upper, sensitivity, scale, grid, method.of("rounding", name))
+    return Noise(name, epsilon, lower, upper, sensitivity, scale, grid, method.value_of("rounding", name))
 
 
 def _schema(schema: Schema, names: Sequence[str]) -> Schema:

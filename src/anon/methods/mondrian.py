@@ -5,20 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded, encode
 from anon.errors import UsageError
-from anon.methods.task import Task
+from anon.methods.task import Method, Task
+from anon.requirements import Option
 from anon.schema import Attribute, Schema, check_names
 from anoncore.partition import Attributes
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
 
+def _chooser_or_names(split: Sequence[str]) -> str | Sequence[str]:
+    """A chooser is written like a list of one name."""
+    return split[0] if len(split) == 1 and split[0] in CHOOSERS else split
+
+
 @dataclass(frozen=True)
-class Mondrian:
+class Mondrian(Method):
     """Split the rows at medians for as long as every part meets the requirement.
 
     `split` says which quasi-identifier is tried first in a node: the "widest" (normalized width
@@ -27,6 +34,20 @@ class Mondrian:
     others follow, widest first). `cuts`: the allowed cut "nearest" to the middle, or the "median"
     only. `relaxed` shares rows equal to the median out to both parts.
     """
+
+    name: ClassVar[str] = "mondrian"
+    on_spark: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "split",
+            list[str],
+            "widest (default), most-repeated, least-repeated, information-gain, or columns by priority.",
+            read=_chooser_or_names,
+        ),
+        Option("cuts", Literal["nearest", "median"], "nearest (default) or median."),
+        Option("relaxed", bool, "Share out the rows equal to the median (default: strict).", off="strict"),
+        Option("target", str, "Target of --split information-gain."),
+    )
 
     split: str | Sequence[str] = "widest"
     cuts: str = "nearest"
@@ -53,6 +74,13 @@ class Mondrian:
             raise UsageError(f"cuts={self.cuts!r} is unknown: use 'nearest' or 'median'")
         if (self.split == "information-gain") != (self.target is not None):
             raise UsageError("split='information-gain' and target= belong together: give both or neither")
+
+    @property
+    def chooses(self) -> bool:
+        return self.relaxed
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        return partition(encoded, self, task)
 
 
 def attributes(domains: Sequence[Domain]) -> Attributes:

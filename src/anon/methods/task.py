@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every method is handed beside the table and its own parameters."""
+"""What every method says of itself, and what it is handed beside the table and its own parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from anon.classes import Classes
+from anon.encoding import Encoded
 from anon.entropy import Entropy, system
+from anon.errors import UsageError
+from anon.requirements import Declared, Option, Requirement, flag
+from anon.schema import Schema
+from anon.tables import Source
 from anoncore.requirement import Conjunction
 
 Progress = Callable[[str, int, int], None]
@@ -29,3 +36,76 @@ class Task:
     n_threads: int = 1
     progress: Progress | None = None
     entropy: Entropy = system
+
+
+class Method(Declared):
+    """A way to make classes, or to perturb a table before; every method is a frozen dataclass of this kind.
+
+    `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
+    parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
+    least k rows; both leave to repair what is `repaired`. `perturbs` is whether it changes the table,
+    `on_spark` whether Spark runs it. `ties` orders equal rows.
+    """
+
+    name: ClassVar[str]
+    forms: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    enforces: ClassVar[bool] = True
+    grows: ClassVar[bool] = False
+    repaired: ClassVar[bool] = False
+    perturbs: ClassVar[bool] = False
+    on_spark: ClassVar[bool] = False
+    ties: Any = "rank"
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        return tuple(cls.forms) or (cls.name,)
+
+    @property
+    def word(self) -> str:
+        """Its name, with the parameters that belong to the name."""
+        for name, fixed in self.forms.items():
+            if all(getattr(self, parameter) == value for parameter, value in fixed.items()):
+                return name
+        return self.name
+
+    @classmethod
+    def asked(cls, name: str, values: Mapping[str, Any]) -> Self:
+        """The one that a name and values by key ask for."""
+        for key in cls.needs:
+            if values.get(key) is None:
+                raise UsageError(f"--method {name} needs {flag(key)}")
+        return cls.of(values, **cls.forms.get(name, {}))
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it is the method's choice which of equal rows go into which class."""
+        return self.grows
+
+    def settings(self) -> dict[str, Any]:
+        fixed = self.forms.get(self.word, {})
+        return {key: value for key, value in super().settings().items() if key not in fixed}
+
+    def implied(self) -> tuple[Requirement, ...]:
+        """The requirements that it enforces without being asked."""
+        return ()
+
+    def check_published(self, publish: str, numeric: str) -> None:
+        """Raise UsageError where what it makes cannot be published like this."""
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""
+        raise NotImplementedError
+
+    def perturb(
+        self, source: Source, schema: Schema, n_threads: int, progress: Progress | None
+    ) -> tuple[Source, Schema, dict[str, Any], list[str]]:
+        """The changed table, its schema, what its metadata says of the noise, and warnings for the owner."""
+        raise NotImplementedError
+
+
+TIES = Option(
+    "ties", Literal["rank", "input"], "K-Members, TGC and Curve break ties by rank (default) or input."
+)
+LOSS = Option(
+    "loss", Literal["ncp", "byun", "ordered"], "ncp (default); byun for K-Members; ordered for Curve."
+)

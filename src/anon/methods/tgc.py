@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,8 @@ from anon.classes import Classes, group, ranked_rows, sensitive_counts
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import InfeasibleError, UsageError
 from anon.methods.kmembers import attributes, closeness, refuse_missing
-from anon.methods.task import Task
+from anon.methods.task import TIES, Method, Task
+from anon.requirements import Option
 from anoncore import diversity, tgc
 from anoncore.diversity import Closeness
 
@@ -30,7 +31,7 @@ SLACK = 1.02  # what a subspace may be less diverse than the table, at least
 
 
 @dataclass(frozen=True)
-class TGC:
+class TGC(Method):
     """Clusters that grow for as long as their weighted tuple diversity is at most `delta`.
 
     `w_u` weighs the width of quasi-identifiers, `w_p` the S-diversity (range `r`) of sensitive
@@ -44,6 +45,18 @@ class TGC:
     given is obeyed, with "auto" every cluster is closed at k rows. `ties="rank"` makes the classes
     independent of the order of the rows, `"input"` follows it.
     """
+
+    name: ClassVar[str] = "tgc"
+    grows: ClassVar[bool] = True
+    repaired: ClassVar[bool] = True
+    on_spark: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (
+        TIES,
+        Option("w_u", float, "TGC: weight of utility (0.5); --w-p is the rest."),
+        Option("w_p", float, "TGC: weight of protection (0.5)."),
+        Option("s", int, "TGC: least rows of a subspace (5 k)."),
+        Option("variant", Variant, "TGC: default, or printed as in the paper."),
+    )
 
     w_u: float = 0.5
     w_p: float = 0.5
@@ -74,6 +87,16 @@ class TGC:
         for name, choices in (("variant", Variant), ("ties", Ties)):
             if getattr(self, name) not in get_args(choices):
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **fixed: Any) -> Self:
+        for one, other in (("w_u", "w_p"), ("w_p", "w_u")):
+            if values.get(one) is None and values.get(other) is not None:
+                values = {**values, one: 1 - values[other]}
+        return super().of(values, **fixed)
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        return partition(encoded, self, task, k)
 
 
 @dataclass(frozen=True)

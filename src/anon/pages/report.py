@@ -31,13 +31,7 @@ from anon.pages.origin import Origin, Report, origin_section, released_section, 
 from anon.plain import as_plain
 from anon.release import CLASS_ID, NOTES_ON_BUCKETS, release_table
 from anon.requirements import (
-    AlphaK,
-    BetaLikeness,
-    DeltaDisclosure,
-    KAnonymity,
-    LDiversity,
     Requirement,
-    TCloseness,
 )
 from anon.scenarios import ScenarioResult, sections
 from anon.schema import Schema
@@ -345,24 +339,7 @@ def _asked(requirement: Requirement, privacy: Privacy, audience: Audience = "own
     For the `public` these are rounded, but not beyond what was asked for where that is met.
     """
     of = privacy if requirement.sensitive is None else privacy.by_sensitive[requirement.sensitive]
-    parameters: dict[str, tuple[Any, str]] = {}  # what was asked for, and the measure that tells what holds
-    match requirement:
-        case KAnonymity(k=k):
-            parameters = {"k": (k, "k")}
-        case LDiversity(l=l, kind="recursive", c=c):
-            parameters = {"c, exclusive": (c, f"recursive_c{l}")}
-        case LDiversity(l=l, kind=kind):
-            parameters = {"l": (l, f"l_{kind}")}
-        case TCloseness(t=t, distance=distance):
-            parameters = {"t": (t, f"t_{distance}")}
-            if distance == "hierarchical" and of.t_hierarchical is None:
-                parameters = {"t": (t, "t_equal")}  # without a tree the two are one
-        case DeltaDisclosure(delta=delta):
-            parameters = {"delta, exclusive": (delta, "delta")}
-        case AlphaK(alpha=alpha, k=k):
-            parameters = {"alpha": (alpha, "alpha"), "k": (k, "k")}
-        case BetaLikeness(beta=beta, enhanced=enhanced):
-            parameters = {"beta": (beta, "beta_enhanced" if enhanced else "beta")}
+    parameters = requirement.holds(of)  # what was asked for, and the measure that tells what holds
 
     def holds(wanted: int | float, name: str) -> Any:
         tightest = getattr(privacy if name == "k" else of, name, None)

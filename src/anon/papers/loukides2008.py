@@ -17,7 +17,7 @@ from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
 from anon.encoding import Encoded, encode
 from anon.html import Section, Table
 from anon.measures import answer, normalized_errors, parse_queries, preset
-from anon.methods import ENFORCING, GROWING, TGC, KMembers, Method, Mondrian, Task
+from anon.methods import TGC, KMembers, Method, Mondrian, Task
 from anon.methods.kmembers import closeness
 from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
 from anon.release import Release, recode
@@ -201,9 +201,7 @@ def _classes(encoded: Encoded, method: Method, k: int, n_threads: int) -> Classe
     ]
     rules = compile([KAnonymity(k)], encoded.sensitive, counts, encoded.n_rows)
     task = Task(rules, np.random.default_rng(0), n_threads)
-    if type(method) in ENFORCING:
-        return ENFORCING[type(method)](encoded, method, task)
-    return GROWING[type(method)](encoded, method, task, k)
+    return method.classes(encoded, task, k)
 
 
 def _grouped(setting: Setting, encoded: Encoded, method: Method, k: int) -> Release:

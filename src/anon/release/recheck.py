@@ -29,7 +29,7 @@ from anon.release.recheck_cells import (
     codes_inside,
     facts_of,
 )
-from anon.release.recheck_requirements import TESTS, Counts, count_values
+from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
 
 
 def recheck(
@@ -164,7 +164,7 @@ def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str
     """Which classes meet a requirement: their sizes, and the counts of every attribute that it tests."""
     name = type(requirement).__name__
     passes = np.asarray(sizes >= getattr(requirement, "k", 1))
-    test = TESTS.get(name)
+    test = TESTS.get(name) or (by_itself if hasattr(requirement, "recheck") else None)
     if test is not None:
         only = getattr(requirement, "sensitive", None)
         asked = [one for attribute, one in counts.items() if only in (None, attribute)]

@@ -344,6 +344,13 @@ def _each(test: Callable[[Any, Counts], Bools]) -> Callable[[Any, Sequence[Count
     return every
 
 
+def _by_itself(requirement: Any, attribute: Counts) -> Bools:
+    return np.asarray(requirement.recheck(attribute), dtype=np.bool_)
+
+
+by_itself = _each(_by_itself)
+"""The test that a requirement brings where `TESTS` has none: its `recheck`, of an attribute's Counts."""
+
 TESTS: dict[str, Callable[[Any, Sequence[Counts]], Bools]] = {
     "LDiversity": _each(_l_diversity),
     "TCloseness": _each(_t_closeness),

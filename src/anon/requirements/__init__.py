@@ -2,7 +2,14 @@
 """What may be demanded of every class, one file per family.
 
 `compile` makes of a list the kernels' conjunction; `infeasible` says before the work that none can meet it.
+`REQUIREMENTS` lists those that a job, a grid and flags know, in their order: adding one is its file and its
+name there.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from anon.requirements.anonymity import KAnonymity
 from anon.requirements.closeness import TCloseness
@@ -10,22 +17,49 @@ from anon.requirements.conjunction import check_list, compile, infeasible
 from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
+from anon.requirements.option import Declared, Option, flag, in_toml, merged
 from anon.requirements.requirement import Requirement, exact
 from anon.requirements.similarity import SDiversityBound
 
 __all__ = [
+    "REQUIREMENTS",
+    "REQUIREMENT_OPTIONS",
     "SIGNATURE",
     "AlphaK",
     "BetaLikeness",
     "Custom",
+    "Declared",
     "DeltaDisclosure",
     "KAnonymity",
     "LDiversity",
+    "Option",
     "Requirement",
     "SDiversityBound",
     "TCloseness",
     "check_list",
     "compile",
     "exact",
+    "flag",
+    "in_toml",
     "infeasible",
+    "merged",
+    "read_requirements",
 ]
+
+REQUIREMENTS: tuple[type[Requirement], ...] = (
+    KAnonymity,
+    LDiversity,
+    TCloseness,
+    DeltaDisclosure,
+    AlphaK,
+    BetaLikeness,
+    SDiversityBound,
+)
+REQUIREMENT_OPTIONS = merged(each.options for each in REQUIREMENTS)
+
+
+def read_requirements(values: Mapping[str, Any]) -> list[Requirement]:
+    """The requirements that values by key ask for, in the order of `REQUIREMENTS`."""
+    for each in REQUIREMENTS:
+        each.refuse_alone(values)
+    return [each.of(values) for each in REQUIREMENTS if values.get(each.options[0].key) is not None]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from anon.encoding import Domain
+from anon.requirements.option import Option
 from anon.requirements.requirement import Counts, Requirement, integer, set_parameter
 
 
@@ -15,10 +16,23 @@ from anon.requirements.requirement import Counts, Requirement, integer, set_para
 class KAnonymity(Requirement):
     """At least k rows in every class."""
 
+    options: ClassVar[tuple[Option, ...]] = (Option("k", int, "k-anonymity: rows of a class."),)
+
     k: int
 
     def __post_init__(self) -> None:
         set_parameter(self, "k", integer("k", self.k))
+
+    @property
+    def least_rows(self) -> int:
+        return self.k
+
+    @property
+    def family(self) -> str:
+        return "k-anonymity"
+
+    def holds(self, privacy: Any) -> dict[str, tuple[Any, str]]:
+        return {"k": (self.k, "k")}
 
     def rules(self, domains: Sequence[Domain], table_counts: Sequence[Counts]) -> list[tuple[Any, ...]]:
         return [("size", self.k)]

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from anon.encoding import Domain
 from anon.errors import UsageError
+from anon.requirements.option import Option
 from anon.requirements.requirement import (
     Counts,
     Real,
@@ -20,6 +21,8 @@ from anon.requirements.requirement import (
     written,
 )
 
+Distance = Literal["js", "equal", "ordered", "hierarchical"]
+
 
 @dataclass(frozen=True)
 class TCloseness(Requirement):
@@ -30,15 +33,29 @@ class TCloseness(Requirement):
     attribute), "hierarchical" (earth mover's over the hierarchy of a nominal one).
     """
 
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("t", float, "t-closeness."),
+        Option("t_distance", Distance, "js (default), equal, ordered or hierarchical.", "distance"),
+    )
+
     t: Real
-    distance: Literal["js", "equal", "ordered", "hierarchical"] = "js"
+    distance: Distance = "js"
     sensitive: str | None = None
 
     def __post_init__(self) -> None:
-        distances = ("js", "equal", "ordered", "hierarchical")
-        if self.distance not in distances:
-            raise UsageError(f"distance={self.distance!r}: choose one of {', '.join(map(repr, distances))}")
+        if self.distance not in get_args(Distance):
+            known = ", ".join(map(repr, get_args(Distance)))
+            raise UsageError(f"distance={self.distance!r}: choose one of {known}")
         set_parameter(self, "t", real("t", self.t, least=0))
+
+    @property
+    def family(self) -> str:
+        return "t-closeness" if self.distance == "js" else f"{self.distance} t-closeness"
+
+    def holds(self, privacy: Any) -> dict[str, tuple[Any, str]]:
+        if self.distance == "hierarchical" and privacy.t_hierarchical is None:
+            return {"t": (self.t, "t_equal")}  # without a tree the two are one
+        return {"t": (self.t, f"t_{self.distance}")}
 
     def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
         if self.distance == "js":

@@ -11,10 +11,7 @@ import numpy as np
 
 from anon.encoding import Domain
 from anon.errors import InfeasibleError, UsageError
-from anon.requirements.anonymity import KAnonymity
-from anon.requirements.diversity import AlphaK
 from anon.requirements.requirement import Counts, Requirement, plural
-from anon.requirements.similarity import SDiversityBound
 from anoncore.requirement import Conjunction, passing_classes
 
 
@@ -62,12 +59,13 @@ def infeasible(
         conjunction = compile([requirement], domains, table_counts, n_rows)
         if _one_class_passes(conjunction, table_counts, n_rows):
             continue
-        if isinstance(requirement, KAnonymity | AlphaK) and requirement.k > n_rows:
+        reason: str
+        tightest: Any
+        if (requirement.least_rows or 0) > n_rows:
             reason = f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}"
-            tightest: Any = n_rows
-        elif isinstance(requirement, SDiversityBound):
-            tightest = conjunction.table_diversities[0]
-            reason = f"the whole table as one class has {tightest!r}, and that is the least bound"
+            tightest = n_rows
+        elif (summed := requirement._explain_sum(conjunction)) is not None:
+            reason, tightest = summed
         else:
             failing = [
                 requirement._explain(domains[a].name, table_counts[a], n_rows)

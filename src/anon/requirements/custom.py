@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ class Custom(Requirement):
     table that fails it as one class is taken as infeasible.
     """
 
+    cacheable: ClassVar[bool] = False
+    on_spark: ClassVar[bool] = False
+
     cfunc: Any
     params: tuple[float, ...] = ()
     name: str = "custom requirement"
@@ -50,6 +53,13 @@ class Custom(Requirement):
             or getattr(signature, "restype", None) is not ctypes.c_int32
         ):
             raise UsageError(f"{self.name}: cfunc must be made by numba.cfunc(anon.requirements.SIGNATURE)")
+
+    @property
+    def family(self) -> str:
+        return self.name
+
+    def settings(self) -> dict[str, Any]:
+        return {key: value for key, value in super().settings().items() if key != "cfunc"}
 
     def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
         return "custom", a, self.cfunc, np.array(self.params, dtype=np.float64)

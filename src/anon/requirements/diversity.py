@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from anon.encoding import Domain
 from anon.errors import UsageError
+from anon.requirements.option import Option, plain, whole_if
 from anon.requirements.requirement import (
     Counts,
     Real,
@@ -26,6 +27,8 @@ from anon.requirements.requirement import (
     written,
 )
 
+Kind = Literal["probabilistic", "distinct", "entropy", "recursive"]
+
 
 @dataclass(frozen=True)
 class LDiversity(Requirement):
@@ -36,18 +39,42 @@ class LDiversity(Requirement):
     the rows of the l-th and all rarer ones together; l is an integer, l = 1 always passes).
     """
 
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("l", float, "l-diversity.", read=whole_if),
+        Option("l_kind", Kind, "probabilistic (default), distinct, entropy or recursive.", "kind"),
+        Option("c", float, "c of recursive (c,l)-diversity (3)."),
+    )
+
     l: Real
-    kind: Literal["probabilistic", "distinct", "entropy", "recursive"] = "probabilistic"
+    kind: Kind = "probabilistic"
     c: Real = 3.0
     sensitive: str | None = None
 
     def __post_init__(self) -> None:
-        kinds = ("probabilistic", "distinct", "entropy", "recursive")
-        if self.kind not in kinds:
-            raise UsageError(f"kind={self.kind!r}: choose one of {', '.join(map(repr, kinds))}")
+        if self.kind not in get_args(Kind):
+            known = ", ".join(map(repr, get_args(Kind)))
+            raise UsageError(f"kind={self.kind!r}: choose one of {known}")
         recursive = self.kind == "recursive"
         set_parameter(self, "l", integer("l", self.l) if recursive else real("l", self.l, least=1))
         set_parameter(self, "c", real("c", self.c, above=0))
+
+    @classmethod
+    def refuse_alone(cls, values: Mapping[str, Any]) -> None:
+        super().refuse_alone(values)
+        if values.get("c") is not None and values.get("l_kind") != "recursive":
+            raise UsageError("--c is a setting of --l-kind recursive")
+
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | ({"c": plain(self.c)} if self.kind == "recursive" else {})
+
+    @property
+    def family(self) -> str:
+        return "l-diversity" if self.kind == "probabilistic" else f"{self.kind} l-diversity"
+
+    def holds(self, privacy: Any) -> dict[str, tuple[Any, str]]:
+        if self.kind == "recursive":
+            return {"c, exclusive": (self.c, f"recursive_c{self.l}")}
+        return {"l": (self.l, f"l_{self.kind}")}
 
     def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
         if self.kind == "probabilistic":
@@ -91,6 +118,9 @@ class LDiversity(Requirement):
 class AlphaK(Requirement):
     """At least k rows in every class, and no sensitive value with more than the share alpha."""
 
+    options: ClassVar[tuple[Option, ...]] = (Option("alpha", float, "(α,k)-anonymity, with --k."),)
+    needs: ClassVar[tuple[str, ...]] = ("k",)
+
     alpha: Real
     k: int
     sensitive: str | None = None
@@ -98,6 +128,17 @@ class AlphaK(Requirement):
     def __post_init__(self) -> None:
         set_parameter(self, "alpha", real("alpha", self.alpha, above=0, most=1))
         set_parameter(self, "k", integer("k", self.k))
+
+    @property
+    def least_rows(self) -> int:
+        return self.k
+
+    @property
+    def family(self) -> str:
+        return "(α,k)-anonymity"
+
+    def holds(self, privacy: Any) -> dict[str, tuple[Any, str]]:
+        return {"alpha": (self.alpha, "alpha"), "k": (self.k, "k")}
 
     def rules(self, domains: Sequence[Domain], table_counts: Sequence[Counts]) -> list[tuple[Any, ...]]:
         return [("size", self.k), *super().rules(domains, table_counts)]

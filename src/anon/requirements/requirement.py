@@ -10,16 +10,18 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from anon.encoding import Domain
 from anon.errors import DataError, UsageError
+from anon.requirements.option import Declared, flag
+from anoncore.requirement import Conjunction
 
 Real = int | float | Fraction
 Counts = npt.NDArray[np.int64]
@@ -27,10 +29,54 @@ Counts = npt.NDArray[np.int64]
 SMALLEST = Fraction(1, 10**15)  # of a parameter that is not 0
 
 
-class Requirement:
-    """A test that every published class must pass."""
+class Requirement(Declared):
+    """A test that every published class must pass.
 
+    The first of its `options` asks for it, the others need that one. `cacheable` is whether its
+    parameters tell all that it does, `on_spark` whether it can be sent to other machines.
+
+    One that the independent re-check of a release has no test of brings its own, in plain NumPy:
+    `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
+    of one sensitive attribute.
+    """
+
+    cacheable: ClassVar[bool] = True
+    on_spark: ClassVar[bool] = True
     sensitive: str | None = None
+
+    @property
+    def least_rows(self) -> int | None:
+        """The rows that every class must have; None where it asks for none."""
+        return None
+
+    @property
+    def family(self) -> str:
+        """The kind of requirement, without its parameters."""
+        return type(self).__name__
+
+    def holds(self, privacy: Any) -> dict[str, tuple[Any, str]]:
+        """By parameter: what is asked, and the name of the measure that tells what holds.
+
+        `privacy` has the measures of the sensitive attribute, or of all.
+        """
+        return {}
+
+    @classmethod
+    def refuse_alone(cls, values: Mapping[str, Any]) -> None:
+        """Refuse a setting of what is not asked for: a slip, not to be passed over."""
+        if not cls.options:
+            return
+        first, *others = cls.options
+        is_asked = values.get(first.key) is not None
+        for option in () if is_asked else others:
+            if values.get(option.key) is not None:
+                raise UsageError(f"{option.flag} needs {first.flag}")
+        for key in cls.needs if is_asked else ():
+            if values.get(key) is None:
+                raise UsageError(f"{first.flag} needs {flag(key)}")
+
+    def settings(self) -> dict[str, Any]:
+        return {key: value for key, value in super().settings().items() if key != "sensitive"}
 
     def attributes(self, domains: Sequence[Domain]) -> list[int]:
         """Which of the sensitive attributes are tested; an error if there is none to test."""
@@ -60,6 +106,10 @@ class Requirement:
         (a number that is least for the attribute hardest to satisfy, the reason, the tightest parameter)
         """
         return 0, f"the whole table as one class fails it on {name!r}", None
+
+    def _explain_sum(self, conjunction: Conjunction) -> tuple[str, Any] | None:
+        """The same of a requirement that is not tested by attribute: the reason, the tightest parameter."""
+        return None
 
     def _describe(self, text: str) -> str:
         return text if self.sensitive is None else f"{text} of {self.sensitive!r}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from anon.encoding import Domain
+from anon.requirements.option import Option
 from anon.requirements.requirement import (
     Counts,
     Real,
@@ -18,6 +19,7 @@ from anon.requirements.requirement import (
     tree_arguments,
     written,
 )
+from anoncore.requirement import Conjunction
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class SDiversityBound(Requirement):
     attribute. With r < 1 merging two passing classes may fail.
     """
 
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("s_bound", float, "Bound of S-diversity.", "bound"),
+        Option("r", float, "Range r of S-diversity (1)."),
+    )
+
     bound: Real
     r: Real = 1.0
     sensitive: str | None = None
@@ -36,6 +43,10 @@ class SDiversityBound(Requirement):
     def __post_init__(self) -> None:
         set_parameter(self, "bound", real("bound", self.bound, least=0))
         set_parameter(self, "r", real("r", self.r, least=0, most=1))
+
+    @property
+    def family(self) -> str:
+        return "S-diversity"
 
     def rules(self, domains: Sequence[Domain], table_counts: Sequence[Counts]) -> list[tuple[Any, ...]]:
         lines: list[tuple[int, Any]] = []
@@ -47,6 +58,10 @@ class SDiversityBound(Requirement):
             else:
                 lines.append((a, None if domain.tree is None else tree_arguments(domain)))
         return [("s_diversity", float(self.bound), float(self.r), lines)]
+
+    def _explain_sum(self, conjunction: Conjunction) -> tuple[str, Any]:
+        least = conjunction.table_diversities[0]
+        return f"the whole table as one class has {least!r}, and that is the least bound", least
 
     def __str__(self) -> str:
         return self._describe(f"S-diversity at most {written(self.bound)} (r = {written(self.r)})")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from anon.classes import Cells
 from anon.encoding import Codes, Domain, narrowed
 from anon.errors import UsageError
-from anon.methods import ENFORCING, GROWING, TRIVIAL, Progress
+from anon.methods import Method, Progress
 from anon.miners import NUMBER_MINERS, Miner
 from anon.release import Release
 from anon.scenarios.asked import Sanitization
@@ -41,7 +41,7 @@ def moved(original: pa.ChunkedArray, given: pa.ChunkedArray) -> Ints:
 def named_release(i: int, given: Any) -> Sanitization:
     if isinstance(given, Sanitization):
         return given
-    if type(given) in ENFORCING | GROWING | TRIVIAL:
+    if isinstance(given, Method):
         return Sanitization(repr(given), given)
     if isinstance(given, Release):
         raise UsageError(

@@ -14,9 +14,9 @@ import pyarrow as pa
 from anon.encoding import Encoded, encode, of_published_rows
 from anon.engines import check_arguments, partitioned, table_counts
 from anon.errors import PrivacyWarning
-from anon.methods import PERTURBING, Anatomy, Method, Mondrian, Progress, Suppress, Task
+from anon.methods import Method, Mondrian, Progress, Suppress, Task
 from anon.release import Release, recheck_noise, recode
-from anon.requirements import LDiversity, Requirement, compile, infeasible
+from anon.requirements import Requirement, compile, infeasible
 from anon.schema import Role, Schema, role_of_name
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
@@ -86,17 +86,16 @@ def anonymize(
     check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
-    if isinstance(method, Anatomy):
-        require = (*require, LDiversity(method.l, "probabilistic", sensitive=method.sensitive))
+    require = (*require, *method.implied())
 
     tell("read", 0, 1)
     source = read_source(table)
     noise: dict[str, Any] | None = None
     notes: list[str] = []
-    if type(method) in PERTURBING:
+    if method.perturbs:
         original = read_table(source)
         source = replace(source, table=original)
-        source, schema, noise, notes = PERTURBING[type(method)](source, schema, method, n_threads, progress)
+        source, schema, noise, notes = method.perturb(source, schema, n_threads, progress)
         recheck_noise(original, source.table, noise)
     tell("encode", 0, 1)
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)

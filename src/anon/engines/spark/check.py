@@ -30,7 +30,7 @@ from anon.engines.spark.frames import Ints
 from anon.engines.spark.read import MOST_VALUES, batches_of_bytes, domains_of, own_errors
 from anon.errors import DataError, RecheckError, UsageError
 from anon.measures import Privacy
-from anon.requirements import Custom, Requirement, check_list
+from anon.requirements import Requirement, check_list
 from anon.schema import Attribute, Schema, is_text, value_type
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]
 
 
 def refuse_custom(require: Sequence[Requirement]) -> None:
-    if any(isinstance(one, Custom) for one in require):
+    if not all(one.on_spark for one in require):
         raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
 
 

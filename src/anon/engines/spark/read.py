@@ -27,7 +27,7 @@ from anon.engines.spark.frames import (
 )
 from anon.engines.spark.tree import Plan
 from anon.errors import DataError, UsageError
-from anon.methods import TGC, Curve, Method, Mondrian
+from anon.methods import TGC, Method, Mondrian
 from anon.schema import Attribute, Schema, check_names
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ReadFrame:
     n_kept: int
 
 
-def read_frame(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, missing: Missing) -> ReadFrame:
+def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) -> ReadFrame:
     from pyspark.sql.functions import isnan, lit
     from pyspark.sql.types import DoubleType, FloatType
 
@@ -100,7 +100,7 @@ def read_frame(df: DataFrame, schema: Schema, method: Mondrian | TGC | Curve, mi
     )
 
 
-def _check_method(schema: Schema, method: Mondrian | TGC | Curve, arrow: pa.Schema) -> None:
+def _check_method(schema: Schema, method: Method, arrow: pa.Schema) -> None:
     names = [attribute.name for attribute in schema.quasi]
     if isinstance(method, Mondrian):
         for name in () if isinstance(method.split, str) else method.split:

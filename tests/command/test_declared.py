@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What requirements and methods declare is what jobs, grids and flags know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import typer
+
+import anon
+from anon.choice import GRID_OPTIONS, grid
+from anon.command.app import app
+from anon.command.entry import COMMANDS
+from anon.command.job import Job
+from anon.methods import METHOD_OPTIONS, METHODS, Method, read_method
+from anon.requirements import (
+    REQUIREMENT_OPTIONS,
+    REQUIREMENTS,
+    Declared,
+    Option,
+    Requirement,
+    merged,
+    read_requirements,
+)
+
+DECLARED: tuple[type[Declared], ...] = (*REQUIREMENTS, *METHODS)
+
+
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda each: each.__name__)
+def test_options_are_parameters(declared: Any) -> None:
+    parameters = {each.name for each in fields(declared)}
+    assert {each.parameter for each in declared.options} | set(declared.needs) <= parameters
+
+
+def test_a_key_has_one_meaning() -> None:
+    for options in (REQUIREMENT_OPTIONS, METHOD_OPTIONS):
+        assert len({each.key for each in options}) == len(options)
+    assert not {each.key for each in REQUIREMENT_OPTIONS} & {each.key for each in METHOD_OPTIONS}
+    names = [name for each in METHODS for name in each.names()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("option", [*REQUIREMENT_OPTIONS, *METHOD_OPTIONS], ids=lambda each: each.key)
+def test_an_option_is_a_key_a_name_and_a_flag(option: Option) -> None:
+    assert COMMANDS
+    of_requirements = ("anonymize", "check") if option in REQUIREMENT_OPTIONS else ("anonymize",)
+    commands: Any = typer.main.get_command(app)
+    for name in of_requirements:
+        [flag] = [each for each in commands.commands[name].params if each.name == option.key]
+        assert (flag.opts, flag.help) == ([option.flag], option.help)
+    assert option.key in Job.model_fields
+    assert GRID_OPTIONS[option.key] is option
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        anon.KAnonymity(7),
+        *(anon.LDiversity(3, kind) for kind in ("probabilistic", "distinct", "entropy")),
+        anon.LDiversity(2, "recursive", 4.0),
+        *(anon.TCloseness(0.25, distance) for distance in ("js", "equal", "ordered", "hierarchical")),
+        anon.DeltaDisclosure(1.5),
+        anon.BetaLikeness(2.0, enhanced=True),
+        anon.SDiversityBound(0.5, 0.25),
+    ],
+    ids=str,
+)
+def test_a_requirement_is_read_from_its_settings(requirement: Requirement) -> None:
+    assert read_requirements(requirement.settings()) == [requirement]
+    text = " ".join(f"{key}={value}" for key, value in requirement.settings().items())
+    assert grid(text.replace("True", "true"))[0].require == (requirement,)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        *(anon.Mondrian(), anon.Mondrian(split="most-repeated", relaxed=True), anon.KMembers("protection")),
+        *(anon.Curve(refine=False, loss="ordered"), anon.TGC(0.25, 0.75, s=30), anon.Anatomy(3)),
+        *(anon.Identity(), anon.Suppress("quasi"), anon.Suppress("sensitive")),
+    ],
+    ids=repr,
+)
+def test_a_method_is_read_from_its_settings(method: Method) -> None:
+    settings = method.settings()
+    if "split" in settings:
+        settings["split"] = [settings["split"]]
+    assert read_method(method.word, settings) == method
+
+
+def test_options_of_several_keep_the_order_of_each() -> None:
+    a, b, c, d, e = (Option(key, int, "") for key in "abcde")
+    assert merged([(a, b, e), (b, c, e), (e, d)]) == (a, b, c, e, d)
+
+
+@dataclass(frozen=True)
+class FewOnes(Requirement):
+    """At most a share of the rows of a class have one value; `rechecked` is its share in the re-check."""
+
+    cacheable: ClassVar[bool] = False
+    rechecked: float
+
+    def _rule(self, a: int, domain: Any, counts: Any) -> tuple[Any, ...]:
+        return "distinct", a, 1
+
+    def recheck(self, counts: Any) -> Any:
+        return np.maximum.reduceat(counts.count, counts.start) <= self.rechecked * counts.size
+
+
+def test_a_requirement_brings_the_test_of_its_recheck() -> None:
+    table = {"age": [1, 1, 2, 2], "ill": ["a", "b", "a", "b"]}
+    schema = anon.Schema(["age"], ["ill"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2), FewOnes(0.5)])
+    assert release.classes.n_classes == 2
+    with pytest.raises(anon.RecheckError, match="2 of 2 classes do not meet"):
+        anon.anonymize(table, schema, require=[anon.KAnonymity(2), FewOnes(0.4)])
