@@ -68,6 +68,13 @@ def multiset(table: pa.Table) -> list[str]:
     return [*fields, *rows]
 
 
+def read_back(path: Path) -> pa.Table:
+    """A file's table, its dictionaries as values: if one is kept hangs on the drawn order of rows."""
+    table = anon.read_table(path)
+    kinds = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
+
+
 def values_of_buckets(table: pa.Table) -> list[str]:
     """How often each sensitive value stands in the second table of a bucketization, over all buckets."""
     found: Counter[tuple[Any, Any]] = Counter()
@@ -309,7 +316,7 @@ def job(i: int, folder: Path) -> list[str]:
             release.write(path)
         except anon.AnonError as error:
             return [*lines, f"write: {type(error).__name__}: {error}"]
-        back = anon.read_table(path)
+        back = read_back(path)
         if bucketized:
             lines += multiset(back)
             lines += values_of_buckets(anon.read_table(path.with_name(f"out{i}.sensitive.{suffix}")))
@@ -432,7 +439,7 @@ def command(i: int, folder: Path) -> list[str]:
     for written in sorted(folder.glob(f"c{i}.*")):
         if written.suffix in (".parquet", ".feather", ".csv"):
             of = values_of_buckets if ".sensitive." in written.name else multiset
-            lines += of(anon.read_table(written))
+            lines += of(read_back(written))
         elif (
             written.suffix == ".html"
         ):  # the words of the page, without what is drawn and its numbers of the day

@@ -92,9 +92,7 @@ def fields_of(release: Release, spill: Spilled | None = None) -> list[_Field]:
 
 def columns_of(release: Release) -> dict[str, tuple[Column, ...]]:
     """What is shown of each quasi-identifier; nothing of one that is left intact."""
-    return {
-        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
-    }
+    return {cells.domain.name: columns for cells, columns in zip(release.cells, release.columns, strict=True)}
 
 
 def hidden_rows(release: Release) -> set[str]:

@@ -174,7 +174,7 @@ def _read(release: Release, path: Path, columns: Sequence[str] | None = None) ->
 def _written(release: Release) -> tuple[dict[str, Column], dict[str, Codes]]:
     """The columns of cells, bucket numbers too, and the codes of columns published as they were."""
     encoded = release.encoded
-    columns = zip(encoded.quasi, encoded.quasi_codes, release.published, strict=True)
+    columns = zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
     shown: dict[str, Column] = {}
     kept: dict[str, Codes] = {}
     for domain, codes, published in columns:
@@ -274,14 +274,14 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 def _texts(release: Release) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int64]]]:
     """Every column with its published texts and the rows of each, those of null last where it has null."""
     sizes = release.classes.sizes
-    for column in (column for columns in release.published for column in columns):
+    for column in (column for columns in release.columns for column in columns):
         if is_text(column.values.type):
             weights = np.bincount(column.index, sizes, len(column.values)).astype(np.int64)
             yield column.name, column.values, weights
     encoded = of_published_rows(release.encoded)
     intact = [
         (domain, codes)
-        for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.published, strict=True)
+        for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
         if not columns
     ]
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)

@@ -26,10 +26,10 @@ from anon.classes import (
     Column,
     Published,
     Rendering,
+    counts_of,
     group,
     is_full,
     population_counts,
-    sensitive_counts,
     texts,
     to_levels,
 )
@@ -79,7 +79,7 @@ class Release:
     """A table made ready for publication, with what it was made from.
 
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
-    quasi-identifier, `published[i]` its columns. Nothing here is written unless `meets_requirements`.
+    quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
     which `noise` tells. `sources` are the paths of the input, `file_schema`
     the types that its columns had there.
@@ -91,7 +91,7 @@ class Release:
     encoded: Encoded
     classes: Classes
     cells: tuple[Cells, ...]
-    published: tuple[tuple[Column, ...], ...]
+    columns: tuple[tuple[Column, ...], ...]
     requirements: tuple[Any, ...] = ()
     method: Any = None
     publish: Publish = "generalization"
@@ -265,30 +265,29 @@ class Release:
         `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
         `min_support` is the support of the populations of `u_loss`.
         """
-        published = self.as_published(n_threads=available_threads(n_threads))
+        published = replace(self.published, n_threads=available_threads(n_threads))
         return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
-    def as_published(self, *, counted: bool = True, n_threads: int = 1) -> Published:
-        """What utility is measured from; not `counted`: without what only sensitive values tell."""
-        encoded, classes = self.encoded, self.classes
+    @cached_property
+    def published(self) -> Published:
+        """What every measure reads of the release: its classes, cells and counts, and what is intact."""
         generalized, perturbed = self.publish == "generalization", self.noise is not None
+        by_numbers = generalized and self.numeric in ("midpoint", "mean")
         return Published(
-            encoded,
-            classes,
-            tuple(
-                sensitive_counts(classes, codes, domain.n_codes, n_threads)
-                if counted and domain.name not in self.dropped
-                else None
-                for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-            ),
+            self.encoded,
+            self.classes,
+            counts_of(self.encoded, self.classes, self.dropped),
             cells=self.cells if generalized else None,
-            intact=None if generalized or perturbed else encoded.quasi_codes,
+            intact=None if generalized or perturbed else self.encoded.quasi_codes,
             refusal=_no_cells(self) if perturbed else "",
             by_level=self.numeric == "level",
+            numbers=tuple(
+                columns[0] if by_numbers and cells.domain.kind == "numeric" else None
+                for cells, columns in zip(self.cells, self.columns, strict=True)
+            ),
             k_asked=max(
                 (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
             ),
-            n_threads=n_threads,
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
@@ -302,7 +301,7 @@ class Release:
                 value = domain.values.slice(int(codes[row]), 1)
                 shown[domain.name] = texts(value)[0] if len(value) else None
             return shown
-        for column in (column for columns in self.published for column in columns):
+        for column in (column for columns in self.columns for column in columns):
             value = column.values.slice(int(column.index[class_id]), 1)
             shown[column.name] = None if value.null_count else texts(value)[0]
         return shown
@@ -354,7 +353,7 @@ class Release:
                     "type": str(value_type(cells.domain.values.type)),
                     "meaning": _MEANING[_rendering(self, cells)],
                 }
-                for cells, columns in zip(self.cells, self.published, strict=True)
+                for cells, columns in zip(self.cells, self.columns, strict=True)
             },
             **self._sensitive_order,
             "rows": self.n_rows,
