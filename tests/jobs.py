@@ -6,8 +6,8 @@
     python tests/jobs.py --show 17         # what job 17 found, whole
 
 Only the public names are used. A release is its multiset of rows and of cells; its numbers are those of
-JSON without times, hashes and marks, floats to twelve digits. What hides something (which value Anatomy
-deals to which row, the noise of Laplace) is drawn anew in each run: there only sizes and counts are compared.
+JSON without times, hashes and marks, floats to twelve digits. What hides something (the buckets of every
+bucketization, the noise of Laplace) is drawn anew in each run: there only sizes and counts are compared.
 """
 
 from __future__ import annotations
@@ -43,19 +43,16 @@ SPECIAL = re.compile(
 TREE = {"*": {"N": {"n1": ["a", "b"], "n2": ["c"]}, "S": ["d", "e"], "Z": {"z1": {"z2": ["f"]}}}}
 
 
-def plain(value: Any, unnumbered: bool = False) -> Any:
-    """A value as JSON knows it, floats to twelve significant digits, without what differs from run to run.
-
-    `unnumbered` leaves out which class is the worst: those of a bucketization are numbered at random.
-    """
+def plain(value: Any) -> Any:
+    """A value as JSON knows it, floats to twelve significant digits, without what differs from run to run."""
     if isinstance(value, dict):
         return {
-            str(name): plain(each, unnumbered)
+            str(name): plain(each)
             for name, each in sorted(value.items(), key=lambda item: str(item[0]))
-            if not SPECIAL.search(str(name).lower()) and not (unnumbered and str(name).startswith("worst"))
+            if not SPECIAL.search(str(name).lower())
         }
     if isinstance(value, list | tuple):
-        return [plain(each, unnumbered) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, float):
         return f"{value:.12g}"
     if value is None or isinstance(value, bool | int | str):
@@ -64,16 +61,26 @@ def plain(value: Any, unnumbered: bool = False) -> Any:
 
 
 def multiset(table: pa.Table) -> list[str]:
-    """The rows of a table as sorted text, each column with its type."""
+    """The rows of a table as sorted text, each column with its type; without the buckets they are in."""
+    fields = [f"{field.name} {field.type}" for field in table.schema]
     names = [name for name in table.column_names if name != "class_id"]
-    rows = list(map(repr, zip(*[table[name].to_pylist() for name in names], strict=True)))
-    if "class_id" in table.column_names:  # numbers drawn anew in each run: only who is together counts
-        classes: dict[Any, list[str]] = {}
-        for number, row in zip(table["class_id"].to_pylist(), rows, strict=True):
-            classes.setdefault(number, []).append(row)
-        rows = [repr(sorted(rows)) for rows in classes.values()]
-    rows.sort()
-    return [f"{table.column_names}", *[str(field.type) for field in table.schema], *rows]
+    rows = sorted(map(repr, zip(*[table[name].to_pylist() for name in names], strict=True)))
+    return [*fields, *rows]
+
+
+def read_back(path: Path) -> pa.Table:
+    """A file's table, its dictionaries as values: if one is kept hangs on the drawn order of rows."""
+    table = anon.read_table(path)
+    kinds = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
+
+
+def values_of_buckets(table: pa.Table) -> list[str]:
+    """How often each sensitive value stands in the second table of a bucketization, over all buckets."""
+    found: Counter[tuple[Any, Any]] = Counter()
+    for row in table.to_pylist():
+        found[row["attribute"], row["value"]] += row["count"]
+    return sorted(map(repr, found.items()))
 
 
 def cells(table: pa.Table, quasi: list[str]) -> list[str]:
@@ -278,49 +285,52 @@ def job(i: int, folder: Path) -> list[str]:
         pq.write_table(table, path)
         spill = str(folder) if engine == "stream" and rng.random() < 0.5 else None
         source = anon.read_source(path, engine=engine, spill=spill)
-    unnumbered = publish == "bucketization"
-    blurred = isinstance(method, anon.Anatomy | anon.Laplace)
+    bucketized = publish == "bucketization"
+    blurred = bucketized or isinstance(method, anon.Laplace)
     try:
         release = anon.anonymize(source, schema, require=require, method=method, **options)
     except anon.AnonError as error:
         return [*lines, f"{type(error).__name__}: {error}"]
-    lines.append(f"{release.meets_requirements} {release.n_rows} {release.summary()}")
-    lines.append(json.dumps(plain(release.metadata)))
+    drawn = {"classes"} if bucketized else set()  # how many buckets there are is drawn too
+    lines.append(f"{release.meets_requirements} {release.n_rows}")
+    for says in (release.summary(), release.metadata):
+        lines.append(json.dumps(plain({name: each for name, each in says.items() if name not in drawn})))
     lines.append(json.dumps(sorted(map(str, release.warnings))) if not blurred else "")
-    lines.append(repr(sorted(release.classes.sizes.tolist())))
+    if bucketized:
+        lines += values_of_buckets(release.sensitive_table)
+    else:
+        lines.append(repr(sorted(release.classes.sizes.tolist())))
     if not blurred:
-        lines.append(json.dumps(plain(release.privacy().to_dict(), unnumbered)))
+        lines.append(json.dumps(plain(release.privacy().to_dict())))
         lines.append(json.dumps(plain(release.utility().to_dict())))
-    if blurred:
-        if engine != "stream":
+    if engine != "stream":
+        if isinstance(method, anon.Laplace):
             names = [name for name in release.table.column_names if name in sensitive]
             lines += multiset(release.table.select(names))
-    elif engine != "stream":
-        lines += multiset(release.table)
-        lines += cells(release.table, quasi)
-        if publish == "bucketization":
-            lines += multiset(release.sensitive_table)
+        else:
+            lines += multiset(release.table)
+            lines += cells(release.table, quasi)
     if release.meets_requirements:
         path = folder / f"out{i}.{suffix}"
         try:
             release.write(path)
         except anon.AnonError as error:
             return [*lines, f"write: {type(error).__name__}: {error}"]
-        back = anon.read_table(path)
-        if not blurred:
+        back = read_back(path)
+        if bucketized:
             lines += multiset(back)
-            second = path.with_name(f"out{i}.sensitive.{suffix}")
+            lines += values_of_buckets(anon.read_table(path.with_name(f"out{i}.sensitive.{suffix}")))
+        elif not blurred:
+            lines += multiset(back)
             for call in (
-                lambda: anon.check(
-                    path, schema, **({"sensitive_table": second} if second.exists() else {})
-                ).to_dict(),
+                lambda: anon.check(path, schema).to_dict(),
                 lambda: anon.compare(table, path, schema).to_dict(),
             ):
                 try:
-                    lines.append(json.dumps(plain(call(), unnumbered)))
+                    lines.append(json.dumps(plain(call())))
                 except anon.AnonError as error:
                     lines.append(f"{type(error).__name__}: {error}".replace(str(folder), ""))
-    if i % 5 == 0 and sensitive and not blurred and publish == "generalization":
+    if i % 5 == 0 and sensitive and not blurred:
         try:
             lines.append(
                 json.dumps(
@@ -420,14 +430,16 @@ def command(i: int, folder: Path) -> list[str]:
     )
     lines = [repr(asked[i]).replace(str(folder), ""), f"exit {done.returncode}"]
     try:
-        lines.append(json.dumps(plain(json.loads(done.stdout), "bucketization" in asked[i])))
+        told = plain(json.loads(done.stdout))
+        lines.append(json.dumps(sorted(told) if "bucketization" in asked[i] else told))
     except ValueError:
         text = done.stdout.replace(str(folder), "")
         lines.append(re.sub(r"\d+(\.\d+)? (m?s|seconds?|MiB|GiB|KiB|bytes)\b", "", text))
     lines.append(re.sub(r"\d+(\.\d+)? (m?s|seconds?|MiB)\b", "", done.stderr.replace(str(folder), "")))
     for written in sorted(folder.glob(f"c{i}.*")):
         if written.suffix in (".parquet", ".feather", ".csv"):
-            lines += multiset(anon.read_table(written))
+            of = values_of_buckets if ".sensitive." in written.name else multiset
+            lines += of(read_back(written))
         elif (
             written.suffix == ".html"
         ):  # the words of the page, without what is drawn and its numbers of the day

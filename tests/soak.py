@@ -445,7 +445,7 @@ def check_file(job: Job, release: Any, path: Path) -> None:
 
 def merges(job: Job, release: Any) -> str | None:
     """The first column of cells or sensitive values in which two texts are one to some reader of CSV."""
-    columns = {column.name: column.values.to_pylist() for columns in release.published for column in columns}
+    columns = {column.name: column.values.to_pylist() for columns in release.columns for column in columns}
     rows = release.classes.rows.tolist()
     intact = job.quasi if job.options["publish"] == "bucketization" else []
     for name in [*intact, *(job.sensitive if job.method != anon.Suppress("sensitive") else [])]:

@@ -62,7 +62,7 @@ def members(predicates: Predicates) -> np.ndarray:
 
 
 def test_overlaps(generalized: anon.Release, workload: Workload, benchmark: Any) -> None:
-    shown = boxes(generalized)
+    shown = boxes(generalized.published)
 
     def run() -> list[np.ndarray]:
         return [overlaps(*each)[0] for each in zip(shown.shown, shown.reaches, workload.quasi, strict=True)]
@@ -74,7 +74,7 @@ def test_overlaps(generalized: anon.Release, workload: Workload, benchmark: Any)
 def test_reconstruct(generalized: anon.Release, benchmark: Any) -> None:
     """A hundred populations; none has more rows of a sensitive value than the table."""
     populations = large_populations(generalized.encoded, 0.1, n_threads=N_THREADS)
-    shown = boxes(generalized)
+    shown = boxes(generalized.published)
     held = shown.held[0]
     assert held is not None
     shares = [
@@ -130,7 +130,7 @@ def test_count(workload: Workload, generalized: anon.Release, versus: Callable[.
 
 
 def test_estimate(generalized: anon.Release, workload: Workload, benchmark: Any) -> None:
-    encoded, shown = generalized.encoded, boxes(generalized)
+    encoded, shown = generalized.encoded, boxes(generalized.published)
     parts = [overlaps(*each) for each in zip(shown.shown, shown.reaches, workload.quasi, strict=True)]
     held = sensitive_counts(generalized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
     estimated, least, most = benchmark(
@@ -151,7 +151,7 @@ def test_estimate(generalized: anon.Release, workload: Workload, benchmark: Any)
 
 
 def test_count_buckets(bucketized: anon.Release, workload: Workload, benchmark: Any) -> None:
-    encoded, shown = bucketized.encoded, boxes(bucketized)
+    encoded, shown = bucketized.encoded, boxes(bucketized.published)
     held = sensitive_counts(bucketized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
     estimated, least, most = benchmark(
         kernel.count_buckets,

@@ -127,7 +127,7 @@ def test_recheck(table: Any, release: Release, n_rows: int, versus: Callable[...
     encoded = table[0]
 
     def ours() -> None:
-        recheck(encoded, release.classes, release.published, [KAnonymity()])
+        recheck(encoded, release.classes, release.columns, [KAnonymity()])
 
     versus(
         f"re-check of {n_rows} rows, 8 QIs", ours, "polars group_by(8 uint8 columns).len()", group_by(encoded)

@@ -246,7 +246,7 @@ def test_every_measure_that_needs_cells_refuses() -> None:
         with pytest.raises(UsageError, match="needs cells"):
             getattr(utility, name)
     queries = anon.measures.workload.random_queries(release.encoded, 1, 0.1, n=5)
-    with pytest.raises(UsageError, match="need cells"):
+    with pytest.raises(UsageError, match="needs cells"):
         anon.measures.answers.answer(queries, release)
     with pytest.raises(UsageError, match="needs cells"):
         release.privacy(population=people())

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 def seen(table: dict[str, Any], quasi: Any, classes: list[list[int]], **options: Any) -> list[list[float]]:
     """The features of a release of one quasi-identifier, rows as in the classes (one row each is shown)."""
     release = release_of(table, [quasi], classes, **options)
-    X = features(shown(release))
+    X = features(shown(release.published))
     return [X[at].tolist() for at in np.argsort(release.classes.rows)]
 
 

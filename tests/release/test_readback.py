@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 import anon
 from anon.errors import DataError, RecheckError, UsageError
-from anon.release import release as release_module
 from anon.release import write
 from anon.release.readback import MISSING_TO_READERS, one_to_readers
 from anon.release.recheck import _n_unlike
@@ -85,7 +84,7 @@ def test_cells_that_csv_merges_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="column 'q' holds in 4 rows"):
         release.write(tmp_path / "r.csv")
     release.write(tmp_path / "r.parquet")
-    assert anon.check(tmp_path / "r.parquet", require=[K2]).k == 2
+    assert anon.check(tmp_path / "r.parquet", require=[K2], roles_from_file=True).k == 2
     assert os.listdir(tmp_path) == ["r.parquet"]
 
 
@@ -111,8 +110,8 @@ def test_a_file_that_is_not_the_release_is_not_written(
     release = anon.anonymize(
         source, anon.Schema(["q"], ["s"]), require=[K2, anon.LDiversity(2)], publish=publish
     )
-    open_of = {"parquet": "_parquet", "feather": "_feather", "csv": "_csv"}[suffix]
-    opener = getattr(release_module, open_of)
+    open_of = {"parquet": "_parquet", "feather": "_feather", "csv": "csv"}[suffix]
+    opener = getattr(write, open_of)
 
     class Wrong:
         def __init__(self, sink: Any) -> None:
@@ -146,7 +145,7 @@ def test_a_file_that_is_not_the_release_is_not_written(
         def __exit__(self, *error: Any) -> Any:
             return self.manager.__exit__(*error)
 
-    monkeypatch.setattr(release_module, open_of, Opened)
+    monkeypatch.setattr(write, open_of, Opened)
     monkeypatch.setitem(write.FORMAT, Opened, write.FORMAT[opener])
     with pytest.raises((RecheckError, DataError)):
         release.write(tmp_path / f"r.{suffix}")
@@ -159,7 +158,7 @@ def test_only_recode_seals_a_release(tmp_path: Path) -> None:
     path = tmp_path / "r.parquet"
     for changed in (
         dataclasses.replace(good, requirements=(anon.KAnonymity(100),)),
-        dataclasses.replace(good, published=good.published),
+        dataclasses.replace(good, columns=good.columns),
         dataclasses.replace(good, classes=good.classes),
         dataclasses.replace(good),
     ):

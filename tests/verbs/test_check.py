@@ -18,7 +18,7 @@ import pytest
 
 import anon
 import anon.release.metadata
-import anon.release.release
+import anon.release.recoded
 from anon.errors import DataError, UsageError
 
 DAY = datetime.date(2020, 2, 29)
@@ -369,7 +369,7 @@ def test_one_published_value_and_none_have_trees(tmp_path: Path) -> None:
 
 
 def test_a_tree_that_is_too_large_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anon.release.release, "MOST_NODES", 9)
+    monkeypatch.setattr(anon.release.recoded, "MOST_NODES", 9)
     t = anon.TCloseness(0.4, "hierarchical")
     path = tmp_path / "r.parquet"
     release = anon.anonymize(ill(), with_tree(), require=[t])

@@ -38,7 +38,7 @@ from anon.choice.dominance import (
     undominated,
 )
 from anon.choice.points import ORIGINAL, SPECIAL, Frontier
-from anon.classes import group
+from anon.classes import Published, counts_of, group
 from anon.encoding import Encoded, Missing, encode, encode_column, of_published_rows
 from anon.engines import check_arguments, partitioned, table_counts
 from anon.entropy import KEY_BYTES, keyed
@@ -58,7 +58,7 @@ from anon.measures import (
     u_loss,
 )
 from anon.methods import Mondrian, Progress, Suppress, Task
-from anon.release import Release, recode
+from anon.release import recode
 from anon.requirements import compile, infeasible
 from anon.schema import Attribute, Schema, check_names
 from anon.tables import read_source
@@ -259,19 +259,19 @@ def _outcome(sweep: _Sweep, one: Configuration) -> Outcome:
 def _made(sweep: _Sweep, one: Configuration) -> Outcome:
     start = time.perf_counter()
     try:
-        release = _release(sweep, one)
+        published = _published(sweep, one)
     except AnonError as error:
         return Outcome({}, 0, time.perf_counter() - start, False, str(error))
     seconds = time.perf_counter() - start
-    return Outcome(_measured(sweep, release), release.classes.n_classes, seconds, True, None)
+    return Outcome(_measured(sweep, published), published.classes.n_classes, seconds, True, None)
 
 
-def _release(sweep: _Sweep, one: Configuration) -> Release:
-    """The release that `anonymize` makes, with all its checks; the original has intact cells."""
+def _published(sweep: _Sweep, one: Configuration) -> Published:
+    """What the release shows that `anonymize` makes, with all its checks; the original is intact."""
     encoded, judged, counts = sweep.encoded, sweep.judged, sweep.counts
     if one is SPECIAL[ORIGINAL]:
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
-        return Release(encoded, same, (), (), method=one.method, publish="bucketization")
+        return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
     n_kept = encoded.n_rows - len(encoded.suppressed)
     require = (*one.require, *one.method.implied())
     impossible = infeasible(require, judged.sensitive, counts, n_kept)
@@ -299,10 +299,10 @@ def _release(sweep: _Sweep, one: Configuration) -> Release:
         dropped=[domain.name for domain in encoded.sensitive if one.method == Suppress("sensitive")],
         n_threads=sweep.n_threads,
         entropy=entropy,
-    )
+    ).published
 
 
-def _measured(sweep: _Sweep, release: Release) -> dict[str, float]:
+def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
     """The measures asked for; NaN where the release does not allow one."""
     found: dict[str, float] = {}
     of_privacy: Any = None
@@ -310,19 +310,21 @@ def _measured(sweep: _Sweep, release: Release) -> dict[str, float]:
     for name in sweep.measures:
         try:
             if name == "u_loss":
-                loss = u_loss(release, populations=sweep.populations, n_threads=sweep.n_threads)
+                loss = u_loss(published, populations=sweep.populations, n_threads=sweep.n_threads)
                 value: Any = loss.u_loss
             elif name == "count_error":
                 assert sweep.workload is not None
-                told = answer(sweep.workload, release, true=sweep.answers, n_threads=sweep.n_threads)
+                told = answer(sweep.workload, published, true=sweep.answers, n_threads=sweep.n_threads)
                 value = told.average
             elif name in OF_PRIVACY:
-                of_privacy = of_privacy or _privacy(sweep, release)
+                of_privacy = of_privacy or _privacy(sweep, published)
                 value = operator.attrgetter(name)(of_privacy)
             else:
                 if of_utility is None:
-                    counted = any(each in OF_COUNTS for each in sweep.measures)
-                    shown = release.as_published(counted=counted, n_threads=sweep.n_threads)
+                    counts = published.counts
+                    if not any(each in OF_COUNTS for each in sweep.measures):  # they take their time
+                        counts = (None,) * len(counts)
+                    shown = replace(published, counts=counts, n_threads=sweep.n_threads)
                     of_utility = measure_utility(shown)
                 value = getattr(of_utility, name)
         except UsageError:
@@ -331,16 +333,16 @@ def _measured(sweep: _Sweep, release: Release) -> dict[str, float]:
     return found
 
 
-def _privacy(sweep: _Sweep, release: Release) -> Any:
+def _privacy(sweep: _Sweep, published: Published) -> Any:
     """`Release.privacy` without what no axis is about: the joint attribute, nulls that match anything."""
     measured = measure_privacy(
-        release.classes,
+        published.classes,
         sweep.judged.sensitive,
-        [None if domain.name in release.dropped else codes for domain, codes in _sensitive(sweep)],
+        [None if domain.name in published.dropped else codes for domain, codes in _sensitive(sweep)],
         joint=False,
         n_threads=sweep.n_threads,
     )
-    if release.publish == "bucketization" and any(name in OF_INTACT for name in sweep.measures):
+    if published.intact is not None and any(name in OF_INTACT for name in sweep.measures):
         intact = group(sweep.encoded.quasi_codes, sweep.encoded.suppressed, sweep.n_threads)
         measured = of_intact(measured, intact)
     return measured

@@ -8,7 +8,7 @@
 from anon.classes.classes import Classes, Counts, group, group_numbers, ranked_rows, sensitive_counts
 from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
 from anon.classes.label import is_full, labels, to_levels
-from anon.classes.published import Published
+from anon.classes.published import Published, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, measures, render
@@ -26,8 +26,10 @@ __all__ = [
     "Published",
     "Reach",
     "Rendering",
+    "Showing",
     "at_rows",
     "cells",
+    "counts_of",
     "full_cells",
     "group",
     "group_numbers",
@@ -38,6 +40,7 @@ __all__ = [
     "merge",
     "number",
     "population_counts",
+    "published_of",
     "quote",
     "ranked_rows",
     "reach",

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
-from anon.classes.classes import Classes, Counts
+from anon.classes.classes import Classes, Counts, sensitive_counts
 from anon.classes.generalized import Cells
+from anon.classes.rendering import Column
 from anon.encoding import Codes, Encoded
 
 
@@ -19,7 +22,8 @@ class Published:
     release leaves it out. `cells[i]` is what each class shows of the i-th quasi-identifier; a
     bucketization has None there and the intact codes of its rows (numbered as in `classes`) in
     `intact`. With neither, `refusal` says why there are no cells. With `by_level` numeric cells are the
-    intervals of the attribute's levels. `k_asked` is the k that was demanded.
+    intervals of the attribute's levels; `numbers[i]` are the midpoints or means that stand for them.
+    `k_asked` is the k that was demanded.
     """
 
     original: Encoded
@@ -28,6 +32,7 @@ class Published:
     cells: tuple[Cells, ...] | None = None
     intact: tuple[Codes, ...] | None = None
     by_level: bool = False
+    numbers: tuple[Column | None, ...] = ()
     k_asked: int | None = None
     n_starred: int = 0
     refusal: str = ""
@@ -38,5 +43,34 @@ class Published:
         """Rows of the original that are not published."""
         return self.original.n_rows - len(self.classes.rows)
 
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Sensitive attributes that the release leaves out."""
+        pairs = zip(self.original.sensitive, self.counts, strict=True)
+        return tuple(domain.name for domain, counts in pairs if counts is None)
+
     def __repr__(self) -> str:
         return f"Published(n_classes={self.classes.n_classes}, rows={len(self.classes.rows)})"
+
+
+def counts_of(
+    original: Encoded, classes: Classes, dropped: Collection[str] = (), n_threads: int = 1
+) -> tuple[Counts | None, ...]:
+    """What each class holds of every sensitive attribute, None for those left out."""
+    return tuple(
+        None if domain.name in dropped else sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        for domain, codes in zip(original.sensitive, original.sensitive_codes, strict=True)
+    )
+
+
+class Showing(Protocol):
+    """Whatever has a Published, as a Release does."""
+
+    @property
+    def published(self) -> Published:
+        """What it shows."""
+
+
+def published_of(release: Published | Showing) -> Published:
+    """The door of the public measures: what a release shows."""
+    return release if isinstance(release, Published) else release.published

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release costs and hides: functions of classes, cells and counts; nothing is enforced here."""
 
-from anon.measures.answers import answer, answer_from, matching_rows, normalized_errors, true_counts
+from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
 from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
@@ -11,7 +11,6 @@ from anon.measures.disclosure import (
     worst_of,
     zero,
 )
-from anon.measures.estimates import boxes
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact
 from anon.measures.privacy import measure as measure_privacy
@@ -19,7 +18,7 @@ from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
 from anon.measures.risk import NullMatching, Sizes, null_matching, population_risk, prosecutor_risk
 from anon.measures.tables import RISK, privacy_tables, utility_tables
-from anon.measures.utility import Aligned, Utility, as_release
+from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
 from anon.measures.workload import preset, random_queries
 
@@ -39,10 +38,7 @@ __all__ = [
     "Utility",
     "Workload",
     "answer",
-    "answer_from",
-    "as_release",
     "away",
-    "boxes",
     "disclosure_of",
     "handed_out",
     "js_divergence",

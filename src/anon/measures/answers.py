@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import anoncore.queries as kernel
+from anon.classes import Published, Showing, published_of
 from anon.encoding import Encoded
 from anon.errors import UsageError
 from anon.measures.estimates import Boxes, Predicates, boxes, overlaps
@@ -19,8 +20,6 @@ from anon.measures.queries import NOWHERE, Bounds, Held, Indices, Workload
 from anon.plain import as_plain
 from anon.threads import available_threads
 
-if TYPE_CHECKING:
-    from anon.release import Release
 QUANTILES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -135,7 +134,7 @@ def matching_rows(workload: Workload, i: int, encoded: Encoded) -> npt.NDArray[n
 
 def answer(
     workload: Workload,
-    release: Release,
+    release: Published | Showing,
     *,
     true: npt.NDArray[np.int64] | None = None,
     n_threads: int | None = None,
@@ -146,35 +145,14 @@ def answer(
     bucket every row may have every sensitive value of it. `true` are the `true_counts`, where known.
     """
     threads = available_threads(n_threads)
-    return answer_from(workload, release.encoded, boxes(release, n_threads=threads), threads, true)
-
-
-def true_counts(workload: Workload, original: Encoded, n_threads: int = 1) -> npt.NDArray[np.int64]:
-    """Rows of the original that meet each query (int64)."""
-    if len(workload.quasi) != len(original.quasi) or len(workload.sensitive) != len(original.sensitive):
-        raise UsageError("the workload was made for a table with other attributes")
-    return kernel.count(
-        (*original.quasi_codes, *original.sensitive_codes),
-        [_listed(predicates) for predicates in (*workload.quasi, *workload.sensitive)],
-        np.concatenate([workload.chosen, workload.asked], axis=1),
-        n_threads,
-    )
-
-
-def answer_from(
-    workload: Workload,
-    original: Encoded,
-    shown: Boxes,
-    n_threads: int = 1,
-    true: npt.NDArray[np.int64] | None = None,
-) -> Answers:
-    """The true counts of a workload in an original, and those that what a release shows lets expect."""
+    published = published_of(release)
+    shown = boxes(published)
     if true is None:
-        true = true_counts(workload, original, n_threads)
+        true = true_counts(workload, published.original, threads)
     for predicates, held, asked in zip(workload.sensitive, shown.held, workload.asked.T, strict=True):
         if held is None and (asked >= 0).any():
             raise UsageError(f"the queries ask for {predicates.domain.name!r}, which is not published")
-    estimate = _estimator(workload, shown, n_threads)
+    estimate = _estimator(workload, shown, threads)
     estimated = np.zeros(len(workload))
     least, most = np.zeros(len(workload), np.int64), np.zeros(len(workload), np.int64)
     secret = np.full(len(workload), -1)
@@ -192,6 +170,18 @@ def answer_from(
             asked, asks = _members(workload.sensitive[s], len(held.table)), workload.asked[alike, s]
         estimated[alike], least[alike], most[alike] = estimate(workload.chosen[alike], lists, asked, asks)
     return Answers(workload, true, estimated, least, most)
+
+
+def true_counts(workload: Workload, original: Encoded, n_threads: int = 1) -> npt.NDArray[np.int64]:
+    """Rows of the original that meet each query (int64)."""
+    if len(workload.quasi) != len(original.quasi) or len(workload.sensitive) != len(original.sensitive):
+        raise UsageError("the workload was made for a table with other attributes")
+    return kernel.count(
+        (*original.quasi_codes, *original.sensitive_codes),
+        [_listed(predicates) for predicates in (*workload.quasi, *workload.sensitive)],
+        np.concatenate([workload.chosen, workload.asked], axis=1),
+        n_threads,
+    )
 
 
 def _listed(

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import anoncore.queries as queries_kernel
-from anon.classes import Cells, Counts, Reach, reach, sensitive_counts, single_cells
+from anon.classes import Cells, Counts, Published, Reach, reach, single_cells
 from anon.encoding import Domain
 from anon.errors import UsageError
-
-if TYPE_CHECKING:
-    from anon.release import Release
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,29 +65,19 @@ class Boxes:
         return f"Boxes({self.cells.shape[1]}, {'classes' if self.groups is None else 'rows'})"
 
 
-def boxes(release: Release, *, n_threads: int = 1) -> Boxes:
+def boxes(published: Published) -> Boxes:
     """The boxes of a release: its classes with their cells, or the rows of its buckets."""
-    encoded, classes = release.encoded, release.classes
-    if release.noise is not None:
-        raise UsageError(
-            f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
-            "original values; estimated counts need cells"
-        )
-    held = tuple(
-        None
-        if domain.name in release.dropped
-        else sensitive_counts(classes, codes, domain.n_codes, n_threads)
-        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    )
-    if release.publish == "generalization":
-        of_class = [one.of_class for one in release.cells]
-        reaches = tuple(reach(one, by_level=release.numeric == "level") for one in release.cells)
-        cells = _stacked(of_class, classes.n_classes)
-        return Boxes(cells, None, tuple(release.cells), reaches, classes.sizes, held)
+    original, classes, cells = published.original, published.classes, published.cells
+    if cells is not None:
+        reaches = tuple(reach(one, by_level=published.by_level) for one in cells)
+        of_class = _stacked([one.of_class for one in cells], classes.n_classes)
+        return Boxes(of_class, None, cells, reaches, classes.sizes, published.counts)
+    if published.intact is None:
+        raise UsageError(published.refusal)
     groups = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
-    shown = tuple(map(single_cells, encoded.quasi))
-    rows = _stacked([codes[classes.rows] for codes in encoded.quasi_codes], len(classes.rows))
-    return Boxes(rows, groups, shown, tuple(map(reach, shown)), classes.sizes, held)
+    shown = tuple(map(single_cells, original.quasi))
+    rows = _stacked([codes[classes.rows] for codes in published.intact], len(classes.rows))
+    return Boxes(rows, groups, shown, tuple(map(reach, shown)), classes.sizes, published.counts)
 
 
 def _stacked(columns: Sequence[npt.NDArray[Any]], n: int) -> npt.NDArray[np.uint32]:

@@ -7,22 +7,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import anoncore.populations as populations_kernel
 import anoncore.queries as queries_kernel
-from anon.classes import Counts, Reach, texts
+from anon.classes import Counts, Published, Reach, Showing, published_of, texts
 from anon.encoding import Domain, Encoded
 from anon.errors import UsageError
-from anon.measures.estimates import Boxes, Predicates, boxes, overlaps
+from anon.measures.estimates import Predicates, boxes, overlaps
 from anon.schema import Levels
 from anon.threads import available_threads, in_threads
-
-if TYPE_CHECKING:
-    from anon.release import Release
 
 BLOCK = 64  # populations estimated at a time
 MOST_COUNTS = 1 << 29  # 4 GiB of true counts
@@ -193,7 +190,7 @@ def large_populations(
 
 
 def u_loss(
-    release: Release,
+    release: Published | Showing,
     min_support: float | Fraction = 0.05,
     *,
     populations: Populations | None = None,
@@ -205,24 +202,19 @@ def u_loss(
     compared by JS divergence with the one estimated from the release under the uniform assumption;
     an empty estimate counts as ln 2. `populations` of the same table can be given to save their search.
     """
-    if not release.encoded.sensitive or release.dropped:
-        named = f"; {release.dropped[0]!r} is not published" if release.dropped else ""
+    published = published_of(release)
+    sensitive, dropped = published.original.sensitive, published.dropped
+    if not sensitive or dropped:
+        named = f"; {dropped[0]!r} is not published" if dropped else ""
         raise UsageError(f"U_loss compares sensitive attributes, and the release has none{named}")
     threads = available_threads(n_threads)
     if populations is None:
-        populations = large_populations(release.encoded, min_support, n_threads=threads)
-    names = [domain.name for domain in release.encoded.sensitive]
-    return population_loss(populations, boxes(release, n_threads=threads), names, threads)
-
-
-def population_loss(
-    populations: Populations, shown: Boxes, sensitive: Sequence[str], n_threads: int = 1
-) -> PopulationLoss:
-    """U_loss of what a release shows, against the populations of the original with attributes `sensitive`."""
-    published = [one for one in shown.held if one is not None]
-    n_values = [len(one.table) for one in published]
+        populations = large_populations(published.original, min_support, n_threads=threads)
+    shown = boxes(published)
+    held = [one for one in shown.held if one is not None]
+    n_values = [len(one.table) for one in held]
     base = np.concatenate([[0], np.cumsum(n_values)])
-    lists = _joined(published, base)
+    lists = _joined(held, base)
     shares = [
         overlaps(cells, reach, predicates)[0]
         for cells, reach, predicates in zip(shown.shown, shown.reaches, populations.predicates, strict=True)
@@ -249,12 +241,12 @@ def population_loss(
             ]
         )
 
-    parts = in_threads(n_threads, losses, range(0, len(populations), BLOCK))
+    parts = in_threads(threads, losses, range(0, len(populations), BLOCK))
     each = np.concatenate([np.empty((len(n_values), 0)), *parts], axis=1)
     means = [float(one.mean()) if len(one) else 0.0 for one in each]
     return PopulationLoss(
         math.fsum(means) / len(means),
-        dict(zip(sensitive, means, strict=True)),
+        {domain.name: mean for domain, mean in zip(sensitive, means, strict=True)},
         len(populations),
         float(populations.min_support),
     )

@@ -9,20 +9,18 @@ rows count as fully generalized in losses and DM, and are absent from means over
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from anon.classes import Classes, Published
+from anon.classes import Published
 from anon.errors import UsageError
 from anon.measures.divergence import kl_divergence
 from anon.measures.loss import AttributeLoss, CellLoss, SensitiveDiversity, cell_loss, s_diversity_of, sum_of
+from anon.measures.populations import u_loss
 from anon.plain import as_plain
-
-if TYPE_CHECKING:
-    from anon.release import Release
 
 
 @dataclass(frozen=True)
@@ -142,16 +140,16 @@ class Utility:
     @cached_property
     def u_loss(self) -> float:
         """Utility loss of Li & Li (4.2) at `min_support`: mean JS divergence over large populations."""
-        return population_loss(self._estimable(), self.min_support)
+        shown = self._estimable()
+        return u_loss(shown, self.min_support, n_threads=shown.n_threads).u_loss
 
     def _estimable(self) -> Published:
         if self.loss is None:
             raise UsageError(self.published.refusal)
-        for domain, counts in zip(self.published.original.sensitive, self.published.counts, strict=True):
-            if counts is None:
-                raise UsageError(
-                    f"the release leaves {domain.name!r} out, so that nothing can be estimated about it"
-                )
+        if dropped := self.published.dropped:
+            raise UsageError(
+                f"the release leaves {dropped[0]!r} out, so that nothing can be estimated about it"
+            )
         return self.published
 
     def to_dict(self, *, estimates: bool = True) -> dict[str, Any]:
@@ -241,40 +239,4 @@ def measure(
         min_support=min_support,
         loss=cell_loss(published) if published.cells is not None or published.intact else None,
         published=published,
-    )
-
-
-# --- estimates
-
-
-def population_loss(published: Published, min_support: float) -> float:
-    """U_loss of the release; see `Utility.u_loss`."""
-    from anon.measures.populations import large_populations, u_loss
-
-    threads = published.n_threads
-    populations = large_populations(published.original, min_support, n_threads=threads)
-    return u_loss(as_release(published), min_support, populations=populations, n_threads=threads).u_loss
-
-
-def as_release(published: Published) -> Release:
-    """What estimates read of a release: its classes, cells and counts, its rows numbered class by class."""
-    from anon.release import Release
-
-    original, classes = published.original, published.classes
-    rows = np.arange(len(classes.rows), dtype=np.uint32)
-    shown = replace(
-        original,
-        quasi_codes=tuple(codes[classes.rows] for codes in published.intact or ()),
-        sensitive_codes=tuple(
-            np.repeat(counts.values, counts.counts) for counts in published.counts if counts is not None
-        ),
-        suppressed=np.empty(0, np.uint32),
-    )
-    return Release(
-        shown,
-        Classes(rows, classes.offsets, shown.suppressed),
-        published.cells or (),
-        (),
-        publish="bucketization" if published.cells is None else "generalization",
-        numeric="level" if published.by_level else "interval",
     )

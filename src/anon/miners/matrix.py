@@ -5,19 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, reach, single_cells
+from anon.classes import Cells, Published, reach, single_cells
 from anon.encoding import Codes, Domain, encode_column
 from anon.miners.miner import Matrix
 from anon.schema import Attribute, lca
-
-if TYPE_CHECKING:
-    from anon.release import Release
 
 MOST_COLUMNS = 64  # of one attribute: its most frequent values or nodes
 
@@ -36,22 +33,23 @@ def numbers(name: str, values: pa.Array | pa.ChunkedArray) -> Cells:
     return cells_of_values(*encode_column(column, Attribute(name, "numeric")))
 
 
-def shown(release: Release) -> tuple[Cells, ...]:
-    """Per quasi-identifier the cell that each published row shows, in the order of `release.classes.rows`.
+def shown(published: Published) -> tuple[Cells, ...]:
+    """Per quasi-identifier the cell that each published row shows, in the order of `classes.rows`.
 
-    Midpoints and means are the numbers themselves. Only with `numeric="level"` do domains keep levels.
+    Midpoints and means are the numbers themselves. Only by levels do domains keep levels. Nothing of a
+    release without cells.
     """
-    of_row = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
-    found = []
-    for cells, columns in zip(release.cells, release.published, strict=True):
+    of_row = np.repeat(np.arange(published.classes.n_classes), published.classes.sizes)
+    columns = []
+    for cells, numbered in zip(published.cells or (), published.numbers, strict=False):
         domain = cells.domain
-        if domain.kind == "numeric" and release.numeric in ("midpoint", "mean"):
-            found.append(numbers(domain.name, columns[0].values.take(pa.array(columns[0].index[of_row]))))
+        if numbered is not None:
+            columns.append(numbers(domain.name, numbered.values.take(pa.array(numbered.index[of_row]))))
             continue
-        if release.numeric != "level":
+        if not published.by_level:
             domain = replace(domain, levels=None)
-        found.append(replace(cells, domain=domain, of_class=cells.of_class[of_row]))
-    return tuple(found)
+        columns.append(replace(cells, domain=domain, of_class=cells.of_class[of_row]))
+    return tuple(columns)
 
 
 def features(columns: Sequence[Cells]) -> Matrix:

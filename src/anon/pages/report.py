@@ -18,10 +18,8 @@ from anon.measures import (
     OF_PRIVACY,
     RISK,
     ROLES_FROM_FILE,
-    answer_from,
-    as_release,
+    answer,
     away,
-    boxes,
     handed_out,
     privacy_tables,
     random_queries,
@@ -460,14 +458,12 @@ def _loss_figures(utility: Utility) -> tuple[Figure, ...]:
     lost = figures.attribute_losses({name: each.ncp for name, each in utility.by_attribute.items()})
     published = utility.published
     original = published.original
-    unknown = any(counts is None for counts in published.counts)
-    if unknown or not (original.quasi and original.sensitive and published.classes.n_classes):
+    if published.dropped or not (original.quasi and original.sensitive and published.classes.n_classes):
         return (lost,)
-    shown = boxes(as_release(published), n_threads=published.n_threads)
 
     def error(qd: int, selectivity: float) -> dict[str, float]:
         workload = random_queries(original, qd, selectivity, _N_QUERIES)
-        answers = answer_from(workload, original, shown, published.n_threads)
+        answers = answer(workload, published, n_threads=published.n_threads)
         return {"average": answers.average, "median": answers.median}
 
     n_quasi = len(original.quasi)

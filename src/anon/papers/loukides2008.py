@@ -12,11 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Classes, cells, merge, sensitive_counts
+from anon.classes import Classes, Published, cells, counts_of, merge, sensitive_counts
 from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
 from anon.encoding import Encoded, encode
 from anon.html import Section, Table
-from anon.measures import answer, normalized_errors, parse_queries, preset
+from anon.measures import (
+    answer,
+    measure_privacy,
+    measure_utility,
+    normalized_errors,
+    parse_queries,
+    preset,
+)
 from anon.methods import TGC, KMembers, Method, Mondrian, Task
 from anon.methods.kmembers import closeness
 from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
@@ -204,16 +211,18 @@ def _classes(encoded: Encoded, method: Method, k: int, n_threads: int) -> Classe
     return method.classes(encoded, task, k)
 
 
-def _grouped(setting: Setting, encoded: Encoded, method: Method, k: int) -> Release:
+def _grouped(setting: Setting, encoded: Encoded, method: Method, k: int) -> Published:
     """The groups as if they were published; `anonymize` would merge those with equal cells."""
     threads = available_threads(setting.n_threads)
     classes = _classes(encoded, method, k, threads)
-    return Release(encoded, classes, cells(encoded, classes, threads), (), (KAnonymity(k),), method)
+    counts = counts_of(encoded, classes, n_threads=threads)
+    shown = cells(encoded, classes, threads)
+    return Published(encoded, classes, counts, shown, k_asked=k, n_threads=threads)
 
 
-def _quality(release: Release, r: float = 1.0) -> Row:
-    utility = release.utility(r=r)
-    merged = merge(release.classes, release.cells)[0].sizes
+def _quality(published: Published, r: float = 1.0) -> Row:
+    utility = measure_utility(published, r=r)
+    merged = merge(published.classes, published.cells or ())[0].sizes
     return {
         "UM": utility.um,
         "UM by rows": utility.um_rows,
@@ -225,25 +234,26 @@ def _quality(release: Release, r: float = 1.0) -> Row:
     }
 
 
-def _adult_measures(setting: Setting) -> Callable[[Release], Row]:
+def _adult_measures(setting: Setting) -> Callable[[Published], Row]:
     """Quality and the errors of both workloads, which are drawn once."""
     workloads: dict[str, Any] = {}
 
-    def measure(release: Release) -> Row:
+    def measure(published: Published) -> Row:
         for i in (1, 2):
             if str(i) not in workloads:
                 workloads[str(i)] = preset(
-                    release.encoded, f"loukides-{i}", n=1000 if setting.quick else None
+                    published.original, f"loukides-{i}", n=1000 if setting.quick else None
                 )
-        errors = {f"error {i} (%)": answer(workload, release).average for i, workload in workloads.items()}
-        return _quality(release) | errors
+        errors = {f"error {i} (%)": answer(workload, published).average for i, workload in workloads.items()}
+        return _quality(published) | errors
 
     return measure
 
 
-def _diversity(release: Release) -> Row:
-    privacy = release.privacy()
-    return {"c": privacy.ls_c, "l": privacy.ls_l, "PM": release.utility().pm}
+def _diversity(published: Published) -> Row:
+    original = published.original
+    privacy = measure_privacy(published.classes, original.sensitive, original.sensitive_codes, joint=False)
+    return {"c": privacy.ls_c, "l": privacy.ls_l, "PM": measure_utility(published).pm}
 
 
 def _sweep(
@@ -251,7 +261,7 @@ def _sweep(
     stage: str,
     encoded: Encoded,
     ks: Sequence[int],
-    measure: Callable[[Release], Row],
+    measure: Callable[[Published], Row],
 ) -> list[Row]:
     """Every method at every k."""
     rows = []

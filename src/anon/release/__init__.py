@@ -21,8 +21,9 @@ from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
+from anon.release.recoded import Publish
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import Publish, Release
+from anon.release.release import Release
 from anon.release.tables import release_table
 
 __all__ = [

@@ -12,13 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Classes, Column, sensitive_counts, texts
-from anon.encoding import Encoded
+from anon.classes import Column
 from anon.release.metadata import CLASS_ID
+from anon.release.recoded import Recoded
 from anon.tables import Scan, takeable
 
 if TYPE_CHECKING:
-    from anon.release.release import Release
     from anon.release.spill import Spilled
 ROWS_AT_ONCE = 1 << 17
 
@@ -61,7 +60,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def fields_of(release: Release, spill: Spilled | None = None) -> list[_Field]:
+def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
     """The published columns in the order of the input; neutral and sensitive ones from `spill` if given."""
     table = release.encoded.table
     known = release.file_schema
@@ -90,14 +89,12 @@ def fields_of(release: Release, spill: Spilled | None = None) -> list[_Field]:
     return fields
 
 
-def columns_of(release: Release) -> dict[str, tuple[Column, ...]]:
+def columns_of(release: Recoded) -> dict[str, tuple[Column, ...]]:
     """What is shown of each quasi-identifier; nothing of one that is left intact."""
-    return {
-        cells.domain.name: columns for cells, columns in zip(release.cells, release.published, strict=True)
-    }
+    return {cells.domain.name: columns for cells, columns in zip(release.cells, release.columns, strict=True)}
 
 
-def hidden_rows(release: Release) -> set[str]:
+def hidden_rows(release: Recoded) -> set[str]:
     """Columns that the release leaves out, or puts in its second table."""
     apart = release.encoded.sensitive if release.publish == "bucketization" else ()
     return {*release.dropped, *(domain.name for domain in apart)}
@@ -156,30 +153,4 @@ def rows_taken(
         schema=pa.schema(
             [pa.field(f.name, a.type, f.nullable) for f, a in zip(fields, arrays, strict=True)],
         ),
-    )
-
-
-def sensitive_counts_table(encoded: Encoded, classes: Classes) -> pa.Table:
-    """Counts of every sensitive value in every class, ordered by class, attribute and value."""
-    parts = []
-    for attribute, (domain, codes) in enumerate(zip(encoded.sensitive, encoded.sensitive_codes, strict=True)):
-        counts = sensitive_counts(classes, codes, domain.n_codes)
-        class_id = np.repeat(np.arange(classes.n_classes), np.diff(counts.offsets))
-        parts.append((class_id, np.full(len(class_id), attribute), counts.values, counts.counts))
-    class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    value = pa.concat_arrays(
-        [
-            pa.array([*texts(domain.values), None], pa.string()).take(pa.array(part[2]))
-            for domain, part in zip(encoded.sensitive, parts, strict=True)
-        ]
-    )
-    order = np.lexsort((code, attribute_of, class_id))
-    names = pa.array([domain.name for domain in encoded.sensitive], pa.string())
-    return pa.table(
-        {
-            "attribute": names.take(pa.array(attribute_of[order])),
-            CLASS_ID: class_id[order],
-            "value": value.take(pa.array(order)),
-            "count": count[order],
-        }
     )

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +27,10 @@ from anon.release.buckets import bucket_ids, in_buckets, values_as_written
 from anon.release.formulas import guarded, guarded_names, is_formula
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import misread, recheck_file
+from anon.release.recoded import Recoded
 from anon.schema import Attribute, Schema, is_text, value_type
 from anon.tables import Scan, Source, as_written, read_source, read_table
 from anon.threads import available_threads
-
-if TYPE_CHECKING:
-    from anon.release.release import Release
 
 MISSING_TO_READERS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "NaN", "nan"),
@@ -45,7 +42,7 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _PLAIN_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$"
 
 
-def refuse_merged(release: Release) -> None:
+def refuse_merged(release: Recoded) -> None:
     """Raise DataError where a column of a release has texts that are one to readers of CSV."""
     for name, values, rows_of in _texts(release):
         merged = one_to_readers(values, len(rows_of) > len(values))
@@ -53,7 +50,7 @@ def refuse_merged(release: Release) -> None:
             raise _not_in_csv(name, int(rows_of[merged].sum()))
 
 
-def read_back(release: Release, files: Sequence[Path], format: str, guard: bool = False) -> None:
+def read_back(release: Recoded, files: Sequence[Path], format: str, guard: bool = False) -> None:
     """Raise unless the files, under their temporary names, hold the release as it was checked.
 
     `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages.
@@ -102,7 +99,7 @@ def _not_in_csv(name: str, count: int) -> DataError:
     )
 
 
-def _misread(release: Release, files: Sequence[Path], guard: bool) -> tuple[str, int] | None:
+def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str, int] | None:
     """The first column that was not read as it was written; else every requirement is tested."""
     n_threads = available_threads()
     rows, of_row = release._rows()
@@ -163,7 +160,7 @@ def _misread(release: Release, files: Sequence[Path], guard: bool) -> tuple[str,
 _NO_CLASSES = Classes(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 
 
-def _read(release: Release, path: Path, columns: Sequence[str] | None = None) -> Source:
+def _read(release: Recoded, path: Path, columns: Sequence[str] | None = None) -> Source:
     """A file as `check` reads it; its rows stay there where those of the input do."""
     table = release.encoded.table
     if isinstance(table, Scan):
@@ -171,10 +168,10 @@ def _read(release: Release, path: Path, columns: Sequence[str] | None = None) ->
     return read_source(path, columns=columns, engine="local")
 
 
-def _written(release: Release) -> tuple[dict[str, Column], dict[str, Codes]]:
+def _written(release: Recoded) -> tuple[dict[str, Column], dict[str, Codes]]:
     """The columns of cells, bucket numbers too, and the codes of columns published as they were."""
     encoded = release.encoded
-    columns = zip(encoded.quasi, encoded.quasi_codes, release.published, strict=True)
+    columns = zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
     shown: dict[str, Column] = {}
     kept: dict[str, Codes] = {}
     for domain, codes, published in columns:
@@ -193,11 +190,11 @@ def _written(release: Release) -> tuple[dict[str, Column], dict[str, Codes]]:
     return shown, kept
 
 
-def _sensitive(release: Release) -> list[Attribute]:
+def _sensitive(release: Recoded) -> list[Attribute]:
     return [each for each in release.encoded.schema.sensitive if each.name not in release.dropped]
 
 
-def _guarded(release: Release) -> list[Attribute]:
+def _guarded(release: Recoded) -> list[Attribute]:
     """The sensitive attributes as a guarded file has them; DataError for a formula in a tree."""
     domains = {domain.name: domain for domain in release.encoded.sensitive}
     attributes = _sensitive(release)
@@ -235,7 +232,7 @@ def _as_read(attribute: Attribute, source: Source) -> Attribute:
     return Attribute(attribute.name, "nominal") if as_text and attribute.kind == "numeric" else attribute
 
 
-def _check_order(release: Release, read: Sequence[Domain]) -> None:
+def _check_order(release: Recoded, read: Sequence[Domain]) -> None:
     """Raise RecheckError where a requirement asks for the order of values that were read as labels."""
     kinds = {domain.name: domain.kind for domain in release.encoded.sensitive}
     for requirement in release.requirements:
@@ -271,17 +268,17 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 # What other readers of CSV make of a text
 
 
-def _texts(release: Release) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int64]]]:
+def _texts(release: Recoded) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int64]]]:
     """Every column with its published texts and the rows of each, those of null last where it has null."""
     sizes = release.classes.sizes
-    for column in (column for columns in release.published for column in columns):
+    for column in (column for columns in release.columns for column in columns):
         if is_text(column.values.type):
             weights = np.bincount(column.index, sizes, len(column.values)).astype(np.int64)
             yield column.name, column.values, weights
     encoded = of_published_rows(release.encoded)
     intact = [
         (domain, codes)
-        for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.published, strict=True)
+        for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
         if not columns
     ]
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)

@@ -20,7 +20,8 @@ from anon.errors import UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
-from anon.release.release import Order, Publish, Release, contents
+from anon.release.recoded import Order, Publish
+from anon.release.release import Release, contents
 from anon.tables import check_publishable
 from anon.threads import available_threads
 from anoncore.classes import shuffle

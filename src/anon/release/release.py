@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,63 +23,43 @@ import pyarrow as pa
 from anon.classes import (
     Cells,
     Classes,
-    Column,
     Published,
-    Rendering,
+    counts_of,
     group,
     is_full,
     population_counts,
-    sensitive_counts,
     texts,
     to_levels,
 )
 from anon.classes import cells as cells_of
-from anon.encoding import Encoded, encode, narrowed, of_published_rows
+from anon.encoding import encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, PrivacyWarning, UsageError
 from anon.measures import (
-    Measure,
     Privacy,
     Utility,
-    away,
     measure_utility,
     null_matching,
     of_intact,
     population_risk,
 )
 from anon.measures import measure_privacy as measure
-from anon.release.columns import fields_of, in_memory, rows_taken, sensitive_counts_table, value_type
+from anon.release.columns import fields_of, in_memory, rows_taken
 from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
+from anon.release.recoded import Recoded
 from anon.release.write import FORMAT, csv, is_path, refuse_source, unwritable, write_release, writer_of
 from anon.requirements import AlphaK, KAnonymity
-from anon.schema import Schema, check_names, hierarchy_to_dict
+from anon.schema import Schema, check_names
 from anon.tables import not_written, read_table, replacing
 from anon.threads import available_threads
-from anon.version import __version__
-
-Publish = Literal["generalization", "bucketization", "perturbation"]
-Order = Literal["class", "input"]
-MOST_NODES = 1 << 17  # of a hierarchy in the metadata, of which readers take some megabytes alone
-
-_MEANING = {
-    "interval": "text: a value, a closed interval [low, high], * for the whole domain",
-    "level": "text: the smallest listed interval that holds the class, * for the whole domain",
-    "bounds": "numbers: least and greatest value of the class",
-    "midpoint": "number: midpoint of the least and greatest value of the class",
-    "mean": "number: mean of the values of the class",
-    "node": "text: a value or a node of the hierarchy, * for its root",
-    "set": "text: a value or a set {a, b} of values, * for the whole domain",
-    "intact": "the original value",
-    "noise": "number: the value with Laplace noise added",
-}
 
 
 @dataclass(frozen=True, repr=False)
-class Release:
+class Release(Recoded):
     """A table made ready for publication, with what it was made from.
 
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
-    quasi-identifier, `published[i]` its columns. Nothing here is written unless `meets_requirements`.
+    quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
     which `noise` tells. `sources` are the paths of the input, `file_schema`
     the types that its columns had there.
@@ -88,34 +68,12 @@ class Release:
     says nothing of itself.
     """
 
-    encoded: Encoded
-    classes: Classes
-    cells: tuple[Cells, ...]
-    published: tuple[tuple[Column, ...], ...]
-    requirements: tuple[Any, ...] = ()
-    method: Any = None
-    publish: Publish = "generalization"
-    numeric: Rendering = "interval"
-    order: Order = "class"
-    missing: str = "category"
-    seed: int | None = None
-    warnings: tuple[str, ...] = ()
-    meets_requirements: bool = True
-    sources: tuple[str, ...] = ()
-    file_schema: pa.Schema | None = None
-    dropped: tuple[str, ...] = ()
-    noise: Mapping[str, Any] | None = None
     _seal: tuple[Any, ...] = field(init=False, default=(), repr=False, compare=False)
 
     @property
     def is_sealed(self) -> bool:
         """Is it as `recode` made and checked it?"""
         return bool(self._seal) and all(a is b for a, b in zip(self._seal, contents(self), strict=True))
-
-    @property
-    def n_rows(self) -> int:
-        """Rows published."""
-        return len(self.classes.rows)
 
     @cached_property
     def table(self) -> pa.Table:
@@ -132,13 +90,6 @@ class Release:
         schema = pa.schema([(f.name, in_memory(f)) for f in fields])
         said = {METADATA_KEY: json.dumps(self.metadata)} if self.is_sealed else None
         return whole.cast(schema).replace_schema_metadata(said)
-
-    @cached_property
-    def sensitive_table(self) -> pa.Table:
-        """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
-        if self.publish != "bucketization":
-            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
-        return sensitive_counts_table(self.encoded, self.classes)
 
     def to_pandas(self) -> Any:
         """The published table as a pandas DataFrame."""
@@ -265,30 +216,29 @@ class Release:
         `r` is the range of S-diversity, `w_u` and `w_p` weigh utility and protection in `avg_wtd`,
         `min_support` is the support of the populations of `u_loss`.
         """
-        published = self.as_published(n_threads=available_threads(n_threads))
+        published = replace(self.published, n_threads=available_threads(n_threads))
         return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
 
-    def as_published(self, *, counted: bool = True, n_threads: int = 1) -> Published:
-        """What utility is measured from; not `counted`: without what only sensitive values tell."""
-        encoded, classes = self.encoded, self.classes
+    @cached_property
+    def published(self) -> Published:
+        """What every measure reads of the release: its classes, cells and counts, and what is intact."""
         generalized, perturbed = self.publish == "generalization", self.noise is not None
+        by_numbers = generalized and self.numeric in ("midpoint", "mean")
         return Published(
-            encoded,
-            classes,
-            tuple(
-                sensitive_counts(classes, codes, domain.n_codes, n_threads)
-                if counted and domain.name not in self.dropped
-                else None
-                for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-            ),
+            self.encoded,
+            self.classes,
+            counts_of(self.encoded, self.classes, self.dropped),
             cells=self.cells if generalized else None,
-            intact=None if generalized or perturbed else encoded.quasi_codes,
+            intact=None if generalized or perturbed else self.encoded.quasi_codes,
             refusal=_no_cells(self) if perturbed else "",
             by_level=self.numeric == "level",
+            numbers=tuple(
+                columns[0] if by_numbers and cells.domain.kind == "numeric" else None
+                for cells, columns in zip(self.cells, self.columns, strict=True)
+            ),
             k_asked=max(
                 (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
             ),
-            n_threads=n_threads,
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
@@ -302,7 +252,7 @@ class Release:
                 value = domain.values.slice(int(codes[row]), 1)
                 shown[domain.name] = texts(value)[0] if len(value) else None
             return shown
-        for column in (column for columns in self.published for column in columns):
+        for column in (column for columns in self.columns for column in columns):
             value = column.values.slice(int(column.index[class_id]), 1)
             shown[column.name] = None if value.null_count else texts(value)[0]
         return shown
@@ -319,77 +269,6 @@ class Release:
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """What a written file says about itself, to everybody: how it was made, and what its rows tell.
-
-        How many rows were suppressed is the owner's, as are warnings, the seed and the sources.
-        """
-        encoded = self.encoded
-        sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
-        quasi = [domain.name for domain in encoded.quasi]
-        with_role = {*quasi, *sensitive, *self.dropped}
-        return {
-            "version": __version__,
-            "roles": {
-                "quasi": quasi,
-                "sensitive": sensitive,
-                "neutral": [name for name in encoded.table.column_names if name not in with_role],
-            },
-            "kinds": {
-                domain.name: domain.kind
-                for domain in (*encoded.quasi, *encoded.sensitive)
-                if domain.name not in self.dropped
-            },
-            "method": repr(self.method),
-            "requirements": [repr(requirement) for requirement in self.requirements],
-            "publish": self.publish,
-            "numeric": self.numeric,
-            "missing": self.missing,
-            "order": self.order,
-            "cells": {
-                cells.domain.name: {
-                    "columns": [column.name for column in columns] or [cells.domain.name],
-                    "type": str(value_type(cells.domain.values.type)),
-                    "meaning": _MEANING[_rendering(self, cells)],
-                }
-                for cells, columns in zip(self.cells, self.published, strict=True)
-            },
-            **self._sensitive_order,
-            "rows": self.n_rows,
-            "classes": self.classes.n_classes,
-            **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
-        }
-
-    @cached_property
-    def _sensitive_order(self) -> dict[str, dict[str, Any]]:
-        """The hierarchies of nominal and the orders of ordinal sensitive attributes, for whoever checks the
-        file: of published values alone. None in place of one with more than `MOST_NODES` nodes.
-        """
-        trees: dict[str, Any] = {}
-        orders: dict[str, Any] = {}
-        for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
-            if domain.name in self.dropped or (domain.tree is None and domain.kind != "ordinal"):
-                continue
-            if len(self.classes.suppressed):
-                kept = np.bincount(codes[self.classes.rows], minlength=domain.n_codes) > 0
-                domain = narrowed(domain, kept)
-            if domain.kind == "ordinal":
-                orders[domain.name] = domain.values.to_pylist() if domain.n_values <= MOST_NODES else None
-            elif domain.tree is not None:
-                small = len(domain.tree.labels) <= MOST_NODES
-                trees[domain.name] = hierarchy_to_dict(domain.tree.listed) if small else None
-        return {"hierarchies": trees, "orders": orders}
-
-    def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-        """Row numbers of the original table in the order of publication, and the class of each."""
-        classes = self.classes
-        of_row = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
-        if self.order == "class":
-            return classes.rows, of_row
-        order = np.argsort(classes.rows)
-        return classes.rows[order], of_row[order]
 
     def _repr_html_(self) -> str:
         from anon.html import html_of
@@ -463,28 +342,3 @@ def _no_cells(release: Release) -> str:
         f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
         "original values; this measure needs cells: measure such a release by what miners learn from it"
     )
-
-
-def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
-    """What everybody may know of noise: bounds that were read off the table are two of its values."""
-
-    def without_values(attribute: Mapping[str, Any]) -> dict[str, Any]:
-        if attribute["bounds_from"] != "data":
-            return dict(attribute)
-        size = Measure(greatest_is_worst=True)
-        spread = {name: away(attribute[name], size) for name in ("sensitivity", "scale")}
-        return {**attribute, "bounds": None, **spread}
-
-    return {**noise, "attributes": {name: without_values(each) for name, each in noise["attributes"].items()}}
-
-
-def _rendering(release: Release, cells: Cells) -> str:
-    if release.noise is not None:
-        return "noise" if cells.domain.name in release.noise["attributes"] else "intact"
-    if release.publish == "bucketization":
-        return "intact"
-    if cells.domain.kind == "numeric":
-        return release.numeric
-    if cells.domain.kind == "ordinal":
-        return "interval"
-    return "set" if cells.domain.tree is None else "node"

@@ -22,10 +22,10 @@ from anon.errors import UsageError
 from anon.release.columns import columns_of, fields_of, hidden_rows, rows_taken, value_type
 from anon.release.formulas import Formulas
 from anon.release.metadata import CSV, FEATHER, METADATA_KEY, PAIR, PARQUET
+from anon.release.recoded import Recoded
 from anon.tables import ahead, opened, takeable
 
 if TYPE_CHECKING:
-    from anon.release.release import Release
     from anon.release.spill import Spilled
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 
@@ -99,7 +99,7 @@ def writer_of(path: Path) -> _Open:
 
 
 def write_release(
-    release: Release, opener: _Open, temporary: Sequence[Path], formulas: Sequence[Formulas | None]
+    release: Recoded, opener: _Open, temporary: Sequence[Path], formulas: Sequence[Formulas | None]
 ) -> None:
     """Row group by row group; the next one is gathered while one is written.
 
@@ -145,7 +145,7 @@ def _write_tables(
 
 
 def _spill(
-    release: Release, rows: npt.NDArray[np.uint32], folder: Path
+    release: Recoded, rows: npt.NDArray[np.uint32], folder: Path
 ) -> AbstractContextManager[Spilled | None]:
     """The neutral, sensitive and intact columns of a table in files, to be had in the order of `rows`."""
     encoded = release.encoded
@@ -158,7 +158,7 @@ def _spill(
     return spilled(encoded, names, takeable, rows, folder)
 
 
-def unwritable(release: Release, opener: _Open) -> str:
+def unwritable(release: Recoded, opener: _Open) -> str:
     """Why a file format does not take the table, by column."""
     if opener is csv:
         for column in fields_of(release):

@@ -225,7 +225,7 @@ class _Run:
         order = np.argsort(self.rank[release.classes.rows])
         rows = release.classes.rows[order].astype(np.int64)
         noisy = set(release.noise["attributes"]) if release.noise is not None else set()
-        published = {cells.domain.name: at_rows(cells, order) for cells in shown(release)}
+        published = {cells.domain.name: at_rows(cells, order) for cells in shown(release.published)}
         for column, (domain, codes) in self.columns.items():
             if column in noisy:
                 published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))

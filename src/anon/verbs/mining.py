@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, at_rows, group
+from anon.classes import Cells, Published, at_rows, group
 from anon.encoding import Codes, Domain, Encoded, coded_columns
 from anon.errors import UsageError
 from anon.methods.task import Progress
@@ -222,7 +222,7 @@ def mining_utilities(
     results = []
     for number, release in enumerate(releases, 1):
         called = "the release" if len(releases) == 1 else f"release {number} of {len(releases)}"
-        mined = mine(called, *_released(release, columns, ranked))
+        mined = mine(called, *_released(release.published, columns, ranked))
         by_miner = _by_miner(miners, mined, shared)
         best = {name: _greatest(getattr(one, name) for one in by_miner.values()) for name in BEST}
         results.append(
@@ -347,15 +347,15 @@ def _shared(
 
 
 def _released(
-    release: Release, columns: Mapping[str, tuple[Domain, Codes]], ranked: Rows
+    published: Published, columns: Mapping[str, tuple[Domain, Codes]], ranked: Rows
 ) -> tuple[Rows, list[Cells]]:
     """The same of a release."""
-    left = [cells_of_values(*pair) for name, pair in columns.items() if name not in release.dropped]
+    left = [cells_of_values(*pair) for name, pair in columns.items() if name not in published.dropped]
     rank = np.empty(len(ranked), np.int64)
     rank[ranked] = np.arange(len(ranked))
-    order = np.argsort(rank[release.classes.rows])
-    rows = release.classes.rows[order]
-    return rows, _at(shown(release), order) + _at(left, rows)
+    order = np.argsort(rank[published.classes.rows])
+    rows = published.classes.rows[order]
+    return rows, _at(shown(published), order) + _at(left, rows)
 
 
 def _at(columns: Sequence[Cells], rows: Rows) -> list[Cells]:

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recoded table, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
+from anon.encoding import Encoded, narrowed
+from anon.errors import UsageError
+from anon.measures import Measure, away
+from anon.release.metadata import CLASS_ID
+from anon.schema import hierarchy_to_dict, value_type
+from anon.version import __version__
+
+Publish = Literal["generalization", "bucketization", "perturbation"]
+Order = Literal["class", "input"]
+MOST_NODES = 1 << 17  # of a hierarchy in the metadata, of which readers take some megabytes alone
+
+_MEANING = {
+    "interval": "text: a value, a closed interval [low, high], * for the whole domain",
+    "level": "text: the smallest listed interval that holds the class, * for the whole domain",
+    "bounds": "numbers: least and greatest value of the class",
+    "midpoint": "number: midpoint of the least and greatest value of the class",
+    "mean": "number: mean of the values of the class",
+    "node": "text: a value or a node of the hierarchy, * for its root",
+    "set": "text: a value or a set {a, b} of values, * for the whole domain",
+    "intact": "the original value",
+    "noise": "number: the value with Laplace noise added",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Recoded:
+    """The fields of a `Release`, which says what they mean, and what everybody may know of them."""
+
+    encoded: Encoded
+    classes: Classes
+    cells: tuple[Cells, ...]
+    columns: tuple[tuple[Column, ...], ...]
+    requirements: tuple[Any, ...] = ()
+    method: Any = None
+    publish: Publish = "generalization"
+    numeric: Rendering = "interval"
+    order: Order = "class"
+    missing: str = "category"
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+    meets_requirements: bool = True
+    sources: tuple[str, ...] = ()
+    file_schema: pa.Schema | None = None
+    dropped: tuple[str, ...] = ()
+    noise: Mapping[str, Any] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows published."""
+        return len(self.classes.rows)
+
+    @cached_property
+    def sensitive_table(self) -> pa.Table:
+        """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
+        if self.publish != "bucketization":
+            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+        return _sensitive_counts(self.encoded, self.classes)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What a written file says about itself, to everybody: how it was made, and what its rows tell.
+
+        How many rows were suppressed is the owner's, as are warnings, the seed and the sources.
+        """
+        encoded = self.encoded
+        sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
+        quasi = [domain.name for domain in encoded.quasi]
+        with_role = {*quasi, *sensitive, *self.dropped}
+        return {
+            "version": __version__,
+            "roles": {
+                "quasi": quasi,
+                "sensitive": sensitive,
+                "neutral": [name for name in encoded.table.column_names if name not in with_role],
+            },
+            "kinds": {
+                domain.name: domain.kind
+                for domain in (*encoded.quasi, *encoded.sensitive)
+                if domain.name not in self.dropped
+            },
+            "method": repr(self.method),
+            "requirements": [repr(requirement) for requirement in self.requirements],
+            "publish": self.publish,
+            "numeric": self.numeric,
+            "missing": self.missing,
+            "order": self.order,
+            "cells": {
+                cells.domain.name: {
+                    "columns": [column.name for column in columns] or [cells.domain.name],
+                    "type": str(value_type(cells.domain.values.type)),
+                    "meaning": _MEANING[_rendering(self, cells)],
+                }
+                for cells, columns in zip(self.cells, self.columns, strict=True)
+            },
+            **self._sensitive_order,
+            "rows": self.n_rows,
+            "classes": self.classes.n_classes,
+            **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
+        }
+
+    @cached_property
+    def _sensitive_order(self) -> dict[str, dict[str, Any]]:
+        """The hierarchies of nominal and the orders of ordinal sensitive attributes, for whoever checks the
+        file: of published values alone. None in place of one with more than `MOST_NODES` nodes.
+        """
+        trees: dict[str, Any] = {}
+        orders: dict[str, Any] = {}
+        for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
+            if domain.name in self.dropped or (domain.tree is None and domain.kind != "ordinal"):
+                continue
+            if len(self.classes.suppressed):
+                kept = np.bincount(codes[self.classes.rows], minlength=domain.n_codes) > 0
+                domain = narrowed(domain, kept)
+            if domain.kind == "ordinal":
+                orders[domain.name] = domain.values.to_pylist() if domain.n_values <= MOST_NODES else None
+            elif domain.tree is not None:
+                small = len(domain.tree.labels) <= MOST_NODES
+                trees[domain.name] = hierarchy_to_dict(domain.tree.listed) if small else None
+        return {"hierarchies": trees, "orders": orders}
+
+    def _rows(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """Row numbers of the original table in the order of publication, and the class of each."""
+        classes = self.classes
+        of_row = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
+        if self.order == "class":
+            return classes.rows, of_row
+        order = np.argsort(classes.rows)
+        return classes.rows[order], of_row[order]
+
+
+def _sensitive_counts(encoded: Encoded, classes: Classes) -> pa.Table:
+    """Counts of every sensitive value in every class, ordered by class, attribute and value."""
+    parts = []
+    for attribute, (domain, codes) in enumerate(zip(encoded.sensitive, encoded.sensitive_codes, strict=True)):
+        counts = sensitive_counts(classes, codes, domain.n_codes)
+        class_id = np.repeat(np.arange(classes.n_classes), np.diff(counts.offsets))
+        parts.append((class_id, np.full(len(class_id), attribute), counts.values, counts.counts))
+    class_id, attribute_of, code, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    value = pa.concat_arrays(
+        [
+            pa.array([*texts(domain.values), None], pa.string()).take(pa.array(part[2]))
+            for domain, part in zip(encoded.sensitive, parts, strict=True)
+        ]
+    )
+    order = np.lexsort((code, attribute_of, class_id))
+    names = pa.array([domain.name for domain in encoded.sensitive], pa.string())
+    return pa.table(
+        {
+            "attribute": names.take(pa.array(attribute_of[order])),
+            CLASS_ID: class_id[order],
+            "value": value.take(pa.array(order)),
+            "count": count[order],
+        }
+    )
+
+
+def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
+    """What everybody may know of noise: bounds that were read off the table are two of its values."""
+
+    def without_values(attribute: Mapping[str, Any]) -> dict[str, Any]:
+        if attribute["bounds_from"] != "data":
+            return dict(attribute)
+        size = Measure(greatest_is_worst=True)
+        spread = {name: away(attribute[name], size) for name in ("sensitivity", "scale")}
+        return {**attribute, "bounds": None, **spread}
+
+    return {**noise, "attributes": {name: without_values(each) for name, each in noise["attributes"].items()}}
+
+
+def _rendering(release: Recoded, cells: Cells) -> str:
+    if release.noise is not None:
+        return "noise" if cells.domain.name in release.noise["attributes"] else "intact"
+    if release.publish == "bucketization":
+        return "intact"
+    if cells.domain.kind == "numeric":
+        return release.numeric
+    if cells.domain.kind == "ordinal":
+        return "interval"
+    return "set" if cells.domain.tree is None else "node"
