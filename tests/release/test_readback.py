@@ -25,6 +25,7 @@ from anon.release.readback import MISSING_TO_READERS, one_to_readers
 from anon.release.recheck import _n_unlike
 
 K2 = anon.KAnonymity(2)
+L2 = anon.LDiversity(2, "distinct")
 
 
 def made(values: list[Any], l: float = 2, **how: Any) -> anon.Release:
@@ -190,6 +191,63 @@ def test_numbers_that_come_back_as_text_have_no_order(tmp_path: Path, suffix: st
             continue
         with pytest.raises(DataError, match="column 's' is read as text, which has no order"):
             release.write(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, 2, 3, 4], pa.time64("us")),
+        pa.array([2**64 - 1, 2**63, 5, 6], pa.uint64()),
+        pa.array([-(10**16), 2, 10**16, None], pa.timestamp("us")),
+        pa.array([0.5, 1e20, 3, 4]),
+    ],
+)
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_a_csv_whose_numbers_are_text_passes_its_own_check(
+    tmp_path: Path, values: pa.Array, engine: str
+) -> None:
+    schema = anon.Schema(["q"], [anon.numeric("s")])
+    release = anon.anonymize(pa.table({"q": [*"xxyy"], "s": values}), schema, require=[K2, L2])
+    release.write(tmp_path / "r.csv")
+    checked = anon.check(anon.read_source(tmp_path / "r.csv", engine=engine), schema, require=[K2, L2])
+    assert (checked.unmet, checked.k, checked.l_distinct) == ((), 2, 2)
+    assert len(checked.notes) == (values.type != pa.float64())
+
+
+def test_other_text_is_not_taken_for_numbers(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("q,s\nx,12:00:00.5\nx,noon\n")
+    with pytest.raises(DataError, match="'s' is declared numeric and holds other text in 2 rows"):
+        anon.check(tmp_path / "r.csv", anon.Schema(["q"], [anon.numeric("s")]))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize("require", [anon.TCloseness(0.9, "ordered"), anon.SDiversityBound(0.9)])
+def test_numbers_in_buckets_keep_their_order(tmp_path: Path, suffix: str, require: anon.Requirement) -> None:
+    """Nobody declared them numeric: the same roles and requirements pass on what was written."""
+    table = pa.table({"q": [*"xxyyzz"], "s": [10, 20, 30, 10, 2, 3]})
+    release = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=[K2, require], publish="bucketization")
+    release.write(tmp_path / f"r.{suffix}")
+    checked = anon.check(tmp_path / f"r.{suffix}", anon.Schema(["q"], ["s"]), require=[K2, require])
+    assert checked.unmet == ()
+    assert checked.t_ordered == release.privacy().t_ordered
+
+
+def test_codes_in_buckets_are_no_numbers(tmp_path: Path) -> None:
+    table = pa.table({"q": [*"xxyy"], "s": ["007", "08", "1", "2"]})
+    schema = anon.Schema(["q"], ["s"])
+    for suffix in ("parquet", "csv"):
+        anon.anonymize(table, schema, require=[K2], publish="bucketization").write(tmp_path / f"r.{suffix}")
+        assert anon.check(tmp_path / f"r.{suffix}", schema).t_ordered is None
+
+
+def test_what_no_bucket_counts_is_told_apart(tmp_path: Path) -> None:
+    table = pa.table({"q": [*"xxyy"], "s": [*"abab"], "neutral": [*"cdcd"]})
+    path = tmp_path / "r.parquet"
+    anon.anonymize(table, anon.Schema(["q"], ["s"]), require=[K2], publish="bucketization").write(path)
+    with pytest.raises(DataError, match=r"'neutral' stands in the first half .* hide nothing of it"):
+        anon.check(path, anon.Schema(["q"], ["neutral"]))
+    with pytest.raises(DataError, match="counts no values of a column 'other'"):
+        anon.check(path, anon.Schema(["q"], ["other"]))
 
 
 def reads_as(text: str | None) -> Any:

@@ -16,6 +16,7 @@ from anon.release.buckets import (
     refuse_sensitive_half,
     second_table,
     unpaired,
+    with_kinds,
 )
 from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
@@ -51,4 +52,5 @@ __all__ = [
     "sensitive_path",
     "unmet",
     "unpaired",
+    "with_kinds",
 ]

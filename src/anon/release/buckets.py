@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from anon.classes import Classes, group
 from anon.encoding import Codes, Domain, Encoded, encode
 from anon.errors import DataError
 from anon.release.metadata import CLASS_ID, PAIR, metadata_of, sensitive_path
-from anon.schema import Attribute, Schema, check_names, is_text
+from anon.schema import Attribute, Schema, check_names, is_text, value_type
 from anon.tables import Source, as_written, read_source, read_table
 
 if TYPE_CHECKING:
@@ -59,6 +60,13 @@ def is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema
     if told is not None:
         bucketized = bool(told["publish"] == "bucketization")
         both = [attribute.name for attribute in schema.sensitive if attribute.name in names]
+        if bucketized and both and both[0] not in told["roles"]["sensitive"]:
+            raise DataError(
+                f"column {both[0]!r} stands in the first half of a bucketization, row by row: buckets hide "
+                "nothing of it; name as sensitive what the sensitive table counts, or, to measure the first "
+                "half as it is, save it without its metadata, such as in CSV",
+                column=both[0],
+            )
         if bucketized and both:
             raise DataError(
                 f"column {both[0]!r} is sensitive and stands in what calls itself the first half of a "
@@ -128,6 +136,12 @@ def buckets_of(part: pa.Table, name: str, known: pa.Array, classes: Classes) -> 
 
     Raises DataError where the counts do not add up to the sizes of the buckets.
     """
+    if not part.num_rows and classes.n_classes:
+        raise DataError(
+            f"the sensitive table of the bucketization counts no values of a column {name!r}; "
+            "name those that stand in its column 'attribute'",
+            column=name,
+        )
     bucket = pc.index_in(part[CLASS_ID], value_set=known)
     # whole numbers below 2**53, so that the sums in float64 are exact
     held = np.bincount(bucket.fill_null(0).to_numpy(), part["count"].to_numpy(), classes.n_classes)
@@ -143,6 +157,36 @@ def unpaired(name: str) -> DataError:
         "their buckets differ in size; give the two that one run wrote",
         column=name,
     )
+
+
+def with_kinds(
+    sensitive: Sequence[Attribute], second: pa.Table, told: Mapping[str, Any] | None
+) -> list[Attribute]:
+    """The attributes, numeric those of no declared kind whose values were numbers, dates or times.
+
+    The sensitive table has them as text. Whether they were is what the file says, `told`; where it says
+    nothing, as in CSV, they were if each can be read as one of its own.
+    """
+    return [
+        replace(each, kind="numeric")
+        if (each.kind, each.hierarchy) == (None, None) and _is_numeric(each.name, second, told)
+        else each
+        for each in sensitive
+    ]
+
+
+def _is_numeric(name: str, second: pa.Table, told: Mapping[str, Any] | None) -> bool:
+    if told is not None:
+        return bool(told["kinds"].get(name) == "numeric")
+    if not set(SECOND) <= set(second.column_names) or not is_text(value_type(second["value"].type)):
+        return False
+    texts = second.filter(pc.equal(second["attribute"], name))["value"]
+    texts = texts.cast(value_type(texts.type)).unique().drop_null()
+    if not len(texts) or pc.any(pc.match_substring_regex(texts, r"^[+-]?0\d")).as_py():  # codes
+        return False
+    with suppress(DataError):
+        return len(read_numbers(pa.chunked_array([texts]), name).unique()) == len(texts)
+    return False
 
 
 def in_buckets(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -22,8 +23,10 @@ from anon.release import (
     in_buckets,
     is_bucketized,
     metadata_of,
+    read_numbers,
     refuse_sensitive_half,
     second_table,
+    with_kinds,
 )
 from anon.requirements import Requirement, TCloseness, check_list, compile
 from anon.schema import Attribute, Schema, is_text, listed, value_type
@@ -103,12 +106,21 @@ def check(
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
         notes = _merged(table_source, schema, n_threads)
+        as_text = _numbers_as_text(table_source, schema, n_threads)
+        notes += tuple(
+            f"column {name!r}: its numbers or times are read from CSV as text, so that they are measured as "
+            "labels, which have no order"
+            for name in as_text
+        )
+        sensitive = [Attribute(e.name, "nominal") if e.name in as_text else e for e in schema.sensitive]
+        schema = Schema([each.name for each in schema.quasi], sensitive)
         table = table_source.table
     schema = _schema(told, schema)
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
-        classes, domains, codes = in_buckets(ids, second, schema.sensitive, n_threads)
+        sensitive = with_kinds(schema.sensitive, second, told)
+        classes, domains, codes = in_buckets(ids, second, sensitive, n_threads)
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
         )
@@ -183,6 +195,28 @@ def _merged(source: Source, schema: Schema, n_threads: int) -> tuple[str, ...]:
         for name, n_texts, n_values in zip(names, *counts, strict=True)
         if n_texts > n_values
     )
+
+
+def _numbers_as_text(source: Source, schema: Schema, n_threads: int) -> list[str]:
+    """Sensitive columns declared numeric that a CSV can only show as text: times of a day, huge integers.
+
+    One with any other text is none of these.
+    """
+    table = source.table
+    names = [
+        each.name
+        for each in schema.sensitive
+        if each.kind == "numeric"
+        and table.column_names.count(each.name) == 1
+        and is_text(value_type(table.schema.field(each.name).type))
+    ]
+    as_text = []
+    for name, (_, words) in zip(names, label_codes(table, names, n_threads) if names else (), strict=True):
+        with suppress(DataError):
+            values = read_numbers(pa.chunked_array([pa.array(words[:-1], pa.string())]), name)
+            if len(values.unique()) == len(words) - 1:
+                as_text.append(name)
+    return as_text
 
 
 def unmet(
