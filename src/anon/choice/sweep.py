@@ -338,7 +338,10 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
     measured = measure_privacy(
         published.classes,
         sweep.judged.sensitive,
-        [None if domain.name in published.dropped else codes for domain, codes in _sensitive(sweep)],
+        [
+            None if counts is None else codes
+            for counts, codes in zip(published.counts, sweep.judged.sensitive_codes, strict=True)
+        ],
         joint=False,
         n_threads=sweep.n_threads,
     )
@@ -346,10 +349,6 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
         intact = group(sweep.encoded.quasi_codes, sweep.encoded.suppressed, sweep.n_threads)
         measured = of_intact(measured, intact)
     return measured
-
-
-def _sensitive(sweep: _Sweep) -> Iterable[tuple[Any, Any]]:
-    return zip(sweep.judged.sensitive, sweep.judged.sensitive_codes, strict=True)
 
 
 def let_memory_go() -> None:

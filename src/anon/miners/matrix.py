@@ -42,13 +42,12 @@ def shown(published: Published) -> tuple[Cells, ...]:
     of_row = np.repeat(np.arange(published.classes.n_classes), published.classes.sizes)
     columns = []
     for cells, numbered in zip(published.cells or (), published.numbers, strict=False):
-        domain = cells.domain
         if numbered is not None:
-            columns.append(numbers(domain.name, numbered.values.take(pa.array(numbered.index[of_row]))))
-            continue
-        if not published.by_level:
-            domain = replace(domain, levels=None)
-        columns.append(replace(cells, domain=domain, of_class=cells.of_class[of_row]))
+            values = numbered.values.take(pa.array(numbered.index[of_row]))
+            columns.append(numbers(cells.domain.name, values))
+        else:
+            domain = cells.domain if published.by_level else replace(cells.domain, levels=None)
+            columns.append(replace(cells, domain=domain, of_class=cells.of_class[of_row]))
     return tuple(columns)
 
 

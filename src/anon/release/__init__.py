@@ -24,8 +24,7 @@ from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import Release
-from anon.release.tables import release_table
+from anon.release.release import Release, release_table
 
 __all__ = [
     "CLASS_ID",

@@ -56,10 +56,6 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
     """The published columns in the order of the input; neutral and sensitive ones from `spill` if given."""
     table = release.encoded.table

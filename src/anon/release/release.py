@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from anon.classes import (
 from anon.classes import cells as cells_of
 from anon.encoding import encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, PrivacyWarning, UsageError
+from anon.html import Table, html_of
 from anon.measures import (
     Privacy,
     Utility,
@@ -271,9 +272,6 @@ class Release(Recoded):
         }
 
     def _repr_html_(self) -> str:
-        from anon.html import html_of
-        from anon.release.tables import release_table
-
         return html_of(release_table(self.summary()))
 
     def __repr__(self) -> str:
@@ -281,6 +279,15 @@ class Release(Recoded):
             f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "
             f"suppressed={len(self.classes.suppressed)}, publish={self.publish!r}, method={self.method!r})"
         )
+
+
+def release_table(summary: Mapping[str, Any]) -> Table:
+    """The table of `Release.summary()`."""
+    rows = tuple(
+        (name, ", ".join(value) or "none" if isinstance(value, list) else value)
+        for name, value in summary.items()
+    )
+    return Table("The release", ("what", "value"), rows)
 
 
 def contents(release: Release) -> tuple[Any, ...]:

@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anon.errors import UsageError
-from anon.release.columns import columns_of, fields_of, hidden_rows, rows_taken, value_type
+from anon.release.columns import columns_of, fields_of, hidden_rows, rows_taken
 from anon.release.formulas import Formulas
 from anon.release.metadata import CSV, FEATHER, METADATA_KEY, PAIR, PARQUET
 from anon.release.recoded import Recoded
+from anon.schema import value_type
 from anon.tables import ahead, opened, takeable
 
 if TYPE_CHECKING:
