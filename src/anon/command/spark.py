@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePosixPath
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
                     "nothing was written"
                 )
             _move_all(spark, outputs)
-        return measured
+        return replace(measured, unmet=None)
     finally:
         for release in releases:
             release.unpersist()

@@ -49,7 +49,6 @@ from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
 from anon.release.recoded import Recoded
 from anon.release.write import FORMAT, csv, is_path, refuse_source, unwritable, write_release, writer_of
-from anon.requirements import AlphaK, KAnonymity
 from anon.schema import Schema, check_names
 from anon.tables import not_written, read_table, replacing
 from anon.threads import available_threads
@@ -237,9 +236,7 @@ class Release(Recoded):
                 columns[0] if by_numbers and cells.domain.kind == "numeric" else None
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             ),
-            k_asked=max(
-                (one.k for one in self.requirements if isinstance(one, KAnonymity | AlphaK)), default=None
-            ),
+            k_asked=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
