@@ -9,6 +9,12 @@ failure means something.
 
 `replay`: a method run again with its own seed, against its own files. No better than the promise.
 `ties`: people with equal quasi-identifiers are not dealt into buckets by their sensitive values.
+`hash_oracle`: candidates of the input cannot be confirmed by hashing what is handed out.
+`file`: whatever reader opens a CSV release, every class holds what was asked for.
 `limits`: what no requirement bounds (learning across buckets, two releases, neutral columns). Its numbers
 stand in docs/security.md, and the test compares them.
+
+What must not be in the bytes of a file (suppressed values, unused ones, names of dropped columns, metadata) is
+searched for in `tests/tables/test_columns.py`, `tests/release/test_write.py` and `tests/house/test_secrets.py`; what others
+put at the names of temporary files in `tests/tables/test_files.py`.
 """
