@@ -14,7 +14,8 @@ failure means something.
 `limits`: what no requirement bounds (learning across buckets, two releases, neutral columns). Its numbers
 stand in docs/security.md, and the test compares them.
 
-What must not be in the bytes of a file (suppressed values, unused ones, names of dropped columns, metadata) is
-searched for in `tests/tables/test_columns.py`, `tests/release/test_write.py` and `tests/house/test_secrets.py`; what others
-put at the names of temporary files in `tests/tables/test_files.py`.
+What must not be in the bytes of a file (suppressed values, unused ones, names of dropped columns,
+metadata) is searched for in `tests/tables/test_columns.py`, `tests/release/test_write.py` and
+`tests/house/test_secrets.py`; what others put at the names of temporary files in
+`tests/tables/test_files.py`.
 """
