@@ -44,9 +44,6 @@ _SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
 _N_QUERIES = 100
 
 
-# The reports of the commands
-
-
 def of_release(
     release: Release,
     *,

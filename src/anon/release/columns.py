@@ -31,9 +31,6 @@ NOTES_ON_BUCKETS = (
 """What a bucketization does not hide; said wherever one is written or measured."""
 
 
-# The published columns
-
-
 @dataclass(frozen=True)
 class _Field:
     """A published column: `take(rows, of_row)` makes it for some rows; `written` is its type in a file."""

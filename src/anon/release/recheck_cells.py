@@ -25,9 +25,6 @@ ROWS_AT_ONCE = 1 << 18
 SAFE = 2**62
 
 
-# Rows and cells
-
-
 def _fault(domain: Domain, what: str, n_classes: int) -> RecheckError:
     return RecheckError(
         f"column {domain.name!r}: {what} in {n_classes} classes; "

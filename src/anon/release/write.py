@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 
 
-# Files
-
-
 class _Sink(Protocol):
     def write_table(self, table: pa.Table) -> None: ...
 
