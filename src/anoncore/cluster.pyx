@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Classes grown row by row."""
+"""Rows dealt into buckets of distinct values: Anatomy."""
 
 import numpy as np
 

@@ -300,7 +300,7 @@ cdef class Widths:
 
     `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
     ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf), int32
-    arrays as in `anon.hierarchy.Tree`, makes it a tree; with neither it is a flat set. A whole
+    arrays as in `anon.schema.Tree`, makes it a tree; with neither it is a flat set. A whole
     domain is `weights[a]` * `unit` wide, all domains together at most 2**28.
     """
 

@@ -29,7 +29,7 @@ cdef class Attribute:
     """A quasi-identifier as the kernels read it: what a set of its codes is wide.
 
     Codes are 0..n_values - 1 and n_values for null. `positions` (float64, ascending) make it ordered,
-    `tree` = (parent, first, last, leaf) (int32, as in `anon.hierarchy.Tree`) a tree; with neither it is
+    `tree` = (parent, first, last, leaf) (int32, as in `anon.schema.Tree`) a tree; with neither it is
     a flat set. `loss` says how a set of values is measured; every width is multiplied by `weight`:
 
     - "ncp": range share; (leaves below the LCA - 1) / (n_values - 1); (distinct - 1) / (n_values - 1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
 import json
@@ -366,6 +367,25 @@ def test_one_published_value_and_none_have_trees(tmp_path: Path) -> None:
     with pytest.warns(anon.PrivacyWarning, match="the release is empty"):
         release = anon.anonymize(nobody, schema, require=[anon.KAnonymity(2)], missing="suppress")
     assert (release.n_rows, release.metadata["hierarchies"]) == (0, {})
+
+
+def test_metadata_are_copies_and_files_tell_the_trees_and_orders_of_the_release(tmp_path: Path) -> None:
+    tree = {"any": {"some": ["x"], "other": ["y"]}}
+    table = pa.table({"q": [1, 1, 2, 2], "s": ["x", "y", "x", "y"], "o": ["low", "high", "low", "high"]})
+    schema = anon.Schema(["q"], [anon.nominal("s", tree), anon.ordinal("o", ["low", "high"])])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)])
+    before = copy.deepcopy(release.metadata)
+    changed = release.metadata
+    changed["hierarchies"]["s"]["labels"].reverse()
+    changed["hierarchies"]["more"] = None
+    changed["orders"]["o"].reverse()
+    assert release.metadata == before
+    release.write(tmp_path / "r.parquet")
+    said = anon.release.metadata.read_metadata(tmp_path / "r.parquet")
+    assert said is not None
+    assert {key: said[key] for key in ("hierarchies", "orders")} == {
+        key: before[key] for key in ("hierarchies", "orders")
+    }
 
 
 def test_a_tree_that_is_too_large_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

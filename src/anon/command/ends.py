@@ -77,7 +77,7 @@ def raise_stopped(number: int, frame: Any) -> None:
     raise Stopped(number)
 
 
-# --- printing -----------------------------------------------------------------------------------
+# --- messages
 
 
 SPELLINGS = [

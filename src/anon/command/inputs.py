@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from anon.pages import Origin, Report
 
 
-# --- parsing ------------------------------------------------------------------------------------
-
-
 def job_of(context: typer.Context) -> Job:
     """The command's job file, and over it the parameters of the command that are named as keys of a job."""
     from anon.command.job import Job, load_job

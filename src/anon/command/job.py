@@ -148,7 +148,7 @@ class Job(_Asked):
         return {each.key: getattr(self, each.key) for each in (*REQUIREMENT_OPTIONS, *METHOD_OPTIONS)}
 
     def requirements(self) -> list[Requirement]:
-        """The requirements asked for, strongest words first: k, l, t, delta, alpha, beta, S-diversity."""
+        """The requirements asked for, in the order of `REQUIREMENTS`."""
         return read_requirements(self.asked)
 
     def configured_method(self) -> Method:

@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from anon.errors import DataError, UsageError
 
-# --- UCI Adult ----------------------------------------------------------------------------------
-
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
     *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country"),

@@ -13,8 +13,6 @@ import pyarrow as pa
 from anon.errors import UsageError
 from anon.tables import not_written, opened, replacing
 
-# --- files --------------------------------------------------------------------------------------
-
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Write a table to a .parquet, .feather, .arrow, .ipc or .csv file, which appears when it is complete."""

@@ -186,7 +186,8 @@ def _block(counts: Counts, first: int, last: int) -> Counts:
     )
 
 
-def joint_domain(classes: Classes, codes: Sequence[Codes], n_threads: int) -> Disclosure:
+def joint_disclosure(classes: Classes, codes: Sequence[Codes], n_threads: int) -> Disclosure:
+    """The measures about all sensitive attributes together: each combination of values is one value."""
     members, bounds = classes_kernel.group(codes, None, n_threads)
     ids = group_numbers(members, bounds)
     counts = sensitive_counts(classes, ids, len(bounds) - 1, n_threads)

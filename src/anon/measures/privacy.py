@@ -24,7 +24,7 @@ from anon.measures.disclosure import (
     Column,
     Disclosure,
     disclosure,
-    joint_domain,
+    joint_disclosure,
     measured_columns,
     worst_of,
     zero,
@@ -141,7 +141,7 @@ def measure(
     if joint and by_sensitive:
         combined = by_sensitive[measured[0]] if measured else zero()
         if len(measured) > 1:
-            combined = joint_domain(
+            combined = joint_disclosure(
                 classes, [codes for codes in sensitive_codes if codes is not None], n_threads
             )
     worst, worst_sensitive = worst_of({name: by_sensitive[name] for name in measured} or by_sensitive)

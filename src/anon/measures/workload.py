@@ -14,8 +14,6 @@ from anon.encoding import Encoded
 from anon.errors import UsageError
 from anon.measures.queries import TYPES, Draft, Reading, Runs, Side, Workload, position_of
 
-# Workloads
-
 
 def random_queries(
     encoded: Encoded,

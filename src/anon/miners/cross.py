@@ -21,8 +21,6 @@ from anon.methods.task import Progress
 from anon.miners.miner import Matrix, Miner, Prediction
 from anon.threads import available_threads
 
-# --- predictions
-
 
 def folds(n_rows: int, n_folds: int, seed: int) -> npt.NDArray[np.int64]:
     """The fold of each row, rows numbered by rank; folds differ by one row at most."""

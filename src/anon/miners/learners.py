@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from anon.miners.miner import Matrix
 
-# --- the reference sets
-
 
 def learner(path: str, **parameters: Any) -> Callable[[int], Any]:
     """An estimator of scikit-learn, by its module and name; parameters that are made by a seed are made."""

@@ -19,9 +19,6 @@ from anon.schema import Attribute, lca
 MOST_COLUMNS = 64  # of one attribute: its most frequent values or nodes
 
 
-# --- features
-
-
 def cells_of_values(domain: Domain, codes: Codes) -> Cells:
     """A column of single values as cells, one per row: what the original shows, or a table with noise."""
     return replace(single_cells(replace(domain, levels=None)), of_class=codes.astype(np.uint32))

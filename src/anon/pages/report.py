@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page: tables, and figures that are interactive where scripts run."""
+"""The report of each verb: the sections of its page, and all numbers on it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from anon.tables import Scan
 _SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
 _N_QUERIES = 100
-
-
-# The reports of the commands
 
 
 def of_release(
@@ -424,7 +421,7 @@ def _shown_codes(table: pa.Table | Scan, privacy: Privacy) -> dict[str, Codes]:
 
 
 def _mean_risk(columns: Mapping[str, Codes], n_rows: int) -> dict[str, Any] | None:
-    """Classes over rows, of all quasi-identifiers and without each of them, the lowest first; see `_RISK`.
+    """Classes over rows, of all quasi-identifiers and without each of them, the lowest first; see `RISK`.
 
     `columns` hold one code per row, or per class.
     """

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 SECOND = ("attribute", CLASS_ID, "value", "count")
 
 
-# --- bucketization: two tables linked by class id
-
-
 def second_table(source: Source, given: Any) -> pa.Table:
     """The sensitive table of a bucketization: the one that is given, or the file beside the first."""
     if given is not None:
@@ -233,7 +230,7 @@ def _bucket_codes(
 
 
 def read_numbers(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """What `cells.texts` wrote of numbers, dates, times or durations, of a type that keeps them distinct."""
+    """What `texts` wrote of numbers, dates, times or durations, of a type that keeps them distinct."""
     words = pc.replace_substring_regex(texts, r"^(-?\d+)(s|ms|us|ns)$", r"\1")
     words = pc.replace_substring_regex(words, r"^(\d\d:.*)$", r"1970-01-01T\1")
     n_decimals = pc.max(pc.utf8_length(pc.replace_substring_regex(words, r"^[^.]*\.?", ""))).as_py()

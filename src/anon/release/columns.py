@@ -31,9 +31,6 @@ NOTES_ON_BUCKETS = (
 """What a bucketization does not hide; said wherever one is written or measured."""
 
 
-# The published columns
-
-
 @dataclass(frozen=True)
 class _Field:
     """A published column: `take(rows, of_row)` makes it for some rows; `written` is its type in a file."""
@@ -61,7 +58,7 @@ def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
     table = release.encoded.table
     known = release.file_schema
     published = columns_of(release)
-    hidden = hidden_rows(release)
+    hidden = hidden_columns(release)
     fields = []
     for described in table.schema:
         name = described.name
@@ -90,7 +87,7 @@ def columns_of(release: Recoded) -> dict[str, tuple[Column, ...]]:
     return {cells.domain.name: columns for cells, columns in zip(release.cells, release.columns, strict=True)}
 
 
-def hidden_rows(release: Recoded) -> set[str]:
+def hidden_columns(release: Recoded) -> set[str]:
     """Columns that the release leaves out, or puts in its second table."""
     apart = release.encoded.sensitive if release.publish == "bucketization" else ()
     return {*release.dropped, *(domain.name for domain in apart)}

@@ -2,8 +2,8 @@
 """The last check of a release: its published cells are read back and everything is tested anew.
 
 Shares no code with the methods or the requirement kernels, only NumPy and the reader of cells.
-Requirements are known by the names of their classes and fields. Definitions: `docs` on
-requirements; decisions are exact on integers, logarithms pass within 1e-12, S-diversity within 1e-9.
+Requirements are known by the names of their classes and fields, or bring a test of their own. Definitions:
+docs/definitions.md; decisions are exact on integers, logarithms pass within 1e-12, S-diversity within 1e-9.
 """
 
 from __future__ import annotations

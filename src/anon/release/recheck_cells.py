@@ -25,9 +25,6 @@ ROWS_AT_ONCE = 1 << 18
 SAFE = 2**62
 
 
-# Rows and cells
-
-
 def _fault(domain: Domain, what: str, n_classes: int) -> RecheckError:
     return RecheckError(
         f"column {domain.name!r}: {what} in {n_classes} classes; "
@@ -36,7 +33,7 @@ def _fault(domain: Domain, what: str, n_classes: int) -> RecheckError:
 
 
 def chunks(offsets: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Ranges of whole classes of about `_ROWS_AT_ONCE` rows."""
+    """Ranges of whole classes of about `ROWS_AT_ONCE` rows."""
     first, n_classes = 0, len(offsets) - 1
     while first < n_classes:
         last = int(np.searchsorted(offsets, offsets[first] + ROWS_AT_ONCE, side="right")) - 1

@@ -18,8 +18,6 @@ from anon.encoding import Codes, Domain
 from anon.errors import RecheckError
 from anon.release.recheck_cells import SAFE, Bools, Ints, chunks, codes_inside
 
-# Requirements
-
 
 @dataclass(frozen=True)
 class Counts:

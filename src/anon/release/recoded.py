@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
-from anon.encoding import Encoded, narrowed
+from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
@@ -107,25 +107,32 @@ class Recoded:
                 }
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             },
-            **self._sensitive_order,
+            **self._sensitive_order(),
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
 
     @cached_property
-    def _sensitive_order(self) -> dict[str, dict[str, Any]]:
-        """The hierarchies of nominal and the orders of ordinal sensitive attributes, for whoever checks the
-        file: of published values alone. None in place of one with more than `MOST_NODES` nodes.
-        """
-        trees: dict[str, Any] = {}
-        orders: dict[str, Any] = {}
+    def _ordered_domains(self) -> tuple[Domain, ...]:
+        """The sensitive attributes with a hierarchy or an order, of published values alone."""
+        domains = []
         for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
             if domain.name in self.dropped or (domain.tree is None and domain.kind != "ordinal"):
                 continue
             if len(self.classes.suppressed):
                 kept = np.bincount(codes[self.classes.rows], minlength=domain.n_codes) > 0
                 domain = narrowed(domain, kept)
+            domains.append(domain)
+        return tuple(domains)
+
+    def _sensitive_order(self) -> dict[str, dict[str, Any]]:
+        """The hierarchies of nominal and the orders of ordinal sensitive attributes, for whoever checks the
+        file. None in place of one with more than `MOST_NODES` nodes.
+        """
+        trees: dict[str, Any] = {}
+        orders: dict[str, Any] = {}
+        for domain in self._ordered_domains:
             if domain.kind == "ordinal":
                 orders[domain.name] = domain.values.to_pylist() if domain.n_values <= MOST_NODES else None
             elif domain.tree is not None:

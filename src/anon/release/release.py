@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release: the only way out of the engine. Recode, order, verify, write.
+"""A release: measured, shown, and written; the only way out of the engine.
 
-`recode` turns classes and their cells into a Release and checks it from its published cells;
-nothing that fails is ever written.
+`recode` makes it of classes and their cells and checks it from its published cells; nothing that fails
+is ever written.
 """
 
 from __future__ import annotations

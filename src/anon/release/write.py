@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anon.errors import UsageError
-from anon.release.columns import columns_of, fields_of, hidden_rows, rows_taken
+from anon.release.columns import columns_of, fields_of, hidden_columns, rows_taken
 from anon.release.formulas import Formulas
 from anon.release.metadata import CSV, FEATHER, METADATA_KEY, PAIR, PARQUET
 from anon.release.recoded import Recoded
@@ -29,9 +29,6 @@ from anon.tables import ahead, opened, takeable
 if TYPE_CHECKING:
     from anon.release.spill import Spilled
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
-
-
-# Files
 
 
 class _Sink(Protocol):
@@ -154,7 +151,7 @@ def _spill(
         return nullcontext()
     from anon.release.spill import spilled
 
-    shown, hidden = columns_of(release), hidden_rows(release)
+    shown, hidden = columns_of(release), hidden_columns(release)
     names = [name for name in encoded.table.column_names if name not in hidden and not shown.get(name)]
     return spilled(encoded, names, takeable, rows, folder)
 

@@ -24,9 +24,6 @@ USERS_OF_NUMBERS = ("linear regression", "regression tree", "random forest")
 OPTIONS = ("numeric", "missing", "on_infeasible", "seed")
 
 
-# --- parameters
-
-
 @dataclass(frozen=True)
 class Sanitization:
     """One way to sanitize the table, with a name: a method with its requirements, or a table.

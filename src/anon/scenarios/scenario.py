@@ -72,8 +72,6 @@ from anon.tables import Source, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs import anonymize, cells_of_rows
 
-# --- running
-
 
 @dataclass(frozen=True, repr=False)
 class Scenario:

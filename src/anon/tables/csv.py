@@ -36,9 +36,6 @@ UNSAFE_FLOAT = r"^\s*[+-]?(0\d+(\.\d*)?|\d{16,})\s*$"
 AS_WRITTEN = pa.dictionary(pa.int32(), pa.string())
 
 
-# --- CSV -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Csv:
     """How the CSV files of one table are read."""

@@ -226,7 +226,7 @@ def unmet(
     sensitive_codes: Sequence[Codes],
     n_threads: int = 1,
 ) -> tuple[str, ...]:
-    """The requirements, in words, that some class does not meet; `sensitive` as for `privacy.measure`."""
+    """The requirements, in words, that some class does not meet; `sensitive` as for `measure_privacy`."""
     if classes.n_classes == 0:
         return ()
     counts = [

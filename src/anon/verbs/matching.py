@@ -18,8 +18,6 @@ from anon.measures import Aligned
 from anon.schema import Attribute, Role, check_names, kind_of, value_type
 from anon.verbs.foreign import are_numbers
 
-# --- rows matched by an id
-
 
 def matched(encoded: Encoded, table: pa.Table, name: str) -> npt.NDArray[np.int64]:
     """The row of the original that each row of the release is, by a column that tells rows apart."""
