@@ -534,3 +534,14 @@ def test_the_kernel_runs_without_the_interpreter_lock() -> None:
     done.set()
     counter.join()
     assert during > 5
+
+
+def test_s_diversity_of_a_line_of_infinite_length() -> None:
+    far, near = (
+        kernel.Conjunction([np.array([2, 2])], 4, [("s_diversity", 0.6, 0.5, [(0, line)])])
+        for line in (np.array([-1.0, 1.0]) * 2.0**1023, np.array([-1.0, 1.0]))
+    )
+    assert far.table_diversities == near.table_diversities
+    classes = ([2, 2], [[0, 1, 3]], [[0, 0, 1]], [[2, 1, 1]])
+    assert kernel.passing_classes(far, *classes).tolist() == [0, 1]
+    assert kernel.passing_classes(near, *classes).tolist() == [0, 1]
