@@ -538,10 +538,11 @@ def test_the_kernel_runs_without_the_interpreter_lock() -> None:
 
 def test_s_diversity_of_a_line_of_infinite_length() -> None:
     far, near = (
-        kernel.Conjunction([np.array([2, 2])], 4, [("s_diversity", 0.6, 0.5, [(0, line)])])
+        kernel.Conjunction([np.array([10, 2])], 12, [("s_diversity", 0.6, 0.5, [(0, line)])])
         for line in (np.array([-1.0, 1.0]) * 2.0**1023, np.array([-1.0, 1.0]))
     )
     assert far.table_diversities == near.table_diversities
-    classes = ([2, 2], [[0, 1, 3]], [[0, 0, 1]], [[2, 1, 1]])
+    # 82 of 100 pairs of the first class, 2 of 4 of the second
+    classes = ([10, 2], [[0, 2, 4]], [[0, 1, 0, 1]], [[9, 1, 1, 1]])
     assert kernel.passing_classes(far, *classes).tolist() == [0, 1]
     assert kernel.passing_classes(near, *classes).tolist() == [0, 1]
