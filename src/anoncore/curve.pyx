@@ -304,7 +304,7 @@ cdef class Widths:
     domain is `weights[a]` * `unit` wide, all domains together at most 2**28.
     """
 
-    def __init__(self, n_values, weights, positions, trees):
+    def __cinit__(self, n_values, weights, positions, trees):  # it runs exactly once
         given(n_values=n_values, weights=weights, positions=positions, trees=trees)
         cdef int64_t m = len(n_values)
         if m < 1 or not len(weights) == len(positions) == len(trees) == m:

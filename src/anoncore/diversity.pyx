@@ -39,7 +39,7 @@ cdef class Attribute:
     Nulls alone are 0 wide, nulls together with values 1.
     """
 
-    def __init__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0):
+    def __cinit__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0):  # it runs exactly once
         cdef int32_t kind = kind_of(positions, tree)
         n_values = whole(n_values, 0, 2**31 - 1, "n_values")
         weight = real(weight, "weight")
@@ -104,7 +104,7 @@ cdef class Closeness:
     `printed=True` takes the paper's formula to the letter, 1 - 1 / n_values.
     """
 
-    def __init__(self, n_values, positions=None, tree=None, *, r, printed=False):
+    def __cinit__(self, n_values, positions=None, tree=None, *, r, printed=False):  # it runs exactly once
         cdef int32_t kind = kind_of(positions, tree)
         n_values = whole(n_values, 0, 2**31 - 1, "n_values")
         r = real(r, "r")

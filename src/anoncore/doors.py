@@ -46,7 +46,7 @@ def array_of(values: Any, dtype: Any, ndim: int, name: str) -> npt.NDArray[Any]:
         limits = np.iinfo(target) if target.kind in "iu" else None
         if limits and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
             raise ValueError(f"{name} must be {target}: a value lies beyond")
-    return np.ascontiguousarray(array, target)
+    return np.require(array, target, "CAE")  # aligned too: kernels read whole words
 
 
 def codes_of(values: Any, ndim: int, name: str) -> npt.NDArray[Any]:
@@ -55,7 +55,7 @@ def codes_of(values: Any, ndim: int, name: str) -> npt.NDArray[Any]:
         raise ValueError(f"{name} must be uint8, uint16 or uint32 codes with {ndim} dimensions")
     if len(values) > MOST_ROWS:
         raise ValueError(f"{name} has more than 2**32 - 1 rows")
-    return np.ascontiguousarray(values)
+    return np.require(values, None, "CAE")
 
 
 def one_of(kind: type, thing: Any, name: str) -> Any:
@@ -87,13 +87,22 @@ def parts_of(offsets: Any, n: int, name: str, empty: bool = False) -> npt.NDArra
 
 
 def line_of(positions: Any, n_values: int, name: str) -> npt.NDArray[np.float64]:
-    """A copy of the positions of `n_values` values, finite and ascending."""
+    """A copy of the positions of `n_values` values, finite and ascending; see `within_reach`."""
     line = array_of(positions, np.float64, 1, name).copy()
     if len(line) != n_values:
         raise ValueError(f"{name}: {n_values} values but {len(line)} positions")
     if not np.isfinite(line).all() or (line[1:] < line[:-1]).any():
         raise ValueError(f"{name} must be finite and ascending")
-    return line
+    return within_reach(line)
+
+
+def within_reach(line: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Finite ascending positions, scaled by a power of two where differences or sums of them could overflow.
+
+    Kernels only compare lengths on one line with each other: a scale changes no answer, an infinite
+    length makes no number of it.
+    """
+    return line * 2.0**-600 if len(line) and max(-line[0], line[-1]) > 2.0**400 else line
 
 
 def tree_of(parts: Any, n_values: int, name: str) -> tuple[npt.NDArray[np.int32], ...]:

@@ -354,9 +354,11 @@ cdef void build(Index* index, const Rows* rows, const Extent* extents, code_t* c
             level_end = index.n_nodes
         index.child[node] = 0
         fit_leaf(index, rows, codes, box, node)
+        middle = index.begin[node]
         if index.end[node] - index.begin[node] > LEAF:
             middle = divide(index, extents, codes, box + 2 * index.m * node, index.begin[node], index.end[node],
                             level >= DEEP)
+        if index.begin[node] < middle < index.end[node]:  # equal records are not divided
             index.child[node] = index.n_nodes
             index.begin[index.n_nodes] = index.begin[node]
             index.end[index.n_nodes] = <int32_t>middle
@@ -802,9 +804,10 @@ cdef void set_sensitive(Sensitive* sensitive, list keep, closeness, const int64_
 
 
 def _records_of(codes, offsets, rows, limits):
-    # Records with codes <= limits, whose rows are 0..n-1, ascending in each record; all checked.
-    rows = array_of(rows, np.uint32, 1, "rows")
-    offsets = parts_of(offsets, len(rows), "offsets")
+    # Records with codes <= limits, whose rows are 0..n-1, ascending in each record; all checked, and copies
+    # but for the codes: `progress` may change what it was given.
+    rows = array_of(rows, np.uint32, 1, "rows").copy()
+    offsets = parts_of(offsets, len(rows), "offsets").copy()
     n = len(rows)
     if codes.shape[1] != len(limits) or codes.shape[1] == 0:
         raise ValueError("one column of codes per attribute, and at least one attribute")
@@ -850,7 +853,7 @@ def grow(codes, offsets, rows, attributes, k, start, *, sensitive=None, progress
         if not isinstance(sensitive, tuple | list) or len(sensitive) != 4:
             raise ValueError("sensitive must be closeness, codes, offsets and rows")
         closeness = all_of(sensitive[0], Closeness, "closeness")
-        held = array_of(sensitive[1], np.int64, 2, "the codes of sensitive values")
+        held = array_of(sensitive[1], np.int64, 2, "the codes of sensitive values").copy()
         sensitive = (closeness, *_records_of(held, *sensitive[2:], [one.n_values - 1 for one in closeness]))
         if len(sensitive[3]) != len(rows):
             raise ValueError("the combinations of sensitive values must have the same rows")

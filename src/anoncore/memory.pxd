@@ -108,12 +108,13 @@ cdef inline void* zeros(int64_t n, int64_t size) except NULL:
 cdef inline void* take(list keep, int64_t n, int64_t size) except NULL:
     """A fixed array of `n` elements of `size` bytes, all zero; it has an address for n = 0 too."""
     cdef void* at = zeros(n, size)
+    cdef size_t bytes = (n if n else 1) * size
     try:
         capsule = PyCapsule_New(at, NULL, free_fixed)
     except:
-        free_zeros(at, n * size)
+        free_zeros(at, bytes)
         raise
-    PyCapsule_SetContext(capsule, <void*><size_t>(n * size))
+    PyCapsule_SetContext(capsule, <void*>bytes)
     keep.append(capsule)
     return at
 

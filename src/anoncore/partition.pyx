@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from anoncore.doors import MOST_ROWS, array_of, codes_of, given, one_of, real, whole
+from anoncore.doors import MOST_ROWS, array_of, codes_of, given, one_of, real, whole, within_reach
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport (
@@ -150,7 +150,7 @@ cdef class Attributes:
                     raise ValueError(f"attribute {a}: {n_values[a]} values but {len(line)} positions")
                 if not np.isfinite(line).all() or (line[1:] < line[:len(line) - 1]).any():
                     raise ValueError(f"the positions of attribute {a} must be finite and ascending")
-                places = line
+                places = within_reach(line)
                 self.keep.append(places)
                 self.c[a].kind = ORDERED
                 self.c[a].positions = &places[0]

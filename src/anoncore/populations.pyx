@@ -75,10 +75,11 @@ def _holders(offsets, first, last, n_codes):
 def _mark(const uint32_t[::1] codes, const int64_t[::1] offsets, const int32_t[::1] holders,
           uint64_t[:, ::1] bits):
     """Set bit i of every predicate that holds the code of row i."""
-    cdef int64_t i, k, n = codes.shape[0]
+    cdef int64_t i, k, code, n = codes.shape[0]
     with nogil:
         for i in range(n):
-            for k in range(offsets[codes[i]], offsets[codes[i] + 1]):
+            code = codes[i]  # the greatest has a successor in 64 bits only
+            for k in range(offsets[code], offsets[code + 1]):
                 bits[holders[k], i >> 6] |= <uint64_t> 1 << (i & 63)
 
 

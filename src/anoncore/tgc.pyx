@@ -882,6 +882,10 @@ cdef int64_t nearest(Growth* g) noexcept nogil:
                                 and g.rows[g.first[i]] < g.rows[g.first[best]]):
             least = value[i]
             best = i
+    if best < 0:  # all are infinite
+        for i in range(g.n):
+            if g.first[i] < g.end[i] and (best < 0 or g.rows[g.first[i]] < g.rows[g.first[best]]):
+                best = i
     return best
 
 
@@ -1051,8 +1055,9 @@ def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_th
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     one_of(Objective, objective, "objective")
-    codes = _codes_of(codes, objective.attributes, objective.closeness)
-    bounds = parts_of(offsets, len(codes), "offsets")
+    # copies: `progress` may change what it was given
+    codes = _codes_of(codes, objective.attributes, objective.closeness).copy()
+    bounds = parts_of(offsets, len(codes), "offsets").copy()
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
     most = 2**63 - 1 if most is None else whole(most, 1, 2**63 - 1, "most")
     k, delta = whole(k, 1, most, "k"), real(delta, "delta")
@@ -1091,7 +1096,7 @@ def reinsert(codes, home, objective, *, progress=None):
     cdef int64_t i, at, n_left, block, n_classes, n
     cdef const uint8_t[::1] view
     one_of(Objective, objective, "objective")
-    codes = _codes_of(codes, objective.attributes, objective.closeness)
+    codes = _codes_of(codes, objective.attributes, objective.closeness).copy()  # `progress` may change its own
     placed = array_of(home, np.int64, 1, "home").copy()
     n = len(codes)
     if len(placed) != n or (n and not -1 <= placed.min() <= placed.max() < n):

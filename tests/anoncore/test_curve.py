@@ -20,6 +20,7 @@ from anon.methods import curve as method
 from anon.methods.curve import Curve
 from anon.schema.hierarchy.tree import Tree
 from anoncore import curve
+from anoncore.doors import array_of, codes_of
 from anoncore.requirement import Conjunction
 from reference import curve as slow
 
@@ -440,3 +441,17 @@ def test_kernels_refuse_what_does_not_fit(call: Any, message: str) -> None:
     widths, records = kernel_records([(3, 1.0, [0.0, 1.0, 2.0], None)], [(0,), (1,), (2,)] * 2)
     with pytest.raises(ValueError, match=message):
         call(widths, records)
+
+
+def test_widths_are_never_without_attributes() -> None:
+    with pytest.raises(TypeError):
+        curve.cut(curve.Widths.__new__(curve.Widths), np.zeros((4, 0), np.int32), 1, 2)
+
+
+def test_arrays_at_odd_addresses_are_read() -> None:
+    rows = np.frombuffer(bytearray(4 * 5 + 1), np.uint32, 5, 1)
+    keys = np.frombuffer(bytearray(8 * 5 + 1), np.uint64, 5, 1)
+    assert not rows.flags.aligned
+    assert array_of(rows, np.uint32, 1, "rows").flags.aligned
+    assert codes_of(rows, 1, "rows").flags.aligned
+    assert curve.sort_rows(keys, rows).tolist() == [0] * 5

@@ -315,3 +315,12 @@ def test_parameters_are_checked() -> None:
         diversity.Closeness(3, r=1.5)
     with pytest.raises(ValueError, match="sum to 1"):
         diversity.weighted_tuple_diversity(np.zeros((1, 1)), np.zeros((1, 1)), 0.5, 0.6)
+
+
+def test_attributes_are_made_whole_and_once() -> None:
+    for kind in (diversity.Attribute, diversity.Closeness):
+        with pytest.raises(TypeError):
+            kind.__new__(kind)
+    attribute = diversity.Attribute(3, np.arange(3.0))
+    attribute.__init__(2)  # type: ignore[misc]
+    assert attribute.n_values == 3

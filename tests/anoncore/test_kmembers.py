@@ -16,7 +16,7 @@ from anon.encoding.domain import Domain, Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.kmembers import KMembers, partition
 from anon.schema.hierarchy.tree import Tree
-from anoncore import kmembers
+from anoncore import diversity, kmembers
 from reference import kmembers as slow
 
 
@@ -263,3 +263,48 @@ def test_refusals_name_the_column_and_the_way_out() -> None:
     for wrong in ({"objective": "both"}, {"loss": "dm"}, {"ties": "random"}):
         with pytest.raises(UsageError, match="must be"):
             KMembers(**wrong)
+
+
+def test_equal_records_are_not_divided() -> None:
+    n = 40
+    codes, attribute = np.zeros((n, 1), np.uint8), diversity.Attribute(1)
+    members, left, _ = kmembers.grow(
+        codes, np.arange(n + 1), np.arange(n, dtype=np.uint32), [attribute], 3, 0
+    )
+    assert sorted([*members.ravel(), *left]) == list(range(n))
+
+
+def test_a_line_of_infinite_length_is_one_of_length_1() -> None:
+    n = 40
+    codes = np.column_stack([np.zeros(n), np.arange(n)]).astype(np.uint8)
+    line = np.linspace(-1, 1, n)
+    far, near = (
+        kmembers.grow(
+            codes,
+            np.arange(n + 1),
+            np.arange(n, dtype=np.uint32),
+            [diversity.Attribute(1), diversity.Attribute(n, places)],
+            3,
+            0,
+        )
+        for places in (line * 2.0**1023, line)
+    )
+    assert all((one == other).all() for one, other in zip(far, near, strict=True))
+
+
+def test_progress_may_change_what_grow_was_given() -> None:
+    n = 3 * 2**16
+    codes, offsets, rows = (
+        np.arange(2, dtype=np.uint8)[:, None],
+        np.array([0, n // 2, n]),
+        np.arange(n, dtype=np.uint32),
+    )
+    attribute = diversity.Attribute(2, np.arange(2.0))
+
+    def spoil(done: int, total: int) -> None:
+        codes[:] = 255
+        offsets[:] = 2**60
+        rows[:] = 2**32 - 1
+
+    members, left, _ = kmembers.grow(codes, offsets, rows, [attribute], 3, 0, progress=spoil)
+    assert sorted([*members.ravel(), *left]) == list(range(n))

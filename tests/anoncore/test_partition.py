@@ -710,3 +710,12 @@ def test_wrong_methods_are_refused() -> None:
     with pytest.raises(UsageError, match="is a quasi-identifier"):
         mondrian.partition(encoded, method, task(2, 4, 1))
     assert hash(Mondrian(split=["q0"])) == hash(Mondrian(split=("q0",)))
+
+
+@pytest.mark.slow
+def test_no_rows_of_a_record_of_megabytes() -> None:
+    # An array of no elements is freed as it was allocated, however large one would be.
+    m = 1 << 20
+    attributes = Attributes([1] * m, [1.0] * m, [None] * m, [None] * m)
+    rows, offsets = partition([np.empty(0, np.uint32)] * m, attributes, Conjunction([], 0, [("size", 2)]))
+    assert (rows.tolist(), offsets.tolist()) == ([], [0])

@@ -534,3 +534,15 @@ def test_the_kernel_runs_without_the_interpreter_lock() -> None:
     done.set()
     counter.join()
     assert during > 5
+
+
+def test_s_diversity_of_a_line_of_infinite_length() -> None:
+    far, near = (
+        kernel.Conjunction([np.array([10, 2])], 12, [("s_diversity", 0.6, 0.5, [(0, line)])])
+        for line in (np.array([-1.0, 1.0]) * 2.0**1023, np.array([-1.0, 1.0]))
+    )
+    assert far.table_diversities == near.table_diversities
+    # 82 of 100 pairs of the first class, 2 of 4 of the second
+    classes = ([10, 2], [[0, 2, 4]], [[0, 1, 0, 1]], [[9, 1, 1, 1]])
+    assert kernel.passing_classes(far, *classes).tolist() == [0, 1]
+    assert kernel.passing_classes(near, *classes).tolist() == [0, 1]

@@ -17,7 +17,7 @@ from anon.encoding.domain import Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.task import Task
 from anon.methods.tgc import TGC, Trial, partition, select_thresholds
-from anoncore import tgc
+from anoncore import diversity, tgc
 from reference import tgc as slow
 
 DTYPES = [np.uint8, np.uint16, np.uint32]
@@ -581,3 +581,27 @@ def test_refusals_name_the_column_and_the_way_out() -> None:
 def test_parameters_are_checked(wrong: Any) -> None:
     with pytest.raises(UsageError, match="must"):
         TGC(**wrong)
+
+
+def test_rows_of_infinite_width_are_clustered_in_order() -> None:
+    codes = np.ones((6, 2), np.uint8)
+    codes[0] = 0
+    wide = [diversity.Attribute(2, np.arange(2.0), weight=1.7e308)] * 2
+    home, n_classes = tgc.grow(codes, np.array([0, 6]), tgc.Objective(wide, w_u=1, w_p=0), 3, np.inf, most=3)
+    assert (home.tolist(), n_classes) == ([0, 0, 0, 1, 1, 1], 2)
+
+
+def test_progress_may_change_what_reinsert_was_given() -> None:
+    # As many classes as make blocks of 64 rows.
+    n_classes, n_left = 2**16, 65
+    codes = np.zeros((n_classes + n_left, 1), np.uint8)
+    home = np.array([*range(n_classes), *[-1] * n_left])
+    calls = []
+
+    def spoil(done: int, total: int) -> None:
+        calls.append(done)
+        codes[:] = 255
+
+    placed = tgc.reinsert(codes, home, tgc.Objective([diversity.Attribute(1)], w_u=1, w_p=0), progress=spoil)
+    assert calls == [64, 65]
+    assert (placed[n_classes:] == 0).all()
