@@ -237,7 +237,10 @@ def changed(name: str, values: Any) -> pa.Table:
 )
 def test_halves_that_do_not_belong_together_are_told(spark: Any, second: pa.Table) -> None:
     schema = anon.Schema(["a"], ["s"])
-    words = "column 's': .* do not belong together: .*; give the two that one run wrote"
+    words = (
+        "column 's': .* do not belong together: .*; give the two that one run wrote"
+        "|counts no values of a column 's'; name those that stand in its column 'attribute'"
+    )
     with pytest.raises(anon.DataError, match=words):
         anon.check(FIRST, schema, sensitive_table=second)
     with pytest.raises(anon.DataError, match=words) as caught:
@@ -263,7 +266,7 @@ def test_what_is_no_sensitive_table_is_told(spark: Any, monkeypatch: pytest.Monk
         check_spark(first, schema, sensitive_table=SECOND)
     texts = changed("count", ["1", "1", "2"]).set_column(1, "class_id", pa.array(["7", "7", "8"]))
     alike(check(texts), anon.check(FIRST, schema, sensitive_table=SECOND))
-    monkeypatch.setattr("anon.engines.spark.read.MOST_VALUES", 1)
+    monkeypatch.setattr("anon.engines.spark.check.MOST_VALUES", 1)
     with pytest.raises(anon.DataError, match="column 's' has more than 1 values"):
         check(SECOND)
 

@@ -7,6 +7,7 @@ of itself, its metadata and its buckets, is read back here too.
 
 from anon.release.buckets import (
     SECOND,
+    are_numbers,
     bucket_ids,
     buckets_of,
     in_buckets,
@@ -15,6 +16,7 @@ from anon.release.buckets import (
     read_numbers,
     refuse_sensitive_half,
     second_table,
+    uncounted,
     unpaired,
     with_kinds,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "Publish",
     "Release",
     "alike",
+    "are_numbers",
     "bucket_ids",
     "buckets_of",
     "failing_groups",
@@ -49,6 +52,7 @@ __all__ = [
     "release_table",
     "second_table",
     "sensitive_path",
+    "uncounted",
     "unmet",
     "unpaired",
     "with_kinds",

@@ -134,11 +134,7 @@ def buckets_of(part: pa.Table, name: str, known: pa.Array, classes: Classes) -> 
     Raises DataError where the counts do not add up to the sizes of the buckets.
     """
     if not part.num_rows and classes.n_classes:
-        raise DataError(
-            f"the sensitive table of the bucketization counts no values of a column {name!r}; "
-            "name those that stand in its column 'attribute'",
-            column=name,
-        )
+        raise uncounted(name)
     bucket = pc.index_in(part[CLASS_ID], value_set=known)
     # whole numbers below 2**53, so that the sums in float64 are exact
     held = np.bincount(bucket.fill_null(0).to_numpy(), part["count"].to_numpy(), classes.n_classes)
@@ -152,6 +148,15 @@ def unpaired(name: str) -> DataError:
     return DataError(
         f"column {name!r}: the two tables of the bucketization do not belong together: "
         "their buckets differ in size; give the two that one run wrote",
+        column=name,
+    )
+
+
+def uncounted(name: str) -> DataError:
+    """The error for a sensitive table that says nothing of an attribute."""
+    return DataError(
+        f"the sensitive table of the bucketization counts no values of a column {name!r}; "
+        "name those that stand in its column 'attribute'",
         column=name,
     )
 
@@ -177,7 +182,11 @@ def _is_numeric(name: str, second: pa.Table, told: Mapping[str, Any] | None) -> 
         return bool(told["kinds"].get(name) == "numeric")
     if not set(SECOND) <= set(second.column_names) or not is_text(value_type(second["value"].type)):
         return False
-    texts = second.filter(pc.equal(second["attribute"], name))["value"]
+    return are_numbers(second.filter(pc.equal(second["attribute"], name))["value"], name)
+
+
+def are_numbers(texts: pa.ChunkedArray, name: str) -> bool:
+    """Whether each text of a sensitive table can be read as a number, date or time of its own."""
     texts = texts.cast(value_type(texts.type)).unique().drop_null()
     if not len(texts) or pc.any(pc.match_substring_regex(texts, r"^[+-]?0\d")).as_py():  # codes
         return False

@@ -16,7 +16,7 @@ from anon.encoding import Domain, encode_like
 from anon.engines.spark.classes import cell, class_counts, domain_of, named, record, too_many
 from anon.engines.spark.frames import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered
 from anon.errors import DataError
-from anon.release import CLASS_ID, SECOND, read_numbers, unpaired
+from anon.release import CLASS_ID, SECOND, are_numbers, read_numbers, uncounted, unpaired
 from anon.schema import Attribute, Schema, check_names, is_text
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def values_of(rows: DataFrame, attributes: Sequence[Attribute], most: int) -> li
         if part.num_rows > most:
             raise too_many(attribute.name, most)
         n_rows, n_lost = (pc.sum(part[name]).as_py() for name in ("rows", "lost"))
+        if not part.num_rows:
+            raise uncounted(attribute.name)
         if n_lost or not n_rows or n_rows >= 2**53:
             raise unpaired(attribute.name)
         values.append(_values(part["value"], part["rows"].to_numpy(), attribute))
@@ -86,6 +88,9 @@ def values_of(rows: DataFrame, attributes: Sequence[Attribute], most: int) -> li
 
 def _values(written: pa.ChunkedArray, rows: npt.NDArray[np.float64], attribute: Attribute) -> Values:
     name, read = attribute.name, written
+    undeclared = (attribute.kind, attribute.hierarchy) == (None, None)
+    if undeclared and is_text(written.type) and are_numbers(written, name):
+        attribute = replace(attribute, kind="numeric")
     if attribute.kind == "numeric" and is_text(written.type):
         read = read_numbers(written, name)
     (domain, codes), (plain, plain_codes) = (

@@ -48,8 +48,8 @@ def check_spark(
     """Measure the privacy of a released Spark DataFrame, whoever made it.
 
     As `anon.check` of a table in memory, but for what numbers the classes: `per_class`, `worst` and
-    `worst_cells`. Of a bucketization give the pair of tables; in the second, values are text, so name a
-    numeric attribute as one in the schema.
+    `worst_cells`. Of a bucketization give the pair of tables; in the second, values are text: those of
+    an attribute of no declared kind are numbers where each can be read as one of its own.
 
     Raises
     ------
