@@ -24,7 +24,7 @@ from anon.classes import Classes, Column, group
 from anon.encoding import Codes, Domain, encode, of_published_rows
 from anon.errors import AnonError, DataError, RecheckError
 from anon.release.buckets import bucket_ids, in_buckets, values_as_written
-from anon.release.formulas import guarded, guarded_names, is_formula
+from anon.release.formulas import Formulas, guarded_names, is_formula
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import misread, recheck_file
 from anon.release.recoded import Recoded
@@ -107,9 +107,8 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
     sensitive = _sensitive(release)
     original = {each.name: each.name for each in sensitive}
     if guard:
-        as_written_there = dict(zip((*shown, *kept), guarded_names([*shown, *kept]), strict=True))
-        shown = {as_written_there[name]: column for name, column in shown.items()}
-        kept = {as_written_there[name]: codes for name, codes in kept.items()}
+        shown = dict(zip(guarded_names([*shown]), shown.values(), strict=True))
+        kept = dict(zip(guarded_names([*kept]), kept.values(), strict=True))
         sensitive = _guarded(release)
         original = {each.name: name for each, name in zip(sensitive, original, strict=True)}
     names = [*shown, *kept]
@@ -123,8 +122,8 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
         values = encode(
             source.table.select(typed), Schema(typed), empty=True, n_threads=n_threads
         ).quasi_codes
-        before = {name: (kept[name], codes) for name, codes in zip(typed, values, strict=True)}
-        if wrong := misread(_NO_CLASSES, rows, of_row, {}, before):
+        both = {name: (kept[name], codes) for name, codes in zip(typed, values, strict=True)}
+        if wrong := misread(_NO_CLASSES, rows, of_row, {}, both):
             return wrong
         source = written
     apart = release.publish == "bucketization"
@@ -214,16 +213,10 @@ def _guarded(release: Recoded) -> list[Attribute]:
 
 
 def _guarded_texts(table: pa.Table) -> pa.Table:
-    """A table with an apostrophe before each text that is a formula."""
-    columns = [
-        pa.chunked_array(
-            [guarded(chunk.cast(pa.large_string())) for chunk in column.chunks], pa.large_string()
-        )
-        if is_text(value_type(column.type))
-        else column
-        for column in table.columns
-    ]
-    return pa.table(columns, names=table.column_names)
+    """A table as a guarded file has it."""
+    formulas = Formulas(guard=True)
+    formulas.schema(table.schema)
+    return formulas.written(table)
 
 
 def _as_read(attribute: Attribute, source: Source) -> Attribute:
