@@ -28,6 +28,10 @@ class KAnonymity(Requirement):
         return self.k
 
     @property
+    def absorbing(self) -> bool:
+        return True
+
+    @property
     def family(self) -> str:
         return "k-anonymity"
 

@@ -20,6 +20,7 @@ from anon.schema.hierarchy.declared import (
     listed,
     prefix,
 )
+from anon.schema.hierarchy.ladder import Ladder, ladder_of
 from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, levels_of, places
 from anon.schema.hierarchy.rows import hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
@@ -32,6 +33,7 @@ __all__ = [
     "CsvFile",
     "Hierarchy",
     "Kind",
+    "Ladder",
     "Levels",
     "Listed",
     "MissingValues",
@@ -50,6 +52,7 @@ __all__ = [
     "is_text",
     "kind_of",
     "label_of",
+    "ladder_of",
     "lca",
     "levels_of",
     "listed",

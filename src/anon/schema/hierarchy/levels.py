@@ -287,7 +287,7 @@ def _levels_of_rows(
     """Levels named by the labels of a CSV file or dict; only leaves are read as numbers."""
     rows = list(dict.fromkeys(hierarchy_rows(hierarchy, column, set(values.cast(pa.string()).to_pylist()))))
     parents_of(rows, hierarchy, column)
-    leaves = pa.array([_leaf(row[0], values.type, hierarchy, column) for row in rows], type=values.type)
+    leaves = pa.array([leaf_of(row[0], values.type, hierarchy, column) for row in rows], type=values.type)
     distinct = pc.value_counts(leaves.drop_null())
     if pc.max(distinct.field("counts")).as_py() not in (None, 1):
         twice = distinct.field("values")[int(np.argmax(distinct.field("counts")))]
@@ -332,7 +332,7 @@ def _levels_of_rows(
     )
 
 
-def _leaf(text: str, arrow_type: pa.DataType, hierarchy: Hierarchy, column: str) -> Any:
+def leaf_of(text: str, arrow_type: pa.DataType, hierarchy: Hierarchy, column: str) -> Any:
     """A leaf as a value of the column's type; None where that type has no such value."""
     types = pa.types
     try:
