@@ -10,6 +10,10 @@ class Lattice:
     def __init__(
         self, codes: npt.NDArray[np.uint32], labels: Sequence[Sequence[npt.NDArray[np.uint32]]]
     ) -> None: ...
-    def roll_up(
-        self, node: Sequence[int], members: npt.NDArray[np.uint32], counts: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint32]]: ...
+
+def roll_up(
+    lattice: Lattice,
+    node: Sequence[int],
+    members: npt.NDArray[np.uint32],
+    counts: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint32]]: ...

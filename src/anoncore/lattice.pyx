@@ -45,52 +45,6 @@ cdef class Lattice:
         self.n_levels = tuple(map(len, self.labels))
         self.n_labels = tuple(tuple(int(np.max(one, initial=0)) + 1 for one in levels) for levels in self.labels)
 
-    def roll_up(self, node, members, counts):
-        """Classes with equal labels at a node united (LeFevre et al. 2005, Incognito, 3.1).
-
-        `node` has the level of each attribute. `members` (uint32) are combinations that stand for one class
-        of a finer node each, `counts` (int64) the rows of these classes. Returns (first, rows, number): of
-        every united class the first of its members (uint32) and its rows (int64), in the order of these
-        members, and the united class of every member (uint32). Takes O(members x attributes).
-        """
-        cdef const uint32_t[::1] view_m = array_of(members, np.uint32, 1, "members"), labels
-        cdef const int64_t[::1] view_n = array_of(counts, np.int64, 1, "counts")
-        cdef int64_t m = self.codes.shape[1], n = view_m.shape[0], a, n_classes = 0
-        cdef list keep = []
-        cdef const uint32_t** of_code = <const uint32_t**>take(keep, m, sizeof(uint32_t*))
-        cdef uint64_t* radix = <uint64_t*>take(keep, m, sizeof(uint64_t))
-        cdef bint exact
-        cdef uint64_t n_slots = 16
-        levels = [int(one_of(int, level, "a level of node")) for level in all_of(node, object, "node")]
-        if len(levels) != m or not all(0 <= levels[a] < self.n_levels[a] for a in range(m)):
-            raise ValueError("node must have one of the levels of every attribute")
-        if view_n.shape[0] != n or n > MOST_ROWS or (n and int(np.max(view_m)) >= self.n_combinations):
-            raise ValueError("members must be rows of codes, and counts one for each of them")
-        if n and not 0 <= int(np.min(view_n)) <= int(np.max(view_n)) <= int(np.sum(view_n)) <= MOST_ROWS:
-            raise ValueError("counts must be those of at most 2**32 - 1 rows")
-        product = 1
-        for a in range(m):
-            labels = self.labels[a][levels[a]]
-            keep.append(labels)
-            of_code[a] = &labels[0] if labels.shape[0] else NULL
-            radix[a] = product & 0xFFFFFFFFFFFFFFFF
-            product *= self.n_labels[a][levels[a]]
-        exact = product <= 1 << 64
-        for a in range(0 if exact else m):
-            radix[a] = MIX * <uint64_t>(2 * a + 3) | 1
-        while n_slots < 2 * <uint64_t>n:
-            n_slots *= 2
-        first, united, number = np.empty(n, np.uint32), np.empty(n, np.int64), np.empty(n, np.uint32)
-        cdef uint32_t[::1] view_first = first, view_number = number
-        cdef int64_t[::1] view_united = united
-        cdef uint32_t* slot = <uint32_t*>take(keep, n_slots, sizeof(uint32_t))
-        cdef uint64_t* keys = <uint64_t*>take(keep, n, sizeof(uint64_t))
-        if n:
-            with nogil:
-                n_classes = unite(self.codes, of_code, radix, exact, view_m, view_n, slot, n_slots, keys,
-                                  &view_first[0], &view_united[0], view_number)
-        return first[:n_classes].copy(), united[:n_classes].copy(), number
-
 
 cdef inline uint64_t key_of(const uint32_t* codes, const uint32_t** labels, const uint64_t* radix,
                             int64_t m) noexcept nogil:
@@ -138,3 +92,51 @@ cdef int64_t unite(const uint32_t[:, ::1] codes, const uint32_t** labels, const 
                 break
             at = (at + 1) & (n_slots - 1)
     return n_classes
+
+
+def roll_up(lattice, node, members, counts):
+    """Classes with equal labels at a node united (LeFevre et al. 2005, Incognito, 3.1).
+
+    `node` has the level of each attribute. `members` (uint32) are combinations that stand for one class
+    of a finer node each, `counts` (int64) the rows of these classes. Returns (first, rows, number): of
+    every united class the first of its members (uint32) and its rows (int64), in the order of these
+    members, and the united class of every member (uint32). Takes O(members x attributes).
+    """
+    cdef Lattice asked = one_of(Lattice, lattice, "lattice")
+    cdef const uint32_t[::1] view_m = array_of(members, np.uint32, 1, "members"), labels
+    cdef const int64_t[::1] view_n = array_of(counts, np.int64, 1, "counts")
+    cdef int64_t m = asked.codes.shape[1], n = view_m.shape[0], a, n_classes = 0
+    cdef list keep = []
+    cdef const uint32_t** of_code = <const uint32_t**>take(keep, m, sizeof(uint32_t*))
+    cdef uint64_t* radix = <uint64_t*>take(keep, m, sizeof(uint64_t))
+    cdef bint exact
+    cdef uint64_t n_slots = 16
+    levels = [int(one_of(int, level, "a level of node")) for level in all_of(node, object, "node")]
+    if len(levels) != m or not all(0 <= levels[a] < asked.n_levels[a] for a in range(m)):
+        raise ValueError("node must have one of the levels of every attribute")
+    if view_n.shape[0] != n or n > MOST_ROWS or (n and int(np.max(view_m)) >= asked.n_combinations):
+        raise ValueError("members must be rows of codes, and counts one for each of them")
+    if n and not 0 <= int(np.min(view_n)) <= int(np.max(view_n)) <= int(np.sum(view_n)) <= MOST_ROWS:
+        raise ValueError("counts must be those of at most 2**32 - 1 rows")
+    product = 1
+    for a in range(m):
+        labels = asked.labels[a][levels[a]]
+        keep.append(labels)
+        of_code[a] = &labels[0] if labels.shape[0] else NULL
+        radix[a] = product & 0xFFFFFFFFFFFFFFFF
+        product *= asked.n_labels[a][levels[a]]
+    exact = product <= 1 << 64
+    for a in range(0 if exact else m):
+        radix[a] = MIX * <uint64_t>(2 * a + 3) | 1
+    while n_slots < 2 * <uint64_t>n:
+        n_slots *= 2
+    first, united, number = np.empty(n, np.uint32), np.empty(n, np.int64), np.empty(n, np.uint32)
+    cdef uint32_t[::1] view_first = first, view_number = number
+    cdef int64_t[::1] view_united = united
+    cdef uint32_t* slot = <uint32_t*>take(keep, n_slots, sizeof(uint32_t))
+    cdef uint64_t* keys = <uint64_t*>take(keep, n, sizeof(uint64_t))
+    if n:
+        with nogil:
+            n_classes = unite(asked.codes, of_code, radix, exact, view_m, view_n, slot, n_slots, keys,
+                              &view_first[0], &view_united[0], view_number)
+    return first[:n_classes].copy(), united[:n_classes].copy(), number

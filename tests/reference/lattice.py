@@ -5,11 +5,13 @@ from itertools import product
 
 
 def roll_up(codes, labels, node, members, counts):
-    """Classes of equal labels in the order of their first member, with their rows; the class of each member."""
+    """Classes of equal labels by their first member, with their rows, and the class of each member."""
     looks = [tuple(labels[a][g][codes[i][a]] for a, g in enumerate(node)) for i in members]
     classes = list(dict.fromkeys(looks))
     first = [members[looks.index(look)] for look in classes]
-    rows = [sum(count for count, other in zip(counts, looks, strict=True) if other == look) for look in classes]
+    rows = [
+        sum(count for count, other in zip(counts, looks, strict=True) if other == look) for look in classes
+    ]
     return first, rows, [classes.index(look) for look in looks]
 
 
@@ -33,9 +35,7 @@ def best_node(rows, ladders, passes, score, most):
     for node in product(*(range(len(ladder)) for ladder in ladders)):
         looks = {}
         for i, row in enumerate(rows):
-            looks.setdefault(
-                tuple(ladders[a][g][row[a]] for a, g in enumerate(node)), []
-            ).append(i)
+            looks.setdefault(tuple(ladders[a][g][row[a]] for a, g in enumerate(node)), []).append(i)
         out = suppressed(list(looks.values()), passes)
         if len(out) <= most and len(out) < len(rows):
             found.append((score(node, list(looks.values()), set(out)), node))

@@ -23,7 +23,7 @@ from anon.encoding import Domain, Encoded
 from anon.methods.quality import Quality
 from anon.requirements import Requirement, compile
 from anon.schema import Ladder
-from anoncore.lattice import Lattice
+from anoncore.lattice import Lattice, roll_up
 from anoncore.requirement import passing_classes
 
 SAME = 1e-9  # scores nearer than this are equal
@@ -173,7 +173,7 @@ class Judge:
             return self._tables[node]
         finer = np.flatnonzero((self._levels <= np.array(node)).all(axis=1))
         before = self._tables[self._nodes[int(finer[np.argmin(self._sizes[finer])])]]
-        first, counts, number = self.kernel.roll_up(node, before.members, before.counts)
+        first, counts, number = roll_up(self.kernel, node, before.members, before.counts)
         values = tuple(
             _counted(number[of_class].astype(np.int64) * n_codes + codes, rows, n_codes)
             for (of_class, codes, rows), n_codes in zip(before.values, self.base.n_codes, strict=False)
@@ -189,7 +189,7 @@ class Judge:
         return table
 
     def suppressed(self, table: _Table) -> tuple[npt.NDArray[np.bool_], bool]:
-        """Which classes are suppressed: those that fail, against the rows that are still published (spec2, 1).
+        """Which classes are suppressed: those that fail against the rows that are still published.
 
         Also whether too many rows go by absorbing tests alone.
         """

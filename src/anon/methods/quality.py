@@ -20,8 +20,9 @@ Labels = Sequence[npt.NDArray[np.uint32]]
 
 @dataclass(frozen=True, repr=False)
 class Facts:
-    """What every model reads of a table of `n` rows: per attribute its weight and its ladder, and by level the
-    rows of each label (null's behind the others, at the last level with them) and its loss (L - 1)/(|D| - 1).
+    """What every model reads of a table of `n` rows: per attribute its weight and its height, and by level
+    the rows of each label (null's behind the others, at the last level with them) and its loss
+    (L - 1)/(|D| - 1); `value_rows` are the rows of each code.
     """
 
     n: int
