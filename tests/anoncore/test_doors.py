@@ -388,15 +388,6 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("rules None",),
     ),
-    "curve.repair": Kernel(
-        lambda: {
-            "widths": described("curve"),
-            "records": records(),
-            "sensitive": SALARY.astype(np.int32)[:, None],
-            "offsets": i64(0, 2, 4, 6),
-            "rules": conjunction(),
-        }
-    ),
     "diversity.Attribute": Kernel(
         lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
         more=lambda: {
@@ -524,6 +515,15 @@ KERNELS: dict[str, Kernel] = {
             "sensitive": (closeness(), np.array([[0], [1]]), i64(0, 3, 6), u32(0, 2, 4, 1, 3, 5)),
         },
         right=("sensitive None",),
+    ),
+    "merge.repair": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+            "offsets": i64(0, 2, 4, 6),
+            "rules": conjunction(),
+        }
     ),
     "partition.Attributes": Kernel(
         lambda: {
