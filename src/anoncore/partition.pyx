@@ -24,6 +24,7 @@ from anoncore.doors import (
 )
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
     FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -490,42 +491,6 @@ cdef void scatter(const code_t* codes, int64_t lanes, int64_t n, const Cut* cut,
         ends[first] += 1
 
 
-cdef void sort_keys(uint64_t** keys, uint64_t** spare, int64_t n, uint32_t top) noexcept nogil:
-    """Sort n keys whose upper half is at most `top`; ties keep their order. The result is in *keys."""
-    cdef int64_t i, j, begin, size
-    cdef int64_t begins[256]
-    cdef uint64_t key
-    cdef int32_t shift = 32
-    cdef uint64_t* source = keys[0]
-    cdef uint64_t* target = spare[0]
-    if n <= 40:
-        for i in range(1, n):
-            key = source[i]
-            j = i
-            while j > 0 and source[j - 1] > key:
-                source[j] = source[j - 1]
-                j -= 1
-            source[j] = key
-        return
-    while shift < 64 and (<uint64_t>top << 32) >> shift:
-        memset(begins, 0, sizeof(begins))
-        for i in range(n):
-            begins[(source[i] >> shift) & 255] += 1
-        begin = 0
-        for j in range(256):
-            size = begins[j]
-            begins[j] = begin
-            begin += size
-        for i in range(n):
-            j = (source[i] >> shift) & 255
-            target[begins[j]] = source[i]
-            begins[j] += 1
-        source, target = target, source
-        shift += 8
-    keys[0] = source
-    spare[0] = target
-
-
 # ---- what is present in a node ----
 
 
@@ -566,7 +531,7 @@ cdef void count_middle(const Table* t, Work* w, int64_t a) noexcept nogil:
         size = gather_bucket(<const uint16_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
     else:
         size = gather_bucket(<const uint32_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
-    sort_keys(&w.keys, &w.spare, size, range_)
+    sort_keys(&w.keys, NULL, &w.spare, NULL, size, 32)
     list_values(w, a, size, below)
 
 
@@ -623,7 +588,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
             gather_keys(<const uint16_t*>codes, lanes, w.n, low, w.keys)
         else:
             gather_keys(<const uint32_t*>codes, lanes, w.n, low, w.keys)
-        sort_keys(&w.keys, &w.spare, w.n, w.high[a] - low)
+        sort_keys(&w.keys, NULL, &w.spare, NULL, w.n, 32)
         list_values(w, a, w.n, 0)
         if follow:
             for i in range(w.n):
@@ -729,7 +694,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
                     w.keys[d] = <uint64_t>code << 32
                     d += 1
                 total[code] += 1
-            sort_keys(&w.keys, &w.spare, d, <uint32_t>(size - 1))
+            sort_keys(&w.keys, NULL, &w.spare, NULL, d, 32)
             for i in range(d):
                 present[i] = <int64_t>(w.keys[i] >> 32)
         w.n_present[j] = d
