@@ -76,6 +76,11 @@ class Mondrian(Method):
             raise UsageError("split='information-gain' and target= belong together: give both or neither")
 
     @property
+    def chooser(self) -> str:
+        """By what the kernel orders the attributes that have no priority."""
+        return self.split if isinstance(self.split, str) else "widest"
+
+    @property
     def chooses(self) -> bool:
         return self.relaxed
 
@@ -113,8 +118,8 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),
         rows=rows,
-        chooser=method.split if isinstance(method.split, str) else "widest",
-        priority=_priority(encoded, method.split),
+        chooser=method.chooser,
+        priority=priority(encoded.quasi, method.split),
         nearest=method.cuts == "nearest",
         relaxed=method.relaxed,
         n_threads=task.n_threads,
@@ -123,10 +128,11 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     return Classes(class_rows, offsets, encoded.suppressed)
 
 
-def _priority(encoded: Encoded, split: str | Sequence[str]) -> list[int]:
+def priority(quasi: Sequence[Domain], split: str | Sequence[str]) -> list[int]:
+    """The numbers of the attributes that `split` names, in its order."""
     if isinstance(split, str):
         return []
-    names = [domain.name for domain in encoded.quasi]
+    names = [domain.name for domain in quasi]
     for name in split:
         if name not in names:
             raise UsageError(f"split names {name!r}, which is not a quasi-identifier: use {', '.join(names)}")

@@ -34,7 +34,7 @@ from anon.engines.spark.read import (
 from anon.engines.spark.solve import NODE_ROWS, solved
 from anon.engines.spark.tree import Plan, top_tree
 from anon.errors import DataError, PrivacyWarning, RecheckError, UsageError
-from anon.methods import Method, Mondrian, Progress
+from anon.methods import METHODS, Method, Mondrian, Progress
 from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
 from anon.requirements import Requirement, infeasible
 from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
@@ -146,7 +146,8 @@ def check_asked(
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
     if not method.on_spark:
-        raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
+        *some, last = (each.__name__ for each in METHODS if each.on_spark)
+        raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
     if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
         raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
     if isinstance(method, Mondrian) and method.relaxed and publish == "bucketization":
