@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from anon.classes import Cells, at_rows, group
 from anon.encoding import Codes, Domain, coded_columns, encode
-from anon.errors import DataError, PrivacyWarning, UsageError
+from anon.errors import ORDER_OF_INPUT, DataError, PrivacyWarning, UsageError
 from anon.measures import measure_privacy as measure
 from anon.methods import Progress
 from anon.miners import (
@@ -239,7 +239,9 @@ class _Run:
                 "row i of the other"
             )
         if told is not None and told.get("order") != "input":
-            raise UsageError(f'{name} is a release in another order of rows: publish it with order="input"')
+            raise UsageError(
+                f"{name} is a release in another order of rows: publish it with ", ORDER_OF_INPUT
+            )
         if told is not None and told["publish"] == "bucketization":
             raise UsageError(f"{name} is a bucketization, which does not tell the sensitive value of a row")
         self._check_order(name, table)
