@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anon.measures import (
-    normalized_errors,
-)
+from anon.measures import normalized_errors
 from anon.papers import Tested, rank_correlation
 from anon.papers.loukides2008.groups import DELTAS, PRINTED, TGCS, WEIGHTS, K, Row
 

@@ -13,12 +13,7 @@ import pyarrow as pa
 
 from anon.classes import Classes, Published, cells, counts_of, merge
 from anon.encoding import Encoded, encode
-from anon.measures import (
-    answer,
-    measure_privacy,
-    measure_utility,
-    preset,
-)
+from anon.measures import answer, measure_privacy, measure_utility, preset
 from anon.methods import TGC, KMembers, Method, Mondrian, Task
 from anon.papers import Setting
 from anon.requirements import KAnonymity, compile

@@ -10,10 +10,7 @@ import pyarrow as pa
 from anon.classes import Classes, cells, sensitive_counts
 from anon.encoding import encode
 from anon.html import Table
-from anon.measures import (
-    answer,
-    parse_queries,
-)
+from anon.measures import answer, parse_queries
 from anon.methods import TGC
 from anon.methods.kmembers import closeness
 from anon.papers import Setting, Tested, table_of

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anon.html import Section
-from anon.measures import (
-    normalized_errors,
-)
+from anon.measures import normalized_errors
 from anon.papers import curves, table_of
 from anon.papers.loukides2008.findings import COMPARED
 from anon.papers.loukides2008.groups import PRINTED, Row
