@@ -42,7 +42,7 @@ from anon.classes import Published, counts_of, group
 from anon.encoding import Encoded, Missing, encode, encode_column
 from anon.engines import Judged, check_arguments, make
 from anon.entropy import KEY_BYTES, keyed
-from anon.errors import AnonError, UsageError
+from anon.errors import NAME_SENSITIVE, AnonError, UsageError
 from anon.measures import (
     GREATEST_IS_WORST,
     Populations,
@@ -208,11 +208,11 @@ def _prepared(
     judged = Judged.whole(encoded)
     needy = [name for name in names if name in GREATEST_IS_WORST or name == "u_loss"]
     if needy and not encoded.sensitive:
-        raise UsageError(f"{needy[0]} is about sensitive attributes: name one in the schema")
+        raise UsageError(f"{needy[0]} is about sensitive attributes: ", NAME_SENSITIVE)
     for one in tried:
         judged.rules(one.require)
         if one.publish == "bucketization" and not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
     populations, queries, answers = None, None, None
     if "u_loss" in names:
         populations = large_populations(encoded, min_support, n_threads=n_threads)

@@ -108,7 +108,7 @@ def anonymize(
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
             measured = run(job, progress)
-        warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+        warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
         report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
         return
@@ -125,7 +125,7 @@ def anonymize(
         caught.clear()  # the report shows the release's own
         if release.meets_requirements:
             release.write(output, **job.write_options())
-    notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+    notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None
     if as_json or pages or not quiet:

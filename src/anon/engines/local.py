@@ -13,7 +13,7 @@ import numpy.typing as npt
 from anon.classes import Cells, Classes, cells, full_cells, merge
 from anon.encoding import Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import Identity, Method, Progress, Suppress, Task, repair
 from anon.release import Publish, Release, recode
 from anon.requirements import Requirement, check_list, compile, infeasible
@@ -43,11 +43,14 @@ def check_arguments(
     if not isinstance(method, Method):
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
     if require and not method.enforces:
-        raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
+        raise UsageError(
+            f"{type(method).__name__} enforces nothing: drop the requirements or use ",
+            Parameter("Mondrian()", "--method mondrian"),
+        )
     if method.grows and not any(r.least_rows for r in require):
         raise UsageError(
-            f"{type(method).__name__} grows classes of at least k rows: "
-            "ask for KAnonymity(k) or AlphaK(alpha, k)"
+            f"{type(method).__name__} grows classes of at least k rows: ask for ",
+            Parameter("KAnonymity(k) or AlphaK(alpha, k)", "--k"),
         )
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded, encode
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.task import Method, Task
 from anon.requirements import Option
 from anon.schema import Attribute, Schema, check_names
@@ -58,7 +58,8 @@ class Mondrian(Method):
         if isinstance(self.split, str):
             if self.split not in CHOOSERS:
                 raise UsageError(
-                    f"split={self.split!r} is unknown: use one of {', '.join(CHOOSERS)}, or a list of names"
+                    Parameter(f"split={self.split!r}", f"--split {self.split}"),
+                    f" is unknown: use one of {', '.join(CHOOSERS)}, or a list of names",
                 )
         else:
             names = tuple(self.split) if isinstance(self.split, Iterable) else ()
@@ -71,9 +72,15 @@ class Mondrian(Method):
         if self.target is not None and not isinstance(self.target, str):
             raise UsageError("target must be the name of an attribute")
         if self.cuts not in ("nearest", "median"):
-            raise UsageError(f"cuts={self.cuts!r} is unknown: use 'nearest' or 'median'")
+            raise UsageError(
+                Parameter(f"cuts={self.cuts!r}", f"--cuts {self.cuts}"),
+                " is unknown: use 'nearest' or 'median'",
+            )
         if (self.split == "information-gain") != (self.target is not None):
-            raise UsageError("split='information-gain' and target= belong together: give both or neither")
+            raise UsageError(
+                Parameter("split='information-gain' and target=", "--split information-gain and --target"),
+                " belong together: give both or neither",
+            )
 
     @property
     def chooser(self) -> str:

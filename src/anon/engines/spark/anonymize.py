@@ -33,7 +33,7 @@ from anon.engines.spark.read import (
 )
 from anon.engines.spark.solve import NODE_ROWS, solved
 from anon.engines.spark.tree import Plan, top_tree
-from anon.errors import DataError, PrivacyWarning, RecheckError, UsageError
+from anon.errors import DataError, Parameter, PrivacyWarning, RecheckError, UsageError
 from anon.methods import METHODS, Method, Mondrian, Progress
 from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
 from anon.requirements import Requirement, infeasible
@@ -156,7 +156,7 @@ def check_asked(
             "use relaxed=False, or publish a generalization"
         )
     if getattr(method, "ties", "rank") != "rank":
-        raise UsageError('rows have no order on Spark: use ties="rank"')
+        raise UsageError("rows have no order on Spark: use ", Parameter('ties="rank"', "--ties rank"))
     refuse_custom(require)
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
