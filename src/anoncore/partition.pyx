@@ -219,6 +219,13 @@ cdef enum Detail:
     TRACKED  # ... and which rows have them
 
 
+# A tracked column of rows that are elsewhere: of each value the first entry, of each entry a code and its rows.
+cdef struct Listed:
+    const int64_t* starts
+    const int64_t* codes
+    const int64_t* rows
+
+
 # Scratch of one task, sized for its largest node.
 cdef struct Work:
     const uint8_t* records  # the node's
@@ -241,11 +248,7 @@ cdef struct Work:
     uint32_t* grid  # tracked counts per code
     bint grouped
     row_t* order  # rows of the node by value
-    # per tracked column, where the rows are elsewhere (starts is not NULL): of each value its first entry, and
-    # of each entry a code and its rows
-    const int64_t** starts
-    const int64_t** listed_codes
-    const int64_t** listed_rows
+    const Listed* listed  # per tracked column, in place of records; NULL where there are any
     # tracked counts: of the node, and left of two boundaries
     bint totaled
     uint32_t* total
@@ -283,7 +286,6 @@ cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
         w.two_cuts[j].sizes = <int64_t*>take(keep, d + 1, sizeof(int64_t))
     w.cut = &w.two_cuts[0]
     w.best = &w.two_cuts[1]
-    w.starts = NULL
     w.pending = growing(keep, 1, sizeof(Node))
     w.present = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
     w.part_values = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
@@ -643,10 +645,10 @@ cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sig
             cells = w.grid + (w.values[v] - w.low[w.counted]) * across
             for x in range(across):
                 counts[x] += sign * cells[x]
-    elif w.starts != NULL:
+    elif w.listed != NULL:
         for r in range(t.n_tracked):
-            for x in range(w.starts[r][i], w.starts[r][j]):
-                counts[t.base[r] + w.listed_codes[r][x]] += sign * <uint32_t>w.listed_rows[r][x]
+            for x in range(w.listed[r].starts[i], w.listed[r].starts[j]):
+                counts[t.base[r] + w.listed[r].codes[x]] += sign * <uint32_t>w.listed[r].rows[x]
     else:
         group_rows(t, w)
         for v in range(w.below[i], w.below[j]):
@@ -662,7 +664,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
     cdef uint32_t* total
     cdef int64_t* present
     cdef uint32_t code
-    cdef bint counted = w.gridded or w.starts != NULL
+    cdef bint counted = w.gridded or w.listed != NULL
     if w.totaled:
         return
     w.totaled = True
@@ -842,7 +844,7 @@ cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
         return False
     if w.below[v + 1] == half:
         return try_boundary(t, w, v + 1, 0)
-    if w.starts != NULL:
+    if w.listed != NULL:
         set_halves(t, w, code, half, quota, w.left[0])
         return True
     if t.n_tracked:
@@ -1203,6 +1205,7 @@ cdef class _Partition:
         cdef Work work
         cdef Work* w = &work
         cdef Node node = Node(0, 0, 0)
+        w.listed = NULL
         for start, i, _ in nodes:
             if start < 0 or i < 1 or i > self.n - start:
                 raise ValueError(f"{i} rows from {start} of {self.n}")
@@ -1407,8 +1410,8 @@ def turns(attributes, low, high, distinct, *, chooser="widest", priority=()):
     cdef Work work
     cdef list keep = [described], order = []
     cdef int64_t a
-    ends = [array_of(part, np.int64, 1, "low, high and distinct") for part in (low, high, distinct)]
-    if not len(ends[0]) == len(ends[1]) == len(ends[2]) == described.n:
+    low, high, distinct = (array_of(part, np.int64, 1, "low, high and distinct") for part in (low, high, distinct))
+    if not len(low) == len(high) == len(distinct) == described.n:
         raise ValueError("low, high and distinct must have one entry per attribute")
     set_order(&table, keep, described.n, chooser, priority)
     table.attributes = described.c
@@ -1417,13 +1420,12 @@ def turns(attributes, low, high, distinct, *, chooser="widest", priority=()):
     work.exact = <uint8_t*>take(keep, described.n, 1)
     work.tried = <uint8_t*>take(keep, described.n, 1)
     for a in range(described.n):
-        first, last, n = (int(part[a]) for part in ends)
-        if not 0 <= first <= last <= described.c[a].n_values or not 1 <= n <= last - first + 1:
-            raise ValueError(f"attribute {a}: {n} codes from {first} to {last} are none of a node")
+        if not 0 <= low[a] <= high[a] <= described.c[a].n_values or not 1 <= distinct[a] <= high[a] - low[a] + 1:
+            raise ValueError(f"attribute {a}: {distinct[a]} codes from {low[a]} to {high[a]} are none of a node")
         work.exact[a] = True
-        work.tried[a] = first == last
+        work.tried[a] = low[a] == high[a]
         if not work.tried[a]:
-            work.key[a] = key_of(&table, a, first, last, n)
+            work.key[a] = key_of(&table, a, low[a], high[a], distinct[a])
     while (a := next_attribute(&table, &work)) >= 0:
         work.tried[a] = True
         order.append(a)
@@ -1436,77 +1438,58 @@ cdef tuple cut_histogram(const Table* settings, Attributes attributes, Conjuncti
     cdef Work work
     cdef Work* w = &work
     cdef list keep = []
-    cdef const int64_t[::1] view
-    cdef int64_t i, j, d, n, largest = 1
-    cdef const int64_t** starts
-    cdef const int64_t** listed_codes
-    cdef const int64_t** listed_rows
+    cdef Listed* listed
+    cdef const int64_t[::1] view_s, view_c, view_r
+    cdef int64_t i, j, d, n, size, largest = 1
     cdef bint found
-    if not isinstance(histogram, tuple | list) or len(histogram) != 4:
-        raise ValueError("a histogram must be attribute, values, below and tracked")
-    a = whole(histogram[0], 0, attributes.n - 1, "the attribute of a histogram")
-    values = array_of(histogram[1], np.int64, 1, "values")
-    below = array_of(histogram[2], np.int64, 1, "below")
-    tracked = all_of(histogram[3], object, "tracked")
+    a, values, below, tracked = all_of(histogram, object, "a histogram")
+    a = whole(a, 0, attributes.n - 1, "the attribute of a histogram")
+    values = array_of(values, np.int64, 1, "values")
+    below = array_of(below, np.int64, 1, "below")
+    tracked = all_of(tracked, object, "tracked")
     d = len(values)
     if not d or values[0] < 0 or values[d - 1] > attributes.c[a].n_values or (values[1:] <= values[:d - 1]).any():
         raise ValueError("values must be ascending codes of the attribute, at least one")
     n = below[d] if len(below) == d + 1 else 0
     parts_of(below, n, "below")
-    if not 0 < n <= conjunction.c.n_rows:
-        raise ValueError(f"{n} rows for a conjunction on {conjunction.c.n_rows}")
-    if len(tracked) != t.n_tracked:
-        raise ValueError(f"{len(tracked)} tracked columns where {t.n_tracked} are read")
+    if not 0 < n <= conjunction.c.n_rows or len(tracked) != t.n_tracked:
+        raise ValueError(f"{n} rows and {len(tracked)} tracked columns for {conjunction.c.n_rows} and {t.n_tracked}")
     t.base = <int64_t*>take(keep, t.n_tracked + 1, sizeof(int64_t))
-    starts = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
-    listed_codes = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
-    listed_rows = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    w.listed = listed = <Listed*>take(keep, t.n_tracked, sizeof(Listed))
     for j in range(t.n_tracked):
-        if not isinstance(tracked[j], tuple | list) or len(tracked[j]) != 3:
-            raise ValueError("a tracked column must be starts, codes and rows")
-        begins, codes, rows = (array_of(part, np.int64, 1, "starts, codes and rows") for part in tracked[j])
-        parts_of(begins, len(codes), "starts")
-        if len(begins) != d + 1 or len(rows) != len(codes) or (rows <= 0).any() or (rows > n).any()                 or (np.add.reduceat(rows, begins[:d]) != np.diff(below)).any():
+        starts, codes, rows = (array_of(part, np.int64, 1, "tracked") for part in all_of(tracked[j], object, "tracked"))
+        parts_of(starts, len(codes), "starts")
+        if len(starts) != d + 1 or len(rows) != len(codes) or (rows <= 0).any() or (rows > n).any() \
+                or (np.add.reduceat(rows, starts[:d]) != np.diff(below)).any():
             raise ValueError("the rows with the tracked codes of a value must be positive and sum to its rows")
-        if j == t.n_sensitive and codes.min() >= 0:
+        if j == t.n_sensitive and codes.min() >= 0:  # the target has no domain of its own
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        size = int(conjunction.c.n_values[j]) if j < t.n_sensitive else int(codes.max()) + 1
+        size = conjunction.c.n_values[j] if j < t.n_sensitive else codes.max() + 1
         if codes.min() < 0 or codes.max() >= size:
             raise ValueError(f"tracked column {j} has a code beyond its domain")
-        t.base[j + 1] = t.base[j] + <int64_t>size
-        largest = max(largest, <int64_t>size)
-        keep += [begins, codes, rows]
-        view = begins
-        starts[j] = &view[0]
-        view = codes
-        listed_codes[j] = &view[0]
-        view = rows
-        listed_rows[j] = &view[0]
+        t.base[j + 1] = t.base[j] + size
+        largest = max(largest, size)
+        keep += [starts, codes, rows]
+        view_s, view_c, view_r = starts, codes, rows
+        listed[j] = Listed(&view_s[0], &view_c[0], &view_r[0])
     if d < 2:
         return None
     t.max_codes = d
     set_work(w, keep, &t, max(d, largest))
     w.n = n
-    w.counted = a
     w.d = d
-    w.gridded = False
+    w.counted = a
+    w.gridded = w.totaled = False
     w.grouped = True
-    w.totaled = False
-    w.starts = starts
-    w.listed_codes = listed_codes
-    w.listed_rows = listed_rows
     for i in range(d):
         w.values[i] = values[i]
         w.below[i] = below[i]
     w.below[d] = n
     with nogil:
         found = cut_counted(&t, w)
-    if not found:
-        return None
-    parts = range(w.cut.n_parts)
-    return (
-        a, [w.cut.codes[p] for p in parts], [w.cut.sizes[p] for p in parts], w.cut.disorder, w.cut.quota
-    )
+    parts = range(w.cut.n_parts if found else 0)
+    codes, sizes = [w.cut.codes[i] for i in parts], [w.cut.sizes[i] for i in parts]
+    return (a, codes, sizes, w.cut.disorder, w.cut.quota) if found else None
 
 
 def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=True, relaxed=False):
