@@ -31,6 +31,7 @@ from anon import datasets, figures
 from anon.choice import tables
 from anon.command.entry import main
 from anon.html.document import Section, Table, number, page, table_html
+from anon.html.figure import spec as spec_of
 from anon.pages import report
 from anon.pages.origin import Origin
 from anon.release.columns import NOTES_ON_BUCKETS
@@ -195,7 +196,7 @@ def test_a_page_with_figures_allows_its_one_script_and_no_evaluation_of_text() -
     assert f"script-src 'sha256-{digest}'" in policy(html)
     assert policy(html).startswith("default-src 'none'; ")
     assert "unsafe-eval" not in policy(html)
-    assert shown.specs == [figures.spec(figure)] * 3
+    assert shown.specs == [spec_of(figure)] * 3
     assert [each["id"] for each in shown.all("script")[:3]] == ["chart-1", "chart-2", "chart-3"]
     for image in shown.all("img"):
         assert image["alt"] == f"{figure.title}. {figure.caption}"

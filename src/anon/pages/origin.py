@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from anon import figures
-from anon.html import Section, Table, page
+from anon.html import Section, Table, page, write
 from anon.version import __version__
 
 
@@ -71,7 +70,7 @@ class Report:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
-        figures.write(self.html().encode(), path)
+        write(self.html().encode(), path)
 
 
 def origin_section(told: Mapping[str, Any]) -> Section:

@@ -13,6 +13,7 @@ from anon.choice import PRICE, frontier_tables
 from anon.classes import group
 from anon.encoding import Codes, encode
 from anon.html import Audience, Figure, Section, Table, number
+from anon.html import rows as rows_of
 from anon.measures import (
     COSTS,
     OF_PRIVACY,
@@ -76,7 +77,7 @@ def of_release(
         "utility": utility.to_dict(),
         "worst_class": _worst_class(privacy),
         "mean_risk": _mean_risk(codes, release.n_rows),
-        "figures": {figure.title: figures.rows(figure) for figure in (*of_classes, *of_loss)},
+        "figures": {figure.title: rows_of(figure) for figure in (*of_classes, *of_loss)},
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
         "verdict": _verdict(release),
@@ -203,7 +204,7 @@ def of_check(
         "asked": asked,
         "worst_class": _worst_class(privacy),
         "mean_risk": _mean_risk(_shown_codes(table, privacy), privacy.n_rows),
-        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "figures": {figure.title: rows_of(figure) for figure in drawn},
         "origin": origin.to_dict(),
         "verdict": verdict,
     }
@@ -252,7 +253,7 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: A
     told = {
         "audience": audience,
         **utility.to_dict(),
-        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "figures": {figure.title: rows_of(figure) for figure in drawn},
         "origin": origin.to_dict(),
         "verdict": verdict,
     }
@@ -277,7 +278,7 @@ def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Orig
         "n_points": len(frontier.points),
         "n_efficient": len(frontier.efficient),
         "chosen": None if chosen is None else chosen.to_dict(),
-        "figures": {drawn.title: figures.rows(drawn)},
+        "figures": {drawn.title: rows_of(drawn)},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Every point that counts was checked by the independent re-check of its release, in this "
         "run or, where it comes from the cache, in the run that put it there.",

@@ -24,10 +24,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from anon import figures as charts
 from anon.datasets import adult
 from anon.errors import Parameter, PrivacyWarning, UsageError
-from anon.html import Figure, Section, Table, page
+from anon.html import HEIGHT, WIDTH, Figure, Section, Table, page
+from anon.html import rows as rows_of
 from anon.plain import as_plain
 from anon.release import Release
 from anon.requirements import Requirement
@@ -212,9 +212,7 @@ class Reproduction:
                 for section in self.sections
                 for table in section.tables
             },
-            "charts": {
-                chart.title: charts.rows(chart) for section in self.sections for chart in section.figures
-            },
+            "charts": {chart.title: rows_of(chart) for section in self.sections for chart in section.figures},
         }
 
     def html(self) -> str:
@@ -418,7 +416,7 @@ def curves(
             for name, value in rows[0].items()
         ],
     )
-    chart = (lines + marks).properties(width=charts.WIDTH, height=charts.HEIGHT)
+    chart = (lines + marks).properties(width=WIDTH, height=HEIGHT)
     return Figure(title, chart, caption)
 
 
