@@ -5,7 +5,16 @@ Missing values end here: null is a code of its own, or its rows are suppressed.
 """
 
 from anon.encoding.columns import coded_columns, encode_column, label_codes
-from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type, narrowed, of_published_rows
+from anon.encoding.domain import (
+    Codes,
+    Domain,
+    Encoded,
+    Missing,
+    Units,
+    code_type,
+    narrowed,
+    of_published_rows,
+)
 from anon.encoding.table import encode, encode_like
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "Domain",
     "Encoded",
     "Missing",
+    "Units",
     "code_type",
     "coded_columns",
     "encode",

@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, cells, full_cells, merge
-from anon.encoding import Encoded
+from anon.classes import Cells, Classes, cells, full_cells, group, merge
+from anon.encoding import Encoded, Units
 from anon.entropy import permutation
-from anon.errors import UsageError
-from anon.methods import Identity, Method, Progress, Suppress, Task, repair
-from anon.requirements import Requirement, check_list
+from anon.errors import InfeasibleError, UsageError
+from anon.methods import Identity, Method, Progress, Suppress, Task, counts_units, repair
+from anon.requirements import KAnonymity, Requirement, check_list, compile, infeasible
 from anon.schema import Schema
+from anoncore.requirement import Conjunction
 
 
 def check_arguments(
@@ -82,10 +83,42 @@ def classes_of(
     if publish == "bucketization" and method.chooses:
         encoded = replace(encoded, draw=permutation(encoded.n_rows, task.entropy))
     k = max((r.least_rows or 1 for r in require), default=1)
-    classes = method.classes(encoded, task, k)
+    mended = method.repaired
+    of_method = task
+    if counts_units(task.rules) and method.enforces and not method.counts_units:
+        mended = True  # the method sees to the rows, the repair to whose they are
+        of_method = replace(task, rules=compile([KAnonymity(task.rules.min_size)], (), (), task.rules.n_rows))
+    classes = method.classes(encoded, of_method, k)
     if method.grows and publish == "generalization":
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-    return repair(classes, encoded, task.rules, ties=method.ties) if method.repaired else classes
+    return repair(classes, encoded, task.rules, ties=method.ties) if mended else classes
+
+
+def compiled(require: Sequence[Requirement], encoded: Encoded) -> tuple[Conjunction, InfeasibleError | None]:
+    """The requirements as the kernels' test of the rows to be published, and why no release meets them.
+
+    `encoded` is `of_published_rows`; `require` says whom it counts (`counting`).
+    """
+    kept = encoded.n_rows - len(encoded.suppressed)
+    counts = table_counts(encoded)
+    rules = compile(require, encoded.sensitive, counts, kept)
+    n_units = None
+    if encoded.units is not None:
+        if rules.n_sensitive:
+            counts = unit_counts(encoded, encoded.units)
+            rules = compile(require, encoded.sensitive, counts, kept, by_units=True)
+        n_units = int(np.count_nonzero(np.bincount(encoded.units.codes[encoded.kept])))
+    return rules, infeasible(require, encoded.sensitive, counts, kept, n_units)
+
+
+def unit_counts(encoded: Encoded, units: Units) -> tuple[npt.NDArray[np.int64], ...]:
+    """Units of every sensitive value among the rows to be published."""
+    counts = []
+    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        pairs = group((codes, units.codes), encoded.suppressed)
+        of_pair = codes[pairs.rows[pairs.offsets[:-1]]]
+        counts.append(np.bincount(of_pair, minlength=domain.n_codes).astype(np.int64))
+    return tuple(counts)
 
 
 def table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:

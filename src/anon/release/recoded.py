@@ -72,6 +72,13 @@ class Recoded:
         return _sensitive_counts(self.encoded, self.classes)
 
     @property
+    def claimed(self) -> list[str]:
+        """The requirements that no file decides: they count units, which are not published."""
+        if self.encoded.units is None:
+            return []
+        return [repr(each) for each in self.requirements if getattr(each, "count", None) != "rows"]
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """What a written file says about itself, to everybody: how it was made, and what its rows tell.
 
@@ -95,6 +102,7 @@ class Recoded:
             },
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
+            **({"claimed": self.claimed} if self.claimed else {}),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,

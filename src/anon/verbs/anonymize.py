@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from anon.encoding import Encoded, encode, of_published_rows
-from anon.engines import check_arguments, partitioned, table_counts
+from anon.engines import check_arguments, compiled, partitioned
 from anon.errors import PrivacyWarning
 from anon.methods import Method, Mondrian, Progress, Suppress, Task
 from anon.release import Release, recheck_noise, recode
-from anon.requirements import Requirement, compile, infeasible
+from anon.requirements import Requirement, counting
 from anon.schema import Role, Schema, role_of_name
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
@@ -86,7 +86,7 @@ def anonymize(
     check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
-    require = (*require, *method.implied())
+    require = counting((*require, *method.implied()), schema.unit)
 
     tell("read", 0, 1)
     source = read_source(table)
@@ -101,18 +101,15 @@ def anonymize(
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
     check_publishable(encoded.table.schema)
     judged = of_published_rows(encoded)
-    counts = table_counts(judged)
     n_kept = encoded.n_rows - len(encoded.suppressed)
     notes += _notes_on_neutral(encoded, noise)
 
     if n_kept == 0:
         notes.append("every row misses a value and is suppressed: the release is empty")
-    impossible = infeasible(require, judged.sensitive, counts, n_kept)
+    rules, impossible = compiled(require, judged)
     if impossible is not None and on_infeasible == "error":
         raise impossible
-    task = Task(
-        compile(require, judged.sensitive, counts, n_kept), np.random.default_rng(seed), n_threads, progress
-    )
+    task = Task(rules, np.random.default_rng(seed), n_threads, progress)
     tell("partition", 0, 1)
     if impossible is not None:
         notes.append(f"{impossible}; this one-class release can be measured, not written")
