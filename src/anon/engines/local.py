@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, cells, full_cells, group, merge
-from anon.encoding import Encoded, Units
-from anon.entropy import permutation
+from anon.classes import Cells, Classes, cells, full_cells, group, merge, to_levels
+from anon.encoding import Encoded, of_published_rows
+from anon.entropy import Entropy, permutation, system
 from anon.errors import InfeasibleError, UsageError
 from anon.methods import Identity, Method, Progress, Suppress, Task, counts_units, repair
-from anon.requirements import KAnonymity, Requirement, check_list, compile, infeasible
-from anon.schema import Schema
+from anon.release import Publish, Release, recode
+from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
+from anon.schema import Role, Schema, role_of_name
 from anoncore.requirement import Conjunction
 
 
@@ -59,23 +62,127 @@ def check_arguments(
             raise UsageError(f"{name} must be one of {', '.join(allowed)}")
 
 
-def partitioned(
+@dataclass(frozen=True, repr=False)
+class Judged:
+    """Rows as requirements see them, and the table that they compare a class with.
+
+    `encoded` holds just the sensitive values of the published rows; `counts` (int64, one per code of each
+    sensitive attribute) count the `n_rows` published rows of the table, of which `encoded` may be a part.
+    """
+
+    encoded: Encoded
+    counts: tuple[npt.NDArray[np.int64], ...]
+    n_rows: int
+
+    @classmethod
+    def whole(cls, encoded: Encoded) -> Self:
+        """The published rows of `encoded`, which are the whole table."""
+        judged, counts = of_published_rows(encoded), []
+        for domain, codes in zip(judged.sensitive, judged.sensitive_codes, strict=True):
+            rows = np.bincount(codes, minlength=domain.n_codes)
+            rows -= np.bincount(codes[judged.suppressed], minlength=domain.n_codes)
+            counts.append(rows.astype(np.int64))
+        return cls(judged, tuple(counts), encoded.n_rows - len(encoded.suppressed))
+
+    @cached_property
+    def n_units(self) -> int | None:
+        """Units that have a published row; None where the schema names none."""
+        units = self.encoded.units
+        return None if units is None else int(np.count_nonzero(np.bincount(units.codes[self.encoded.kept])))
+
+    @cached_property
+    def unit_counts(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """The units with each code of each sensitive attribute (int64)."""
+        units, counts = self.encoded.units, []
+        assert units is not None
+        for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
+            pairs = group((codes, units.codes), self.encoded.suppressed)
+            of_pair = codes[pairs.rows[pairs.offsets[:-1]]]
+            counts.append(np.bincount(of_pair, minlength=domain.n_codes).astype(np.int64))
+        return tuple(counts)
+
+    def rules(self, require: Sequence[Requirement]) -> Conjunction:
+        """The requirements as one test; UsageError where one makes no sense for the table."""
+        rules = compile(require, self.encoded.sensitive, self.counts, self.n_rows)
+        if self.n_units is None or not rules.n_sensitive:
+            return rules
+        return compile(require, self.encoded.sensitive, self.unit_counts, self.n_rows, by_units=True)
+
+    def impossible(self, require: Sequence[Requirement]) -> InfeasibleError | None:
+        """Why no release meets the requirements, if the table as one class does not."""
+        rules = self.rules(require)
+        counts = self.unit_counts if rules.by_units else self.counts
+        return infeasible(require, self.encoded.sensitive, counts, self.n_rows, self.n_units)
+
+
+@dataclass(frozen=True, repr=False)
+class Made:
+    """Classes that hold every one of `require`, or one class where that is `impossible`.
+
+    `require` is what was asked and what the method implies, `method` the one that made the classes.
+    """
+
+    encoded: Encoded
+    classes: Classes
+    cells: tuple[Cells, ...]
+    require: tuple[Requirement, ...]
+    method: Method
+    publish: Publish
+    impossible: InfeasibleError | None
+    task: Task
+
+    def release(self, **more: Any) -> Release:
+        """The release that shows the cells, verified; `more` is what else `recode` takes."""
+        dropped = [domain.name for domain in self.encoded.sensitive if self.method == Suppress("sensitive")]
+        known: dict[str, Any] = {
+            "requirements": self.require,
+            "method": self.method,
+            "publish": self.publish,
+            "meets_requirements": self.impossible is None,
+            "dropped": dropped,
+            "n_threads": self.task.n_threads,
+            "entropy": self.task.entropy,
+        }
+        return recode(self.encoded, self.classes, self.cells, **(known | more))
+
+
+def make(
     encoded: Encoded,
-    judged: Encoded,
     method: Method,
-    task: Task,
     require: Sequence[Requirement],
-    publish: str,
-) -> tuple[Classes, tuple[Cells, ...]]:
-    """The method's classes and their cells; `judged` is `of_published_rows(encoded)`."""
-    classes = classes_of(judged, method, task, require, publish)
-    if method == Suppress("quasi"):
-        return classes, full_cells(encoded, classes)
-    return classes, cells(encoded, classes, task.n_threads)
+    *,
+    publish: Publish = "generalization",
+    numeric: str = "interval",
+    judged: Judged | None = None,
+    seed: int | Sequence[int] = 0,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+    entropy: Entropy = system,
+    trivial: bool = False,
+) -> Made:
+    """The method's classes of encoded rows, each holding every requirement, and their cells.
+
+    `judged` are the same rows as requirements see them, by default the whole table. Raises
+    InfeasibleError where no classes hold the requirements; with `trivial` all rows then become one class.
+    """
+    judged = Judged.whole(encoded) if judged is None else judged
+    require = counting((*require, *method.implied()), encoded.schema.unit if encoded.units else None)
+    impossible = judged.impossible(require)
+    if impossible is not None and not trivial:
+        raise impossible
+    rng = np.random.default_rng(seed)
+    task = Task(judged.rules(require), rng, n_threads, progress, entropy)
+    if progress is not None:
+        progress("partition", 0, 1)
+    method = method if impossible is None else Suppress("quasi")
+    classes = _classes(judged.encoded, method, task, require, publish, numeric)
+    starred = method == Suppress("quasi")
+    shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
+    return Made(encoded, classes, shown, require, method, publish, impossible, task)
 
 
-def classes_of(
-    encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
+def _classes(
+    encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str, numeric: str
 ) -> Classes:
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""
     if len(encoded.suppressed) == encoded.n_rows:
@@ -83,49 +190,50 @@ def classes_of(
     if publish == "bucketization" and method.chooses:
         encoded = replace(encoded, draw=permutation(encoded.n_rows, task.entropy))
     k = max((r.least_rows or 1 for r in require), default=1)
-    mended = method.repaired
+    counts_rows = not counts_units(task.rules) or not method.enforces
     of_method = task
-    if counts_units(task.rules) and method.enforces and not method.counts_units:
-        mended = True  # the method sees to the rows, the repair to whose they are
+    if not counts_rows and not method.counts_units:  # it sees to the rows, the repair to whose they are
         of_method = replace(task, rules=compile([KAnonymity(task.rules.min_size)], (), (), task.rules.n_rows))
     classes = method.classes(encoded, of_method, k)
     if method.grows and publish == "generalization":
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-    return repair(classes, encoded, task.rules, ties=method.ties) if mended else classes
+    if method.repaired or of_method is not task:
+        classes = repair(classes, encoded, task.rules, ties=method.ties)
+    if task.rules.by_units and not counts_rows and publish == "generalization":
+        return _settled(classes, encoded, method, task, numeric)
+    return classes
 
 
-def compiled(require: Sequence[Requirement], encoded: Encoded) -> tuple[Conjunction, InfeasibleError | None]:
-    """The requirements as the kernels' test of the rows to be published, and why no release meets them.
+def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, numeric: str) -> Classes:
+    """Classes that all pass, also where those that look alike are one.
 
-    `encoded` is `of_published_rows`; `require` says whom it counts (`counting`).
+    By units two classes that pass may fail together: one whose values a unit of the other has too.
     """
-    kept = encoded.n_rows - len(encoded.suppressed)
-    counts = table_counts(encoded)
-    rules = compile(require, encoded.sensitive, counts, kept)
-    n_units = None
-    if encoded.units is not None:
-        if rules.n_sensitive:
-            counts = unit_counts(encoded, encoded.units)
-            rules = compile(require, encoded.sensitive, counts, kept, by_units=True)
-        n_units = int(np.count_nonzero(np.bincount(encoded.units.codes[encoded.kept])))
-    return rules, infeasible(require, encoded.sensitive, counts, kept, n_units)
+    if numeric in ("midpoint", "mean"):
+        raise UsageError(
+            f"numeric={numeric!r} makes classes look alike, which may then not meet what is required of the "
+            "units' sensitive values: choose interval, bounds or level"
+        )
+    while True:
+        shown = cells(encoded, classes, task.n_threads)
+        if numeric == "level":
+            shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
+        merged, _ = merge(classes, shown, task.n_threads)
+        if merged.n_classes == classes.n_classes:
+            return classes
+        classes = repair(merged, encoded, task.rules, ties=method.ties)
 
 
-def unit_counts(encoded: Encoded, units: Units) -> tuple[npt.NDArray[np.int64], ...]:
-    """Units of every sensitive value among the rows to be published."""
-    counts = []
-    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
-        pairs = group((codes, units.codes), encoded.suppressed)
-        of_pair = codes[pairs.rows[pairs.offsets[:-1]]]
-        counts.append(np.bincount(of_pair, minlength=domain.n_codes).astype(np.int64))
-    return tuple(counts)
-
-
-def table_counts(encoded: Encoded) -> tuple[npt.NDArray[np.int64], ...]:
-    """Rows of every sensitive value among the rows to be published."""
-    counts = []
-    for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
-        whole = np.bincount(codes, minlength=domain.n_codes)
-        whole -= np.bincount(codes[encoded.suppressed], minlength=domain.n_codes)
-        counts.append(whole.astype(np.int64))
-    return tuple(counts)
+def notes_on_neutral(neutral: Iterable[str], distinct: Container[str], of_rows: str = "") -> list[str]:
+    """Warnings of columns published as they are: most values (`of_rows`) differ, or the name tells people."""
+    neutral = list(neutral)
+    return [
+        f"column {name!r} is neutral but more than 90 % of its values{of_rows} are distinct: "
+        "it may identify people; make it identifying to drop it"
+        for name in neutral
+        if name in distinct
+    ] + [
+        f"column {name!r} is neutral but by its name it identifies people; make it identifying to drop it"
+        for name in neutral
+        if name not in distinct and role_of_name(name) is Role.IDENTIFYING
+    ]
