@@ -16,6 +16,7 @@ from anon.encoding.domain import (
     of_published_rows,
 )
 from anon.encoding.table import encode, encode_like
+from anon.encoding.units import encode_units, number_units
 
 __all__ = [
     "Codes",
@@ -28,7 +29,9 @@ __all__ = [
     "encode",
     "encode_column",
     "encode_like",
+    "encode_units",
     "label_codes",
     "narrowed",
+    "number_units",
     "of_published_rows",
 ]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from anon.encoding.columns import rows
 from anon.encoding.domain import Codes, Units, code_type
-from anon.encoding.factors import Factors, each_column
+from anon.encoding.factors import Factors, each_column, factors_of
 from anon.errors import DataError
 from anon.schema import Attribute, value_type
 
@@ -36,6 +36,11 @@ def encode_units(table: pa.Table | Scan, name: str) -> Units:
     return Units(name, codes, n)
 
 
+def number_units(column: pa.ChunkedArray, name: str) -> tuple[Codes, int]:
+    """A number for each value of a column, and how many there are, which is the code of a missing one."""
+    return _numbered(factors_of(column, name))
+
+
 def _numbered(factors: Factors) -> tuple[Codes, int]:
     """The number of each row's value among the distinct ones that occur; their count for a missing value."""
     used = factors.used()[:-1] & np.asarray(factors.values.is_valid())
@@ -57,8 +62,8 @@ def check_shared(name: str, codes: Codes, units: Units) -> None:
         row = int(np.argmax((low != high)[units.codes]))
         raise DataError(
             f"column {name!r} has several values in {count} {'household' if count == 1 else 'households'}, "
-            f"the first in row {row + 1}; a column of household= is the same for all rows of one {units.name!r}: "
-            "correct it, or leave it out of household",
+            f"the first in row {row + 1}; a column of household= is the same for all rows of one "
+            f"{units.name!r}: correct it, or leave it out of household",
             column=name,
             row=row,
             count=count,

@@ -183,9 +183,10 @@ def _passing(
     """Which classes meet a requirement: their sizes or units, and the counts of every attribute tested."""
     name = type(requirement).__name__
     count = getattr(requirement, "count", None) or "rows"
-    if count not in ("rows", "units") or (count == "units" and n_units is None):
+    people = {"rows": sizes, "units": n_units}.get(count)
+    if people is None:
         raise RecheckError(f"{requirement!r} was not tested: this check cannot count {count} here")
-    passes = np.asarray((sizes if count == "rows" else n_units) >= getattr(requirement, "k", 1))
+    passes = np.asarray(people >= getattr(requirement, "k", 1))
     test = TESTS.get(name) or (by_itself if hasattr(requirement, "recheck") else None)
     if test is not None:
         only = getattr(requirement, "sensitive", None)

@@ -35,7 +35,7 @@ def count_by_units(
     group_of: npt.NDArray[np.int64],
     n_groups: int,
 ) -> Counts:
-    """Counts of one sensitive attribute, where each unit counts once for every value that it has in a group."""
+    """Counts of one sensitive attribute: each unit counts once for every value that it has in a group."""
     n_codes, n_units = domain.n_codes, int(units.max(initial=0)) + 1
     pairs: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     counts: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]

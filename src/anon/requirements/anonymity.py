@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from anon.encoding import Domain
@@ -49,6 +49,9 @@ class KAnonymity(Requirement):
     @property
     def least_rows(self) -> int:
         return self.k
+
+    def of_units(self) -> KAnonymity:
+        return replace(self, count="units")
 
     @property
     def family(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def counting(require: Sequence[Requirement], unit: str | None) -> tuple[Requirem
             )
         if count == "units" and unit is None:
             raise UsageError(f"{each}: nobody knows whose a row is: name the column in the schema (unit=...)")
-        said.append(replace(each, count="units") if count is None and unit is not None else each)  # type: ignore[call-arg]
+        said.append(each.of_units() if count is None and unit is not None else each)
     return tuple(said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -138,6 +138,9 @@ class AlphaK(Requirement):
     @property
     def least_rows(self) -> int:
         return self.k
+
+    def of_units(self) -> AlphaK:
+        return replace(self, count="units")
 
     @property
     def family(self) -> str:
