@@ -315,6 +315,7 @@ cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
     if t.n_tracked or t.min_units:
         w.order = <row_t*>take(keep, most, sizeof(row_t))
     if t.min_units:
+        w.generation = 0
         w.mask = power_above(2 * min(t.min_units, most)) - 1
         for j in range(2):
             w.seen[j] = <uint64_t*>take(keep, w.mask + 1, sizeof(uint64_t))
@@ -682,7 +683,8 @@ cdef inline bint note(uint64_t* seen, uint64_t mask, uint64_t generation, uint32
 cdef bint halves_hold(const code_t* codes, int64_t lanes, uint32_t threshold, int64_t quota,
                       const Table* t, Work* w) noexcept nogil:
     """Do both sides of a cut have rows of enough units? Reads rows until they do."""
-    cdef int64_t i, missing[2]
+    cdef int64_t[2] missing
+    cdef int64_t i
     cdef uint32_t c
     cdef int side
     missing[0] = t.min_units

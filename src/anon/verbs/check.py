@@ -198,8 +198,8 @@ def _units_of(
             if each not in of_rows:
                 raise UsageError(
                     f"{each}: the table alone cannot decide it, since it has no column {unit!r}, which no "
-                    "release shows; it was decided before the release was written. Leave the unit out to have "
-                    "its rows counted"
+                    "release shows; it was decided before the release was written. Leave the unit out to "
+                    "count its rows"
                 )
         return None, of_rows, []
     if of_bags and unit is None:

@@ -43,10 +43,10 @@ def notes_on_repeats(
         for name in table.column_names
         if name not in taken and (name in schema.identifying or is_id_like(name))
     ]
-    of_rows = ""
-    if isinstance(table, pa.Table) or not names:
-        shown = table.select(names) if names else pa.table({})
-    else:
+    shown, of_rows = pa.table({}), ""
+    if isinstance(table, pa.Table):
+        shown = table.select(names)
+    elif names:
         shown = table.select(names).head()
         of_rows = f" in the first {shown.num_rows} rows"
         inside = classes.rows < shown.num_rows
