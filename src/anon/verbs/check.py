@@ -120,7 +120,7 @@ def check(
             for name in as_text
         )
         sensitive = [Attribute(e.name, "nominal") if e.name in as_text else e for e in schema.sensitive]
-        schema = Schema([each.name for each in schema.quasi], sensitive)
+        schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
     units, require, of_bags = _units_of(table, schema, require)
     schema = _schema(told, schema)
