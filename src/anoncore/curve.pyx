@@ -479,6 +479,8 @@ cdef Tally tally_for(list keep, rules, sensitive, int64_t n, int64_t cap) except
     if rules is None:
         return tally
     conjunction = one_of(Conjunction, rules, "rules")
+    if conjunction.c.by_units or conjunction.c.min_units:
+        raise ValueError("rules on units are not for this kernel, which counts rows")
     if conjunction.c.n_sensitive == 0:
         return tally
     codes = sensitive_of(conjunction, sensitive, n)

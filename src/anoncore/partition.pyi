@@ -32,6 +32,7 @@ def partition(
     *,
     sensitive: Sequence[Codes] = (),
     target: Codes | None = None,
+    units: Codes | None = None,
     rows: npt.NDArray[np.uint32] | None = None,
     chooser: str = "widest",
     priority: Sequence[int] = (),

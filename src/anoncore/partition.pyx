@@ -22,7 +22,7 @@ import numpy as np
 from anoncore.doors import (
     MOST_ROWS, all_of, array_of, codes_of, given, one_of, parts_of, real, whole, within_reach,
 )
-from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
+from anoncore.memory cimport Array, extend as extend_array, fits, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
@@ -183,7 +183,7 @@ cdef struct Node:
 # What all tasks read. Of `buffers`, `rows` and `starts` each task writes its own rows' part.
 cdef struct Table:
     uint8_t* buffers[2]
-    int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes (uint32 each)
+    int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes and unit (uint32 each)
     int64_t width  # bytes of a code
     int64_t n_attributes
     const Attribute* attributes
@@ -192,6 +192,9 @@ cdef struct Table:
     int64_t tracked_offset
     int64_t n_sensitive  # tracked columns that requirements test
     int64_t n_tracked  # ... plus the target, if there is one
+    int64_t unit_offset  # place of the unit's code (uint32) in a record that has one
+    int64_t min_units  # units that every part must have; 0 where they are not counted
+    bint by_units  # of tested columns a unit counts once per code that it has
     int64_t* base  # per tracked column: its first cell in a vector of counts; then the vector's length
     int64_t max_codes
     const int64_t* rank  # per attribute: lower ones are tried first, whatever their key
@@ -216,7 +219,7 @@ cdef struct Cut:
 cdef enum Detail:
     MIDDLE  # the value in the middle of the rows and the one after
     VALUES  # all values
-    TRACKED  # ... and which rows have them
+    TRACKED  # ... and which rows have them, in a grid or on demand
 
 
 # A tracked column of rows that are elsewhere: of each value the first entry, of each entry a code and its rows.
@@ -253,8 +256,23 @@ cdef struct Work:
     bint totaled
     uint32_t* total
     uint32_t* left[2]
+    uint32_t* gone[2]  # by units: of those with no row beyond the boundary; else `left`
     int64_t at[2]  # left[s] counts values[0..at[s]); -1 unset
     int64_t first_direction  # the one that left[0] follows
+    # units: those seen on either side of a cut, and which boundaries leave enough on both
+    uint64_t* seen[2]
+    uint64_t mask  # length of each, less one
+    uint64_t generation  # what was noted before this one is not there
+    bint ranged
+    int64_t first_cut
+    int64_t last_cut
+    # by units: pairs of unit and code, and per place in `order` and tracked column whether the row's
+    # pair is not there before it, or not behind it
+    uint64_t* pairs
+    int64_t pairs_length
+    bint marked
+    uint8_t* first
+    uint8_t* last
     uint64_t* bits  # of one tracked column's codes; zero between uses
     int64_t** present  # per tracked column: codes in the node, ascending
     int64_t* n_present
@@ -266,6 +284,14 @@ cdef struct Work:
     Cut* best
     Cut two_cuts[2]
     Array* pending  # of nodes
+
+
+cdef int64_t power_above(int64_t n):
+    """The least power of two above n."""
+    cdef int64_t power = 1
+    while power <= n:
+        power *= 2
+    return power
 
 
 cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
@@ -299,12 +325,25 @@ cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
         w.present[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
         w.part_values[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
         w.part_counts[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
-    if t.n_tracked:
+    if t.n_tracked or t.min_units:
         w.order = <row_t*>take(keep, most, sizeof(row_t))
+    if t.min_units:
+        w.generation = 0
+        w.mask = power_above(2 * min(t.min_units, most)) - 1
+        for j in range(2):
+            w.seen[j] = <uint64_t*>take(keep, w.mask + 1, sizeof(uint64_t))
+    if t.by_units:
+        w.pairs_length = power_above(2 * most)
+        w.pairs = <uint64_t*>take(keep, w.pairs_length, sizeof(uint64_t))
+        w.first = <uint8_t*>take(keep, most * t.n_tracked, 1)
+        w.last = <uint8_t*>take(keep, most * t.n_tracked, 1)
+    if t.n_tracked:
         w.grid = <uint32_t*>take(keep, min(GRID_PER_ROW * most, GRID_CELLS), sizeof(uint32_t))
         w.total = <uint32_t*>take(keep, across, sizeof(uint32_t))
         w.left[0] = <uint32_t*>take(keep, across, sizeof(uint32_t))
         w.left[1] = <uint32_t*>take(keep, across, sizeof(uint32_t))
+        for j in range(2):
+            w.gone[j] = <uint32_t*>take(keep, across, sizeof(uint32_t)) if t.by_units else w.left[j]
         w.bits = <uint64_t*>take(keep, min(largest, SCAN * most) // 64 + 1, sizeof(uint64_t))
     if t.max_codes > 256 or t.n_tracked:
         size = min(most, max(t.max_codes // DENSE, largest // SCAN) + 1)
@@ -557,9 +596,10 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
     w.detail = detail
     w.gridded = False
     w.grouped = False
+    w.marked = False
     if range_ <= 256 or range_ <= DENSE * w.n:
         memset(w.counts, 0, range_ * sizeof(uint32_t))
-        w.gridded = follow and range_ <= min(GRID_PER_ROW * w.n, GRID_CELLS) // t.base[t.n_tracked]
+        w.gridded = follow and t.n_tracked and not t.by_units and range_ <= min(GRID_PER_ROW * w.n, GRID_CELLS) // t.base[t.n_tracked]
         if w.gridded:
             memset(w.grid, 0, range_ * t.base[t.n_tracked] * sizeof(uint32_t))
             if t.width == 1:
@@ -598,6 +638,189 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
         w.grouped = follow
 
 
+# ---- units ----
+
+
+cdef inline uint32_t unit_of(const Table* t, const Work* w, int64_t row) noexcept nogil:
+    return (<const uint32_t*>(w.records + row * t.stride + t.unit_offset))[0]
+
+
+cdef inline bint note(uint64_t* seen, uint64_t mask, uint64_t generation, uint32_t unit) noexcept nogil:
+    """Add a unit to a set that has room; was it not there?"""
+    cdef uint64_t entry = generation << 32 | unit
+    cdef uint64_t at = (unit * <uint64_t>0x9E3779B97F4A7C15 >> 32) & mask
+    while seen[at] >> 32 == generation:
+        if seen[at] == entry:
+            return False
+        at = (at + 1) & mask
+    seen[at] = entry
+    return True
+
+
+cdef bint halves_hold(const code_t* codes, int64_t lanes, uint32_t threshold, int64_t quota,
+                      const Table* t, Work* w) noexcept nogil:
+    """Do both sides of a cut have rows of enough units? Reads rows until they do."""
+    cdef int64_t[2] missing
+    cdef int64_t i
+    cdef uint32_t c
+    cdef int side
+    missing[0] = t.min_units
+    missing[1] = t.min_units
+    w.generation += 1
+    for i in range(w.n):
+        c = codes[i * lanes]
+        side = not ((c < threshold) | ((c == threshold) & (quota > 0)))
+        quota -= c == threshold
+        if missing[side] > 0:
+            missing[side] -= note(w.seen[side], w.mask, w.generation, unit_of(t, w, i))
+            if missing[0] + missing[1] == 0:
+                return True
+    return False
+
+
+cdef bint enough_units(const Table* t, Work* w, uint32_t threshold, int64_t quota) noexcept nogil:
+    cdef int64_t lanes = t.stride // t.width
+    cdef const uint8_t* codes = w.records + w.counted * t.width
+    if t.width == 1:
+        return halves_hold(<const uint8_t*>codes, lanes, threshold, quota, t, w)
+    if t.width == 2:
+        return halves_hold(<const uint16_t*>codes, lanes, threshold, quota, t, w)
+    return halves_hold(<const uint32_t*>codes, lanes, threshold, quota, t, w)
+
+
+cdef int64_t row_of_enough(const Table* t, Work* w, int64_t start, int64_t stop, int64_t step) noexcept nogil:
+    """Of the rows order[start], order[start + step], ... before `stop`: the place with which they have
+    enough units; `stop` if they have not.
+    """
+    cdef int64_t i = start, missing = t.min_units
+    w.generation += 1
+    while i != stop:
+        missing -= note(w.seen[0], w.mask, w.generation, unit_of(t, w, w.order[i]))
+        if missing == 0:
+            return i
+        i += step
+    return stop
+
+
+cdef void set_range(const Table* t, Work* w) noexcept nogil:
+    """The boundaries first_cut..last_cut leave enough units on both sides, no others do.
+
+    More values to the left are never fewer units: those of the rows in ascending order decide.
+    """
+    count_values(t, w, w.counted, TRACKED)
+    group_rows(t, w)
+    w.ranged = True
+    w.first_cut = w.d
+    w.last_cut = -1
+    cdef int64_t place = row_of_enough(t, w, 0, w.n, 1)
+    if place == w.n:
+        return
+    w.first_cut = last_below(w, place) + 1
+    place = row_of_enough(t, w, w.n - 1, -1, -1)
+    w.last_cut = last_below(w, place)
+
+
+# ---- tracked counts ----
+
+
+cdef inline bint is_new_pair(Work* w, uint64_t mask, uint32_t unit, uint32_t code) noexcept nogil:
+    """Add a pair to the set of pairs; was it not there?"""
+    cdef uint64_t entry = (<uint64_t>unit << 32 | code) + 1  # 0: free
+    cdef uint64_t at = (entry * <uint64_t>0x9E3779B97F4A7C15 >> 20) & mask
+    while w.pairs[at]:
+        if w.pairs[at] == entry:
+            return False
+        at = (at + 1) & mask
+    w.pairs[at] = entry
+    return True
+
+
+cdef uint64_t no_pairs(Work* w, int64_t n) noexcept nogil:
+    """Empty the set of pairs, to hold up to n; its mask."""
+    cdef int64_t length = 2
+    while length <= 2 * n:
+        length *= 2
+    fits(length, w.pairs_length)
+    memset(w.pairs, 0, length * sizeof(uint64_t))
+    return length - 1
+
+
+cdef void mark_pairs(const Table* t, Work* w) noexcept nogil:
+    """Which rows, by value of the counted attribute, are the first and the last of their pairs.
+
+    The target, which is not tested, counts every row.
+    """
+    cdef int64_t j, i, m = t.n_tracked
+    cdef uint64_t mask
+    cdef uint32_t code
+    if w.marked:
+        return
+    group_rows(t, w)
+    w.marked = True
+    memset(w.first, 1, w.n * m)
+    memset(w.last, 1, w.n * m)
+    for j in range(t.n_sensitive):
+        mask = no_pairs(w, w.n)
+        for i in range(w.n):
+            code = tracked_of(t, w, w.order[i], j)
+            w.first[i * m + j] = is_new_pair(w, mask, unit_of(t, w, w.order[i]), code)
+        mask = no_pairs(w, w.n)
+        for i in range(w.n - 1, -1, -1):
+            code = tracked_of(t, w, w.order[i], j)
+            w.last[i * m + j] = is_new_pair(w, mask, unit_of(t, w, w.order[i]), code)
+
+
+cdef inline uint32_t tracked_of(const Table* t, const Work* w, int64_t row, int64_t j) noexcept nogil:
+    return (<const uint32_t*>(w.records + row * t.stride + t.tracked_offset))[j]
+
+
+cdef void count_pairs(const Table* t, Work* w, int64_t start, int64_t stop, uint32_t* counts) noexcept nogil:
+    """Add the tracked counts, by units, of the rows order[start..stop)."""
+    cdef int64_t i, j
+    cdef uint64_t mask
+    cdef uint32_t code
+    for j in range(t.n_tracked):
+        mask = no_pairs(w, stop - start)
+        for i in range(start, stop):
+            code = tracked_of(t, w, w.order[i], j)
+            counts[t.base[j] + code] += (j >= t.n_sensitive
+                                         or is_new_pair(w, mask, unit_of(t, w, w.order[i]), code))
+
+
+cdef void count_pair_halves(const Table* t, Work* w, uint32_t threshold, int64_t quota) noexcept nogil:
+    """left[0] and gone[0] at a cut that shares rows out: by units, the left part is counted, and the right."""
+    cdef int64_t i, x, j, cell, n_left = 0, n_right = w.n, row
+    cdef uint32_t c
+    # the rows that go left before the others, each in order
+    for i in range(w.n):
+        c = code_at(t, w, i)
+        if c < threshold or (c == threshold and quota > 0):
+            w.order[n_left] = <row_t>i
+            n_left += 1
+        else:
+            n_right -= 1
+            w.order[n_right] = <row_t>i
+        quota -= c == threshold
+    clear(t, w, w.left[0])
+    clear(t, w, w.gone[0])
+    count_pairs(t, w, 0, n_left, w.left[0])
+    count_pairs(t, w, n_left, w.n, w.gone[0])
+    for j in range(t.n_tracked):
+        for x in range(w.n_present[j]):
+            cell = t.base[j] + w.present[j][x]
+            w.gone[0][cell] = w.total[cell] - w.gone[0][cell]
+
+
+cdef inline uint32_t code_at(const Table* t, const Work* w, int64_t row) noexcept nogil:
+    """The code of a row in the counted attribute."""
+    cdef const uint8_t* at = w.records + row * t.stride + w.counted * t.width
+    if t.width == 1:
+        return at[0]
+    if t.width == 2:
+        return (<const uint16_t*>at)[0]
+    return (<const uint32_t*>at)[0]
+
+
 cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
     """Zero the counts of the codes present in the node."""
     cdef int64_t i, j
@@ -633,6 +856,21 @@ cdef void count_rows_left(const Table* t, Work* w, uint32_t threshold, int64_t q
         count_left(<const uint16_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
     else:
         count_left(<const uint32_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
+
+
+cdef void move_boundary(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign, int64_t s) noexcept nogil:
+    """The rows with values[i..j) come to the left (`sign` 1) or leave it (-1)."""
+    cdef int64_t v, r, cell, m = t.n_tracked
+    cdef const uint32_t* codes
+    if not t.by_units:
+        add_values(t, w, i, j, sign, w.left[s])
+        return
+    for v in range(w.below[i], w.below[j]):
+        codes = <const uint32_t*>(w.records + w.order[v] * t.stride + t.tracked_offset)
+        for r in range(m):
+            cell = t.base[r] + codes[r]
+            w.left[s][cell] += sign * w.first[v * m + r]
+            w.gone[s][cell] += sign * w.last[v * m + r]
 
 
 cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign,
@@ -700,6 +938,15 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
             for i in range(d):
                 present[i] = <int64_t>(w.keys[i] >> 32)
         w.n_present[j] = d
+    if not t.by_units:
+        return
+    if w.detail == TRACKED:
+        group_rows(t, w)
+    else:  # no order is needed
+        for i in range(w.n):
+            w.order[i] = <row_t>i
+    clear(t, w, w.total)
+    count_pairs(t, w, 0, w.n, w.total)
 
 
 cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexcept nogil:
@@ -708,6 +955,8 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
     The first boundary is counted in one pass; each direction then moves only what lies between.
     """
     cdef int64_t j, x, cell, s = direction
+    if t.by_units:
+        mark_pairs(t, w)
     if w.at[0] < 0 and not w.gridded and not w.grouped:
         count_rows_left(t, w, w.values[i], 0)
         w.at[0] = i
@@ -715,6 +964,7 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
         return 0
     if w.at[0] < 0:
         clear(t, w, w.left[0])
+        clear(t, w, w.gone[0])
         w.at[0] = 0
         w.first_direction = direction
     s = direction != w.first_direction
@@ -723,17 +973,20 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
             for x in range(w.n_present[j]):
                 cell = t.base[j] + w.present[j][x]
                 w.left[1][cell] = w.left[0][cell]
+                w.gone[1][cell] = w.gone[0][cell]
         w.at[1] = w.at[0]
     if w.at[s] <= i:
-        add_values(t, w, w.at[s], i, 1, w.left[s])
+        move_boundary(t, w, w.at[s], i, 1, s)
     else:
-        add_values(t, w, i, w.at[s], <uint32_t>-1, w.left[s])
+        move_boundary(t, w, i, w.at[s], <uint32_t>-1, s)
     w.at[s] = i
     return s
 
 
 cdef bint allowed(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
-    """Does a part pass every rule? It has the tracked `counts`, or with `rest` the node's less those."""
+    """Does a part pass every rule, that on units apart? It has the tracked `counts`, or with `rest` the
+    node's less those.
+    """
     cdef int64_t j, i, d, cell, code, count
     cdef int64_t* values
     cdef int64_t* kept
@@ -784,16 +1037,17 @@ cdef void set_halves(const Table* t, Work* w, uint32_t code, int64_t size, int64
 
 cdef bint try_boundary(const Table* t, Work* w, int64_t i, int64_t direction) noexcept nogil:
     """Cut between values[i - 1] and values[i]; boundaries of one direction are tried outwards."""
-    cdef int64_t size = w.below[i]
-    cdef uint32_t* left = w.left[0]
+    cdef int64_t size = w.below[i], s = 0
     if size < t.rules.min_size or w.n - size < t.rules.min_size:
+        return False
+    if t.min_units and not (w.first_cut <= i <= w.last_cut if w.ranged else enough_units(t, w, w.values[i], 0)):
         return False
     if t.n_tracked:
         count_tracked(t, w)
-        left = w.left[reach(t, w, direction, i)]
-    if not (allowed(t, w, left, size, False) and allowed(t, w, left, w.n - size, True)):
+        s = reach(t, w, direction, i)
+    if not (allowed(t, w, w.left[s], size, False) and allowed(t, w, w.gone[s], w.n - size, True)):
         return False
-    set_halves(t, w, w.values[i], size, 0, left)
+    set_halves(t, w, w.values[i], size, 0, w.left[s])
     return True
 
 
@@ -815,8 +1069,8 @@ cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
     cdef int64_t k = t.rules.min_size
     cdef bint can_down, can_up
     while True:
-        can_down = down >= 0 and w.below[down] >= k
-        can_up = up < w.d and w.n - w.below[up] >= k
+        can_down = down >= (w.first_cut if w.ranged else 0) and w.below[down] >= k
+        can_up = up < (w.last_cut + 1 if w.ranged else w.d) and w.n - w.below[up] >= k
         if can_down and (not can_up or w.n - 2 * w.below[down] <= 2 * w.below[up] - w.n):
             if try_boundary(t, w, down, 0):
                 return True
@@ -827,6 +1081,12 @@ cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
             up += 1
         else:
             return False
+        if t.min_units and not w.ranged:
+            set_range(t, w)  # once more, among the boundaries that leave enough units
+            if w.first_cut > w.last_cut:
+                return False
+            down = min(last_below(w, middle_row(t, w)), w.last_cut)
+            up = max(last_below(w, middle_row(t, w)) + 1, w.first_cut)
 
 
 cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
@@ -847,10 +1107,15 @@ cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
     if w.listed != NULL:
         set_halves(t, w, code, half, quota, w.left[0])
         return True
+    if t.min_units and not enough_units(t, w, code, quota):
+        return False
     if t.n_tracked:
         count_tracked(t, w)
-        count_rows_left(t, w, code, quota)
-    if not (allowed(t, w, w.left[0], half, False) and allowed(t, w, w.left[0], w.n - half, True)):
+        if t.by_units:
+            count_pair_halves(t, w, code, quota)
+        else:
+            count_rows_left(t, w, code, quota)
+    if not (allowed(t, w, w.left[0], half, False) and allowed(t, w, w.gone[0], w.n - half, True)):
         return False
     set_halves(t, w, code, half, quota, w.left[0])
     return True
@@ -897,13 +1162,24 @@ cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) n
     for p in range(w.cut.n_parts):
         if w.cut.sizes[p] < t.rules.min_size:
             return False
+    if t.min_units:
+        group_rows(t, w)
+        for p in range(w.cut.n_parts):
+            start = 0 if p == 0 else w.below[w.ends[p - 1]]
+            if row_of_enough(t, w, start, w.below[w.ends[p]], 1) == w.below[w.ends[p]]:
+                return False
     if t.n_tracked:
         count_tracked(t, w)
     for p in range(w.cut.n_parts):
         size = w.cut.sizes[p]
         if t.n_tracked:
             clear(t, w, w.left[0])
-            add_values(t, w, 0 if p == 0 else w.ends[p - 1], w.ends[p], 1, w.left[0])
+            start = 0 if p == 0 else w.ends[p - 1]
+            if t.by_units:
+                group_rows(t, w)
+                count_pairs(t, w, w.below[start], w.below[w.ends[p]], w.left[0])
+            else:
+                add_values(t, w, start, w.ends[p], 1, w.left[0])
         if not allowed(t, w, w.left[0], size, False):
             return False
         if t.chooser == INFORMATION_GAIN:
@@ -962,6 +1238,7 @@ cdef bint cut_counted(const Table* t, Work* w) noexcept nogil:
     cdef const Attribute* attribute = &t.attributes[w.counted]
     w.at[0] = -1
     w.at[1] = -1
+    w.ranged = False
     w.cut.attribute = w.counted
     if attribute.kind == TREE:
         return cut_tree(t, w, attribute)
@@ -975,7 +1252,7 @@ cdef bint cut_counted(const Table* t, Work* w) noexcept nogil:
 cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
     """The allowed cut of attribute a into w.cut, if there is one."""
     cdef bint by_children = t.attributes[a].kind == TREE
-    if t.n_tracked and (by_children or not t.relaxed):
+    if (t.n_tracked and (by_children or not t.relaxed)) or (t.min_units and by_children):
         count_values(t, w, a, TRACKED)
     else:
         count_values(t, w, a, VALUES if by_children else MIDDLE)
@@ -1237,7 +1514,7 @@ cdef class _Partition:
         return parts, 0
 
 
-cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, rows):
+cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, units, rows):
     """Check the columns and choose the layout of a record."""
     cdef _Partition run = _Partition()
     cdef int64_t j, n_table, largest = 1, m, width
@@ -1258,6 +1535,10 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     if target is not None:
         tracked.append(codes_of(target, 1, "target"))
         limits.append(int(tracked[len(tracked) - 1].max(initial=0)) + 1)
+    if (units is None) != (conjunction.c.min_units == 0 and not conjunction.c.by_units):
+        raise ValueError("units are needed where rules count them, and only there")
+    numbered = [] if units is None else [codes_of(units, 1, "units")]
+    limits += [MOST_ROWS] * len(numbered)
     run.keep = [attributes, conjunction]
     if rows is not None:
         rows = array_of(rows, np.uint32, 1, "rows")
@@ -1276,18 +1557,21 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     run.t.tracked_offset = run.t.row_offset + 4
     run.t.n_sensitive = conjunction.c.n_sensitive
     run.t.n_tracked = len(tracked)
-    run.t.stride = (run.t.tracked_offset + 4 * len(tracked) + 7) // 8 * 8
+    run.t.unit_offset = run.t.tracked_offset + 4 * len(tracked)
+    run.t.min_units = conjunction.c.min_units
+    run.t.by_units = conjunction.c.by_units and conjunction.c.n_sensitive
+    run.t.stride = (run.t.unit_offset + 4 * len(numbered) + 7) // 8 * 8
     run.t.attributes = attributes.c
     run.t.rules = &conjunction.c
-    run.n_columns = m + len(tracked)
+    run.n_columns = m + len(tracked) + len(numbered)
     run.columns = <Column*>take(run.keep, run.n_columns, sizeof(Column))
     run.t.base = <int64_t*>take(run.keep, len(tracked) + 1, sizeof(int64_t))
-    codes = [*columns, *tracked]
+    codes = [*columns, *tracked, *numbered]
     for j in range(run.n_columns):
         column = codes[j]
         if len(column) != n_table:
             raise ValueError("codes must be one per row")
-        if n_table and column.max() >= limits[j]:
+        if n_table and int(column.max()) >= limits[j]:
             raise ValueError(f"column {j} has a code beyond its domain")
         run.keep.append(column)
         run.columns[j].width = column.dtype.itemsize
@@ -1298,7 +1582,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
         run.columns[j].field = width if j < m else 4
         if j < m:
             largest = max(largest, limits[j])
-        else:
+        elif j < m + len(tracked):
             run.t.base[j - m + 1] = run.t.base[j - m] + <int64_t>limits[j]
     run.t.max_codes = largest
     for j in range(2):
@@ -1320,13 +1604,14 @@ cdef set_order(Table* t, list keep, n_attributes, chooser, priority):
     t.chooser = CHOOSERS[chooser]
 
 
-def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
+def partition(columns, attributes, conjunction, *, sensitive=(), target=None, units=None,
               rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
     columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
     sensitive attribute of the conjunction (read if it tests any); target: codes for
-    "information-gain". rows: uint32 row numbers to partition, in the order in which a relaxed cut
+    "information-gain"; units: codes of the unit (the person) of each row, where the conjunction counts
+    units. rows: uint32 row numbers to partition, in the order in which a relaxed cut
     shares out ties; all rows by default. chooser: "widest", "most-repeated", "least-repeated" or
     "information-gain"; attributes listed in priority come first. progress(done, total) is told
     the rows done, from the calling thread. The answer does not depend on n_threads, and with strict
@@ -1340,7 +1625,8 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
         raise ValueError("a target is needed for information-gain, and only there")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
     one_of(Attributes, attributes, "attributes")
-    run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, rows)
+    run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, units,
+                  rows)
     set_order(&run.t, run.keep, attributes.n, chooser, priority)
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:
@@ -1508,6 +1794,8 @@ def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=T
     cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
     cdef Table table
     cdef list keep = []
+    if asked.c.min_units or asked.c.by_units:
+        raise ValueError("counts of rows do not tell units")
     memset(&table, 0, sizeof(table))
     set_order(&table, keep, described.n, chooser, ())
     if relaxed and table.chooser == INFORMATION_GAIN:

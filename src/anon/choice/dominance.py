@@ -20,7 +20,7 @@ OF_PRIVACY: Mapping[str, bool] = MappingProxyType(
     GREATEST_IS_WORST
     | {
         name: RISKS[name].greatest_is_worst
-        for name in ("k", "prosecutor.max", "prosecutor.mean", "sample_uniques")
+        for name in ("k", "k_units", "prosecutor.max", "prosecutor.mean", "sample_uniques")
     }
 )
 OF_UTILITY: Mapping[str, bool] = MappingProxyType(

@@ -58,6 +58,7 @@ from anon.measures import (
     u_loss,
 )
 from anon.methods import Mondrian, Progress
+from anon.requirements import counting
 from anon.schema import Attribute, Schema, check_names
 from anon.tables import read_source
 from anon.threads import available_threads
@@ -210,7 +211,7 @@ def _prepared(
     if needy and not encoded.sensitive:
         raise UsageError(f"{needy[0]} is about sensitive attributes: ", NAME_SENSITIVE)
     for one in tried:
-        judged.rules(one.require)
+        judged.rules(counting(one.require, encoded.schema.unit))
         if one.publish == "bucketization" and not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
     populations, queries, answers = None, None, None
@@ -274,6 +275,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
             one.method,
             one.require,
             publish=one.publish,
+            numeric=one.numeric,
             judged=sweep.judged,
             seed=sweep.seed,
             n_threads=sweep.all_threads if alone else sweep.n_threads,
@@ -323,6 +325,7 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
             for counts, codes in zip(published.counts, sweep.judged.encoded.sensitive_codes, strict=True)
         ],
         joint=False,
+        units=sweep.encoded.units,
         n_threads=sweep.n_threads,
     )
     if published.intact is not None and any(name in OF_INTACT for name in sweep.measures):

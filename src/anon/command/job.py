@@ -99,6 +99,9 @@ class Job(_Keys):
             [self._attribute(name) for name in self.quasi],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
+            unit=self.unit,
+            household=self.household,
+            sampling_weight=self.sampling_weight,
         )
 
     def _attribute(self, name: str) -> Attribute:

@@ -233,6 +233,29 @@ ROLES = (
         absent=[],
     ),
     Flag(
+        "unit",
+        Text,
+        "Whose a row is (a person's number): requirements count these, not rows; the column is dropped.",
+        panel=COLUMNS,
+        metavar="COLUMN",
+    ),
+    Flag(
+        "household",
+        list[str],
+        "Quasi-identifiers that all rows of a unit share, and show alike.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        parse=parse.names,
+        absent=[],
+    ),
+    Flag(
+        "sampling_weight",
+        Text,
+        "How many people a row of a sample stands for.",
+        panel=COLUMNS,
+        metavar="COLUMN",
+    ),
+    Flag(
         "hierarchy",
         dict[str, Text | dict[str, Any]],
         "ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "

@@ -63,6 +63,18 @@ class Domain:
 
 
 @dataclass(frozen=True, repr=False)
+class Units:
+    """Whose each row is: `codes` (one per row) below `n`, in no order that means anything."""
+
+    name: str
+    codes: Codes
+    n: int
+
+    def __repr__(self) -> str:
+        return f"Units({self.name!r}, n={self.n})"
+
+
+@dataclass(frozen=True, repr=False)
 class Encoded:
     """A table whose quasi-identifiers and sensitive attributes are codes.
 
@@ -71,7 +83,8 @@ class Encoded:
     `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
     likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
     `missing="suppress"`; they keep their codes but belong to no class. `draw`, if any, numbers the rows
-    (uint32) in a secret order.
+    (uint32) in a secret order. `units` tells whose each row is, `weights` (float64, > 0) how many people
+    it stands for, where the schema names the columns.
     """
 
     table: pa.Table | Scan
@@ -82,6 +95,8 @@ class Encoded:
     sensitive_codes: tuple[Codes, ...]
     suppressed: npt.NDArray[np.uint32]
     draw: npt.NDArray[np.uint32] | None = None
+    units: Units | None = None
+    weights: npt.NDArray[np.float64] | None = None
 
     @property
     def ties(self) -> tuple[Codes, ...]:

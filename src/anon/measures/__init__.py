@@ -18,6 +18,7 @@ from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
 from anon.measures.risk import NullMatching, matching_of, null_matching, population_risk
 from anon.measures.tables import RISK, privacy_tables, utility_tables
+from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
 from anon.measures.workload import preset, random_queries
@@ -35,6 +36,7 @@ __all__ = [
     "NullMatching",
     "Populations",
     "Privacy",
+    "UnitRisk",
     "Utility",
     "Workload",
     "answer",
@@ -51,6 +53,7 @@ __all__ = [
     "normalized_errors",
     "null_matching",
     "of_intact",
+    "once_per_unit",
     "parse_queries",
     "part_of",
     "population_risk",
@@ -61,6 +64,7 @@ __all__ = [
     "risk_of_sizes",
     "true_counts",
     "u_loss",
+    "units_of_classes",
     "utility_tables",
     "zero",
 ]

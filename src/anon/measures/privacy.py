@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Classes, group, sensitive_counts
-from anon.encoding import Codes, Domain
+from anon.encoding import Codes, Domain, Units
 from anon.errors import UsageError
 from anon.measures.disclosure import (
     OF_CLASSES,
@@ -38,6 +38,7 @@ from anon.measures.risk import (
     null_matching,
     prosecutor_risk,
 )
+from anon.measures.units import UnitRisk, once_per_unit, unit_risk
 from anon.plain import as_plain
 
 
@@ -49,6 +50,8 @@ class Privacy(Disclosure):
     `worst_sensitive` names the attribute that sets each, `by_sensitive` holds each attribute's own.
     `n_suppressed` rows belong to no class. Of them `n_starred` have `*` in every quasi-identifier, in
     a file made by another tool; `k_with_starred` is k with those as one more class.
+    `units` tells of the units (persons with several rows) where the schema names them: measures of sensitive
+    attributes then count each unit once for every value that it has in a class.
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
@@ -70,6 +73,7 @@ class Privacy(Disclosure):
     combined: Disclosure | None = None
     n_starred: int = 0
     k_with_starred: int | None = None
+    units: UnitRisk | None = None
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
     per_class: pa.Table | None = None
@@ -77,6 +81,16 @@ class Privacy(Disclosure):
     unmet: tuple[str, ...] | None = None
     roles_from: Literal["given", "file"] | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def k_units(self) -> int | None:
+        """The fewest units of a class; None where the schema names none."""
+        return None if self.units is None else self.units.k
+
+    @property
+    def k_unit_bags(self) -> int | None:
+        """The fewest units with the same bag of cells; None where the schema names none."""
+        return None if self.units is None else self.units.k_bags
 
     @property
     def joint(self) -> Disclosure:
@@ -116,6 +130,7 @@ def measure(
     at_risk: Sequence[float] = (2, 5, 10),
     joint: bool = True,
     per_class: bool = False,
+    units: Units | None = None,
     n_threads: int = 1,
 ) -> Privacy:
     """Measure a release from its classes.
@@ -131,7 +146,8 @@ def measure(
         by_sensitive[domain.name] = None
         if codes is None or classes.n_classes == 0:
             continue
-        counts = sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        counted = classes if units is None else once_per_unit(classes, [codes], units, n_threads)
+        counts = sensitive_counts(counted, codes, domain.n_codes, n_threads)
         measured.append(disclosure(counts, domain, n_threads))
         by_sensitive[domain.name] = measured[-1]
         if per_class:
@@ -141,9 +157,9 @@ def measure(
     if joint and by_sensitive:
         combined = measured[0] if measured else zero()
         if len(measured) > 1:
-            combined = joint_disclosure(
-                classes, [codes for codes in sensitive_codes if codes is not None], n_threads
-            )
+            known = [codes for codes in sensitive_codes if codes is not None]
+            counted = classes if units is None else once_per_unit(classes, known, units, n_threads)
+            combined = joint_disclosure(counted, known, n_threads)
     sizes = classes.sizes
     privacy = put_together(by_sensitive, combined, *np.unique(sizes, return_counts=True), at_risk)
     return replace(
@@ -151,6 +167,7 @@ def measure(
         n_suppressed=len(classes.suppressed),
         worst={**privacy.worst, "k": int(sizes.argmin())} if len(sizes) else privacy.worst,
         per_class=pa.table(table) if per_class else None,
+        units=None if units is None else unit_risk(classes, units, at_risk, n_threads),
     )
 
 
@@ -204,6 +221,7 @@ def measure_columns(
     at_risk: Sequence[float] = (2, 5, 10),
     joint: bool = True,
     per_class: bool = False,
+    units: Units | None = None,
     n_threads: int = 1,
 ) -> tuple[Privacy, Classes]:
     """Measure a table made by anyone: its classes are the rows with equal codes in every `quasi`.
@@ -227,6 +245,7 @@ def measure_columns(
         at_risk=at_risk,
         joint=joint,
         per_class=per_class,
+        units=units,
         n_threads=n_threads,
     )
     first = classes.rows[classes.offsets[:-1]]

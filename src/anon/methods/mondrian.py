@@ -11,7 +11,7 @@ import anoncore.partition
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded, encode
 from anon.errors import Parameter, UsageError
-from anon.methods.task import Method, Task
+from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
 from anon.schema import Attribute, Schema, check_names
 from anoncore.partition import Attributes
@@ -36,6 +36,7 @@ class Mondrian(Method):
     """
 
     name: ClassVar[str] = "mondrian"
+    counts_units: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -124,6 +125,7 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
         task.rules,
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),
+        units=encoded.units.codes if encoded.units and counts_units(task.rules) else None,
         rows=rows,
         chooser=method.chooser,
         priority=priority(encoded.quasi, method.split),

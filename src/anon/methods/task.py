@@ -38,12 +38,18 @@ class Task:
     entropy: Entropy = system
 
 
+def counts_units(rules: Conjunction) -> bool:
+    """Whether some rule cannot be tested without knowing whose a row is."""
+    return rules.min_units > 0 or rules.by_units
+
+
 class Method(Declared):
     """A way to make classes, or to perturb a table before; every method is a frozen dataclass of this kind.
 
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
-    least k rows; both leave to repair what is `repaired`. `perturbs` is whether it changes the table,
+    least k rows; both leave to repair what is `repaired`, and units where it does not itself see to them
+    (`counts_units`). `perturbs` is whether it changes the table,
     `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
@@ -52,6 +58,7 @@ class Method(Declared):
     enforces: ClassVar[bool] = True
     grows: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
+    counts_units: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"

@@ -30,6 +30,7 @@ from anon.release.recheck_cells import (
     facts_of,
 )
 from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
+from anon.release.recheck_units import count_by_units, units_of_groups
 
 
 def recheck(
@@ -61,7 +62,8 @@ def recheck(
         return
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
-    _check_requirements(requirements, known, classes, group_of, n_groups)
+    units = None if encoded.units is None else encoded.units.codes
+    _check_requirements(requirements, known, classes, group_of, n_groups, units)
 
 
 def misread(
@@ -123,11 +125,16 @@ def _n_unlike(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> int:
 
 
 def recheck_file(
-    classes: Classes, sensitive: Sequence[Domain], codes: Sequence[Codes], requirements: Sequence[Any]
+    classes: Classes,
+    sensitive: Sequence[Domain],
+    codes: Sequence[Codes],
+    requirements: Sequence[Any],
+    units: Codes | None = None,
 ) -> None:
     """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
 
-    A user's own test is of the original's values, which a file may show otherwise; it is left out.
+    `units` are those of the file's rows, which no file shows, where they count. A user's own test is of the
+    original's values, which a file may show otherwise; it is left out.
     """
     known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
     _check_requirements(
@@ -136,6 +143,7 @@ def recheck_file(
         classes,
         np.arange(classes.n_classes),
         classes.n_classes,
+        units,
     )
 
 
@@ -145,25 +153,40 @@ def _check_requirements(
     classes: Classes,
     group_of: npt.NDArray[np.int64],
     n_groups: int,
+    units: Codes | None = None,
 ) -> None:
     """Raise RecheckError unless every group of classes meets every requirement."""
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
+    n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
         if type(requirement).__name__ != "KAnonymity":
             only = getattr(requirement, "sensitive", None)
             for name, (domain, codes) in sensitive.items():
                 if name not in counts and only in (None, name):
-                    counts[name] = count_values(domain, codes, classes, group_of, n_groups)
-        passes = _passing(requirement, sizes, counts)
+                    counts[name] = (
+                        count_values(domain, codes, classes, group_of, n_groups)
+                        if units is None
+                        else count_by_units(domain, codes, units, classes, group_of, n_groups)
+                    )
+        passes = _passing(requirement, sizes, counts, n_units)
         if not passes.all():
             raise unmet(requirement, int((~passes).sum()), n_groups)
 
 
-def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str, Counts]) -> Bools:
-    """Which classes meet a requirement: their sizes, and the counts of every attribute that it tests."""
+def _passing(
+    requirement: Any,
+    sizes: npt.NDArray[np.int64],
+    counts: Mapping[str, Counts],
+    n_units: npt.NDArray[np.int64] | None = None,
+) -> Bools:
+    """Which classes meet a requirement: their sizes or units, and the counts of every attribute tested."""
     name = type(requirement).__name__
-    passes = np.asarray(sizes >= getattr(requirement, "k", 1))
+    count = getattr(requirement, "count", None) or "rows"
+    people = {"rows": sizes, "units": n_units}.get(count)
+    if people is None:
+        raise RecheckError(f"{requirement!r} was not tested: this check cannot count {count} here")
+    passes = np.asarray(people >= getattr(requirement, "k", 1))
     test = TESTS.get(name) or (by_itself if hasattr(requirement, "recheck") else None)
     if test is not None:
         only = getattr(requirement, "sensitive", None)

@@ -76,6 +76,13 @@ class Recoded:
         return _sensitive_counts(self.encoded, self.classes)
 
     @property
+    def claimed(self) -> list[str]:
+        """The requirements that no file decides: they count units, which are not published."""
+        if self.encoded.units is None:
+            return []
+        return [repr(each) for each in self.requirements if getattr(each, "count", None) != "rows"]
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """What a written file says about itself, to everybody: how it was made, and what its rows tell.
 
@@ -99,6 +106,7 @@ class Recoded:
             },
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
+            **({"claimed": self.claimed} if self.claimed else {}),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,

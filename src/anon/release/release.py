@@ -179,6 +179,7 @@ class Release(Recoded):
             at_risk=at_risk,
             joint=self.publish != "bucketization",
             per_class=per_class,
+            units=encoded.units,
             n_threads=threads,
         )
         groups = classes

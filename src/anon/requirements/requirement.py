@@ -49,6 +49,10 @@ class Requirement(Declared):
         """The rows that every class must have; None where it asks for none."""
         return None
 
+    def of_units(self) -> Requirement:
+        """The same, whose k counts units; itself where it has none."""
+        return self
+
     @property
     def family(self) -> str:
         """The kind of requirement, without its parameters."""

@@ -7,7 +7,7 @@ file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 
 from anon.schema.attribute import Attribute, Role, nominal, numeric, ordinal
 from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
-from anon.schema.guess import IDENTIFYING_SHARE, role_of_name
+from anon.schema.guess import IDENTIFYING_SHARE, is_id_like, role_of_name
 from anon.schema.hierarchy.declared import (
     CsvFile,
     Hierarchy,
@@ -46,6 +46,7 @@ __all__ = [
     "hierarchy_rows",
     "hierarchy_to_dict",
     "intervals",
+    "is_id_like",
     "is_measurable",
     "is_text",
     "kind_of",

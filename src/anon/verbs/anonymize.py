@@ -20,6 +20,7 @@ from anon.schema import Schema
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.inspect import identifying_neutral
+from anon.verbs.repeats import notes_on_repeats
 
 
 def anonymize(
@@ -106,6 +107,7 @@ def anonymize(
         method,
         require,
         publish=publish,
+        numeric=numeric,
         seed=seed,
         n_threads=n_threads,
         progress=progress,
@@ -115,6 +117,9 @@ def anonymize(
         notes.append(f"{made.impossible}; this one-class release can be measured, not written")
     elif made.require and made.classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
+
+    if made.impossible is None and noise is None:
+        notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
 
     tell("recode", 0, 1)
     release = made.release(

@@ -145,6 +145,11 @@ def check_asked(
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    for key in ("unit", "household", "sampling_weight"):
+        if getattr(schema, key):
+            raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
+    if any(getattr(each, "count", None) not in (None, "rows") for each in require):
+        raise UsageError("Spark counts rows, not units: anonymize on one machine")
     if not method.on_spark:
         *some, last = (each.__name__ for each in METHODS if each.on_spark)
         raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
@@ -206,7 +211,7 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
     derived = []
     for field in read.rows.schema.fields:
         domain = quasi.get(field.name)
-        if field.name in read.schema.identifying:
+        if field.name in read.schema.dropped:
             continue
         if domain is None or publish == "bucketization":
             fields.append(StructField(field.name, _without_metadata(field.dataType)))

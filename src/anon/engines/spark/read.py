@@ -194,7 +194,7 @@ def refuse_missing(read: ReadFrame, method: Method) -> None:
 
 def kept_columns(read: ReadFrame, publish: str) -> list[str]:
     """The columns that are published as they are."""
-    hidden = set(read.schema.identifying)
+    hidden = set(read.schema.dropped)
     if publish == "generalization":
         hidden |= {domain.name for domain in read.quasi}
     return [name for name in read.arrow.names if name not in hidden]
