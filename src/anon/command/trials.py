@@ -195,7 +195,7 @@ def inspect(
     if as_json:
         print_json(inspected.to_dict())
     else:
-        print_tables(columns(source, inspected))
+        print_tables(*columns(source, inspected))
         for column in inspected.columns:
             if column.note is not None:
                 print(f"note: {column.note}", file=sys.stderr)

@@ -24,8 +24,8 @@ class Column:
 
     `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
     `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
-    rows that have a value, `unique_share` the share of all rows whose value no other row has. `note` says
-    what to look at before the column is used.
+    rows that have a value, `unique_share` the share of all rows whose value no other row has. `why` says in
+    words what the guess at `role` goes by, `note` what to look at before the column is used.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Column:
     distinct_share: float | None
     unique_share: float | None
     role: str
+    why: str
     note: str | None = None
 
 
@@ -97,13 +98,15 @@ def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
     column_type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     name, type_name = field.name, str(column_type)
     if not _is_countable(column_type):
-        return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value)
+        why = f"values of type {column_type} are not counted"
+        return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value, why)
     plain = _plain(column)
     values = plain.drop_null()
     counted = pc.value_counts(values)
     counts = counted.field("counts")
     n_unique = pc.sum(pc.equal(counts, 1)).as_py() or 0
     distinct_share = len(counts) / len(values) if len(values) else 0.0
+    role, why = _role_hint(name, column_type, distinct_share, len(values))
     return Column(
         name=name,
         type=type_name,
@@ -112,7 +115,8 @@ def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
         n_null=len(column) - len(values),
         distinct_share=distinct_share,
         unique_share=n_unique / len(column),
-        role=_role_hint(name, column_type, distinct_share, len(values)).value,
+        role=role.value,
+        why=why,
         note=_dates_in_text(name, plain, counted) if is_text(column_type) else None,
     )
 
@@ -130,18 +134,20 @@ def _dates_in_text(name: str, column: pa.ChunkedArray, counted: pa.StructArray) 
     )
 
 
-def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> Role:
+def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> tuple[Role, str]:
     named = role_of_name(name)
     if named is not Role.NEUTRAL:
-        return named
+        return named, "its name says so"
     types = pa.types
     if (
         distinct_share > IDENTIFYING_SHARE
         and n_values > 1
         and (is_text(column_type) or types.is_integer(column_type))
     ):
-        return Role.IDENTIFYING
-    return Role.QUASI if types.is_date(column_type) or types.is_timestamp(column_type) else Role.NEUTRAL
+        return Role.IDENTIFYING, "nearly every row has a value of its own"
+    if types.is_date(column_type) or types.is_timestamp(column_type):
+        return Role.QUASI, "a date that others may know"
+    return Role.NEUTRAL, "neither its name nor its values speak for another role"
 
 
 def _is_countable(column_type: pa.DataType) -> bool:
