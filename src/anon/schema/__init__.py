@@ -7,7 +7,7 @@ file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 
 from anon.schema.attribute import Attribute, Role, nominal, numeric, ordinal
 from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
-from anon.schema.guess import IDENTIFYING_SHARE, role_of_name
+from anon.schema.guess import IDENTIFYING_SHARE, Named, named, role_of_name, shapes
 from anon.schema.hierarchy.declared import (
     CsvFile,
     Hierarchy,
@@ -35,6 +35,7 @@ __all__ = [
     "Levels",
     "Listed",
     "MissingValues",
+    "Named",
     "Nested",
     "Role",
     "Schema",
@@ -53,6 +54,7 @@ __all__ = [
     "lca",
     "levels_of",
     "listed",
+    "named",
     "nominal",
     "numeric",
     "ordinal",
@@ -60,6 +62,7 @@ __all__ = [
     "prefix",
     "prune",
     "role_of_name",
+    "shapes",
     "tree_of",
     "value_type",
 ]
