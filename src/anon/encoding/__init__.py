@@ -4,12 +4,14 @@
 Missing values end here: null is a code of its own, or its rows are suppressed.
 """
 
+from anon.encoding.coding import Coding
 from anon.encoding.columns import coded_columns, encode_column, label_codes
 from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type, narrowed, of_published_rows
 from anon.encoding.table import encode, encode_like
 
 __all__ = [
     "Codes",
+    "Coding",
     "Domain",
     "Encoded",
     "Missing",

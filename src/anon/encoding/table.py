@@ -68,6 +68,12 @@ def encode(
                 count=count,
             )
         dropped |= null
+    quasi = tuple(codes for _, codes in encoded[: len(bound.quasi)])
+    room = np.empty if isinstance(table, pa.Table) else table.empty
+    coded = tuple(
+        codes if domain.coding is None else domain.coding.coded(codes, room)
+        for domain, codes in encoded[: len(bound.quasi)]
+    )
     identifying = set(bound.identifying)
     kept = [name for name in table.column_names if name not in identifying]
     m = len(bound.quasi)
@@ -77,10 +83,11 @@ def encode(
         table=table.select(kept) if bound.identifying else table,
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
-        quasi_codes=tuple(codes for _, codes in encoded[:m]),
+        quasi_codes=coded,
         sensitive=tuple(domain for domain, _ in encoded[m:]),
         sensitive_codes=tuple(codes for _, codes in encoded[m:]),
         suppressed=suppressed,
+        fine_codes=quasi if bound.coded else (),
     )
 
 

@@ -156,6 +156,11 @@ class _Run:
     ) -> None:
         self.scenario, self.n_threads, self.progress = scenario, n_threads, progress
         self.warnings: list[str] = []
+        if scenario.schema.coded:
+            raise UsageError(
+                f"column {scenario.schema.coded[0]!r} has a least level, top or bottom, which scenarios do "
+                "not know: recode the column before"
+            )
         self.source = read_source(scenario.table)
         self.encoded = encode(self.source.table, scenario.schema, n_threads=n_threads)
         self.columns, self.left_out = coded_columns(self.encoded, n_threads)

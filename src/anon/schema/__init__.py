@@ -5,7 +5,7 @@ A `Schema` is made of `Attribute`s; a hierarchy is declared (`intervals`, `prefi
 file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 """
 
-from anon.schema.attribute import Attribute, Role, nominal, numeric, ordinal
+from anon.schema.attribute import CODING, Attribute, Role, nominal, numeric, ordinal
 from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
 from anon.schema.guess import IDENTIFYING_SHARE, Named, named, role_of_name, shapes
 from anon.schema.hierarchy.declared import (
@@ -13,6 +13,7 @@ from anon.schema.hierarchy.declared import (
     Hierarchy,
     Listed,
     Nested,
+    Prefix,
     dates,
     hierarchy_from_dict,
     hierarchy_to_dict,
@@ -20,12 +21,13 @@ from anon.schema.hierarchy.declared import (
     listed,
     prefix,
 )
-from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, levels_of, places
+from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
 from anon.schema.hierarchy.rows import hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
 from anon.schema.schema import Schema
 
 __all__ = [
+    "CODING",
     "IDENTIFYING_SHARE",
     "TICKS_PER_SECOND",
     "Attribute",
@@ -37,6 +39,7 @@ __all__ = [
     "MissingValues",
     "Named",
     "Nested",
+    "Prefix",
     "Role",
     "Schema",
     "Tree",
@@ -52,6 +55,7 @@ __all__ = [
     "kind_of",
     "label_of",
     "lca",
+    "least_sets",
     "levels_of",
     "listed",
     "named",
@@ -65,4 +69,5 @@ __all__ = [
     "shapes",
     "tree_of",
     "value_type",
+    "values_at",
 ]
