@@ -81,7 +81,9 @@ def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
         body = level_names(domain, domain.levels, low, high)
     else:
         body = intervals(domain, low, high)
-    if domain.n_values > 1 and (domain.coding is None or domain.coding.n_blocks > 1):
+    coding = domain.coding
+    several = domain.n_values > 1 if coding is None else coding.n_blocks > 1 or coding.labels[:1] == (ROOT,)
+    if several:
         body = pc.if_else(pa.array(is_full(cells)), pa.scalar(ROOT, pa.large_string()), body)
     if cells.null.any():
         either = joined_texts(body, pa.scalar(OR_MISSING, pa.large_string()))

@@ -175,6 +175,9 @@ def reader(domain: Domain) -> Callable[[str], Cell]:
 def _label_reader(domain: Domain) -> Callable[[str], Cell]:
     code_of = {word: code for code, word in enumerate(texts(domain.values))}
     nodes = named_leaves(domain) if domain.tree is not None else {}
+    if domain.coding is not None:
+        ends = zip(domain.coding.first.tolist(), domain.coding.last.tolist(), strict=True)
+        nodes |= dict(zip(domain.coding.labels, ends, strict=True))
 
     def read(body: str) -> Cell:
         if body.startswith("{") and body.endswith("}"):
@@ -183,7 +186,7 @@ def _label_reader(domain: Domain) -> Callable[[str], Cell]:
                 raise ValueError("a label twice")
             return Cell(members[0], members[-1], codes=members)
         label = unquote(body)
-        if label in code_of:
+        if label in code_of and (domain.coding is None or label not in nodes):
             code = code_of[label]
             return Cell(code, code, codes=(code,))
         return Cell(*nodes[label])

@@ -144,15 +144,23 @@ def _of_tree(attribute: Attribute, values: pa.Array, tree: Tree) -> Coding:
     """Blocks of the leaves below one node: of a prefix, or so many steps above the deepest leaves."""
     least = int(attribute.least or 0)
     node = np.array(tree.leaf)
+    name: dict[int, str] = {}
     if isinstance(attribute.hierarchy, Prefix):
         for code, label in enumerate(values.to_pylist()):
-            at = node[code]
-            while at >= 0 and tree.labels[at].rstrip("\u2026") != label[:least]:
+            at, matches = node[code], -1
+            while at >= 0:  # a value that is itself the prefix stands below it
+                if tree.labels[at].rstrip("\u2026") == label[:least]:
+                    matches = at
                 at = tree.parent[at]
-            node[code] = at if at >= 0 else node[code]
+            if matches >= 0:
+                node[code] = matches
+            elif len(label) > least:  # all values have more in common
+                node[code], name[code] = 0, label[:least]
     else:
-        depth = max(tree.height - least, 0)
-        while (deeper := tree.depth[node] > depth).any():
+        depth = tree.height - least
+        while (deeper := tree.depth[node] > max(depth, 0)).any():
             node = np.where(deeper, tree.parent[node], node)
-    labels = tuple(tree.labels[at] for at in node.tolist())
+        if depth < 0:  # the level lies above what all values have in common
+            name = dict.fromkeys(range(len(node)), "*")
+    labels = tuple(name.get(code, tree.labels[at]) for code, at in enumerate(node.tolist()))
     return Coding(tree.first[node].astype(np.uint32), tree.last[node].astype(np.uint32), labels=labels)

@@ -240,7 +240,8 @@ def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Int
     for column, code, known in zip(columns, ends, _shown_ends(domain), strict=True):
         values = column.values
         if domain.coding is not None:  # ends may repeat
-            numbers = pa.concat_arrays([known, values]).dictionary_encode().indices.to_numpy()
+            both = pa.concat_arrays([known, values.cast(known.type)])
+            numbers = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
             wrong |= numbers[len(known) :][column.index] != numbers[code]
             continue
         if pa.types.is_float16(known.type):  # index_in does not take them

@@ -145,6 +145,11 @@ def check_asked(
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    if schema.coded:
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
+            "recode the column before, or anonymize on one machine"
+        )
     if not method.on_spark:
         raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
     if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
