@@ -237,19 +237,38 @@ def own_blocks(coding: Coding | None) -> Coding | None:
     return replace(coding, first=own, last=own)
 
 
+def own_ends(coding: Coding | None, domain: pa.Array) -> Coding | None:
+    """A coding that shows where its values lie."""
+    return (
+        None if coding is None else replace(coding, lower=domain, upper=domain, closed=coding.closed | True)
+    )
+
+
 @pytest.mark.parametrize(
-    "broken",
+    ("n", "broken"),
     [
-        lambda attribute, *domain: own_blocks(coding_of(attribute, *domain)),
-        lambda attribute, *domain: coding_of(replace(attribute, least=attribute.least and 10), *domain),
-        lambda attribute, *domain: coding_of(replace(attribute, top=attribute.top and 70), *domain),
-        lambda attribute, *domain: None,
+        (240, lambda attribute, *domain: own_blocks(coding_of(attribute, *domain))),
+        (240, lambda attribute, *domain: None),
+        (9, lambda attribute, *domain: own_ends(coding_of(attribute, *domain), domain[0])),
+        (9, lambda attribute, *domain: None),
+        (40, lambda attribute, *domain: coding_of(replace(attribute, top=93), *domain)),
+        (40, lambda attribute, *domain: coding_of(replace(attribute, bottom=15), *domain)),
     ],
 )
-def test_the_recheck_finds_what_is_not_recoded(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recheck_finds_what_is_not_recoded(n: int, broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "coding_of", broken)
+    table = pa.table({"age": people(n)["age"]})
     with pytest.raises(RecheckError):
-        anon.anonymize(people(12).select(["age", "ill"]), anon.Schema([AGE], ["ill"]), require=ONE)
+        anon.anonymize(table, anon.Schema([AGE]), require=ONE)
+
+
+def test_levels_that_cut_what_is_one_value_are_not_shown() -> None:
+    # only 36 of [35, 40) occurs; [36, 37) and [36, 48) would tell it
+    age = anon.numeric("age", anon.intervals(1, 5, 12, 20), least=5)
+    assert cells("age", [21, 36, 60], age, numeric="level") == ["[20, 25)", "[35, 40)", "[60, 65)"]
+    days = [dt.date(2020, 3, 5), dt.date(2021, 6, 1), dt.date(2035, 1, 1)]
+    born = anon.numeric("born", anon.dates("month", "year", "decade"), least="year")
+    assert cells("born", days, born, numeric="level") == ["2020", "2021", "2035"]
 
 
 @settings(max_examples=60, deadline=None)

@@ -26,6 +26,7 @@ from anon.schema import (
     kind_of,
     label_of,
     levels_of,
+    not_finer,
     places,
     tree_of,
     value_type,
@@ -130,8 +131,10 @@ def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
     positions.flags.writeable = False
     levels = None
     if attribute.hierarchy is not None:
+        hierarchy = attribute.hierarchy
+        hierarchy = hierarchy if attribute.least is None else not_finer(hierarchy, attribute.least)
         try:
-            levels = levels_of(attribute.hierarchy, distinct, positions, unit_lattice, attribute.name)
+            levels = levels_of(hierarchy, distinct, positions, unit_lattice, attribute.name)
         except MissingValues as error:
             raise _Unlisted(error.missing[ranks], "hierarchy") from None
     domain = Domain(

@@ -29,7 +29,7 @@ from anon.release.recheck_cells import (
     codes_inside,
     facts_of,
 )
-from anon.release.recheck_coding import whole_blocks
+from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
 
 
@@ -56,6 +56,13 @@ def recheck(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
+            if domain.kind == "numeric" and numeric == "interval":
+                n_wrong = n_finer(attribute, domain, columns[0].values.to_pylist())
+                if n_wrong:
+                    raise RecheckError(
+                        f"column {domain.name!r}: {n_wrong} cells are finer than its least level, top or bottom "
+                        "lets; this is a fault of the tool, nothing was written"
+                    )
             fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
             check_cells(domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
@@ -15,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anon.classes import OR_MISSING, number
 from anon.encoding import Domain
 from anon.errors import RecheckError
 from anon.schema import Attribute, Prefix, places
@@ -39,6 +42,58 @@ def whole_blocks(attribute: Attribute, domain: Domain, low: Codes, high: Codes) 
     )
 
 
+def n_finer(attribute: Attribute, domain: Domain, texts: Iterable[str]) -> int:
+    """How many texts of cells of a numeric attribute end inside what is published as one value."""
+    if not attribute.is_coded:
+        return 0
+    kind, n = domain.values.type, 0
+    for text in texts:
+        found = _CELL.fullmatch(text.removesuffix(OR_MISSING))
+        if found is None:  # the whole domain, or missing
+            continue
+        lower, upper = (
+            found["low"] or found["one"] or found["from"],
+            found["high"] or found["one"] or found["to"],
+        )
+        starts = [] if lower is None else [_value(lower, kind)]
+        stops = [] if upper is None else [_value(upper, kind)]
+        if found["open"] or found["below"]:  # the upper end is the start of what follows
+            starts, stops = starts + stops, []
+        n += any(_same(attribute, _beside(one, kind, -1), one, kind) for one in starts) or any(
+            _same(attribute, one, _beside(one, kind, 1), kind) for one in stops
+        )
+    return n
+
+
+_CELL = re.compile(
+    r"\[(?P<low>[^,]+), (?P<high>[^,]+)(?:\]|(?P<open>\)))|>= (?P<from>.+)|(?:<=|(?P<below><)) (?P<to>.+)"
+    r"|(?!\*|missing)(?P<one>[^*\[<>]+)"
+)
+
+
+def _value(text: str, kind: pa.DataType) -> Any:
+    return float(text) if pa.types.is_floating(kind) else number(text, kind)
+
+
+def _beside(value: Any, kind: pa.DataType, steps: int) -> Any:
+    """The value of the type next to another."""
+    if pa.types.is_floating(kind):
+        as_type: Any = np.dtype(kind.to_pandas_dtype()).type
+        return float(np.nextafter(as_type(value), as_type(steps * np.inf)))
+    return value + (Decimal(steps).scaleb(-kind.scale) if pa.types.is_decimal(kind) else steps)
+
+
+def _same(attribute: Attribute, low: Any, high: Any, kind: pa.DataType) -> bool:
+    """Are two neighboring values published as one?"""
+    ticks = pa.int32() if kind.bit_width == 32 else pa.int64()
+    try:
+        values = pa.array([low, high], ticks if pa.types.is_temporal(kind) else kind)
+    except (pa.ArrowInvalid, OverflowError):  # beyond the type
+        return False
+    first, last = _keys_on_a_line(attribute, values.view(kind) if pa.types.is_temporal(kind) else values)
+    return first == last
+
+
 def _keys(attribute: Attribute, domain: Domain) -> list[Hashable]:
     """Per value something that is equal for values published as one."""
     values, least = domain.values, attribute.least
@@ -53,7 +108,12 @@ def _keys(attribute: Attribute, domain: Domain) -> list[Hashable]:
                 node = int(tree.parent[node])
             keys.append(node)
         return keys
-    keys = list(range(len(values)))
+    return _keys_on_a_line(attribute, values)
+
+
+def _keys_on_a_line(attribute: Attribute, values: pa.Array) -> list[Hashable]:
+    least = attribute.least
+    keys: list[Hashable] = list(range(len(values)))
     if isinstance(least, str):
         kind = values.type
         seconds = (

@@ -19,6 +19,7 @@ from anon.schema.hierarchy.declared import (
     hierarchy_to_dict,
     intervals,
     listed,
+    not_finer,
     prefix,
 )
 from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
@@ -60,6 +61,7 @@ __all__ = [
     "listed",
     "named",
     "nominal",
+    "not_finer",
     "numeric",
     "ordinal",
     "places",
