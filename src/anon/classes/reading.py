@@ -99,7 +99,10 @@ def level_names(
     chosen = levels.interval_of(low, high)
     first, last, _ = extents(levels)
     if domain.coding is not None:  # a cell that is not a set of a level, as it is open at an end
-        chosen = np.where((first[chosen] == low) & (last[chosen] == high), chosen, -1)
+        if domain.coding.labels:
+            return pa.array(domain.coding.labels * len(low), pa.large_string())
+        is_set = (np.append(first, -1)[chosen] == low) & (np.append(last, -1)[chosen] == high)
+        chosen = np.where(is_set, chosen, -1)
         chosen = np.where(domain.coding.is_open(low, high), -1, chosen)
     named = _named_levels(levels)
     line = _line_reader(domain)
@@ -201,6 +204,8 @@ def _named_line_reader(domain: Domain) -> Callable[[str], Cell]:
     if levels is None:
         return line
     named = _named_levels(levels)
+    if domain.coding is not None:
+        named |= dict.fromkeys(domain.coding.labels, (0, domain.n_values - 1))
 
     def read(body: str) -> Cell:
         try:

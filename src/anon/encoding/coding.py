@@ -25,8 +25,9 @@ class Coding:
 
     Code c belongs to the block `first[c]..last[c]` (uint32), whose rows all have the code `first[c]`. On a
     line `lower[c]` and `upper[c]` (of the type of the values) are the ends of what it is published as, and
-    `closed[c]` whether the upper one belongs to it; a tree has `labels[c]`. With `has_bottom` the first
-    block holds everything up to its upper end, with `has_top` the last everything from its lower end on.
+    `closed[c]` whether the upper one belongs to it; a tree has `labels[c]`, a line of one block its name.
+    With `has_bottom` the first block holds everything up to its upper end, with `has_top` the last everything
+    from its lower end on.
     """
 
     first: Ends
@@ -78,8 +79,10 @@ def _of_line(attribute: Attribute, values: pa.Array, unit_lattice: bool) -> Codi
     block = np.arange(n)
     lower, upper = values, values
     closed = np.ones(n, np.bool_)
+    labels: tuple[str, ...] = ()
     if attribute.least is not None:
-        block, *ends = least_sets(attribute.least, values, unit_lattice, name)
+        block, *ends, names = least_sets(attribute.least, values, unit_lattice, name)
+        labels = tuple(names) if len(names) == 1 else ()
         lower, upper = (each.take(pa.array(block)) for each in ends)
         closed[:] = unit_lattice
     top, bottom = (_end(attribute, key, values.type) for key in ("top", "bottom"))
@@ -102,7 +105,9 @@ def _of_line(attribute: Attribute, values: pa.Array, unit_lattice: bool) -> Codi
     else:
         has_top = False
     has_bottom = bool(n) and bool(block[0] == -1)
-    return Coding(*_extents(block), lower, upper, closed, (), has_bottom, has_top)
+    if has_bottom or has_top:
+        labels = ()
+    return Coding(*_extents(block), lower, upper, closed, labels, has_bottom, has_top)
 
 
 def _extents(block: npt.NDArray[Any]) -> tuple[Ends, Ends]:

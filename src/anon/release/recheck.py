@@ -60,8 +60,8 @@ def recheck(
                 n_wrong = n_finer(attribute, domain, columns[0].values.to_pylist())
                 if n_wrong:
                     raise RecheckError(
-                        f"column {domain.name!r}: {n_wrong} cells are finer than its least level, top or bottom "
-                        "lets; this is a fault of the tool, nothing was written"
+                        f"column {domain.name!r}: {n_wrong} cells are finer than its coding "
+                        "allows; this is a fault of the tool, nothing was written"
                     )
             fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
             check_cells(domain, codes, classes, columns, numeric, fact)

@@ -84,18 +84,20 @@ def levels_of(
 
 def least_sets(
     least: int | float | str, values: pa.Array, unit_lattice: bool, column: str
-) -> tuple[npt.NDArray[np.int64], pa.Array, pa.Array]:
+) -> tuple[npt.NDArray[np.int64], pa.Array, pa.Array, list[str]]:
     """The sets of one level of a numeric attribute: intervals of a width, or calendar units.
 
     The set of each of the sorted distinct `values`, ascending, and the two ends of each set as values: on a
-    unit lattice both belong to it, otherwise only the first does. Ends beyond the type are its own.
+    unit lattice both belong to it, otherwise only the first does. Ends beyond the type are its own. Last, the
+    name of each set.
     """
     try:
         if isinstance(least, str):
             bins = _calendar_bins(values, least, column)
         else:
             bins = _interval_bins(values, least, unit_lattice, column)
-        return bins.of_code, values_at(bins.lower, values.type), values_at(bins.upper, values.type)
+        lower, upper = (values_at(ends, values.type) for ends in (bins.lower, bins.upper))
+        return bins.of_code, lower, upper, bins.labels
     except OverflowError:
         raise UsageError(
             f"column {column!r}: the level {least!r} is too fine or too coarse for its {values.type} values"
