@@ -32,6 +32,11 @@ def to_levels(cells: Cells) -> Cells:
     shown = low <= high
     chosen = levels.interval_of(low[shown], high[shown])
     first, last, size = extents(levels)
+    if domain.coding is not None:  # what is open at one end, or would become so, is no level's
+        wider = np.append(first, 0)[chosen], np.append(last, domain.n_values - 1)[chosen]
+        stays = domain.coding.is_open(low, high)[shown] | (domain.coding.is_open(*wider) & (chosen >= 0))
+        shown[shown] = ~stays
+        chosen = chosen[~stays]
     gaps = np.flatnonzero(np.append(size != last - first + 1, False)[chosen])
     if len(gaps):
         raise UsageError(
@@ -76,7 +81,9 @@ def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
         body = level_names(domain, domain.levels, low, high)
     else:
         body = intervals(domain, low, high)
-    if domain.n_values > 1:
+    coding = domain.coding
+    several = domain.n_values > 1 if coding is None else coding.n_blocks > 1 or coding.labels[:1] == (ROOT,)
+    if several:
         body = pc.if_else(pa.array(is_full(cells)), pa.scalar(ROOT, pa.large_string()), body)
     if cells.null.any():
         either = joined_texts(body, pa.scalar(OR_MISSING, pa.large_string()))
@@ -104,9 +111,15 @@ def _nodes(domain: Domain, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uin
     for first, last, label in zip(tree.first.tolist(), tree.last.tolist(), tree.labels, strict=True):
         node_of[first, last] = label  # preorder: the lowest of a chain comes last
     words = texts(domain.values)
+    coding, blocks = domain.coding, {}
+    if coding is not None:
+        ends = zip(coding.first.tolist(), coding.last.tolist(), strict=True)
+        blocks = dict(zip(ends, coding.labels, strict=True))
     shown = []
     for first, last in zip(low.tolist(), high.tolist(), strict=True):
-        if first == last:
+        if (first, last) in blocks:
+            shown.append(quote(blocks[first, last]))
+        elif first == last:
             shown.append(quote(words[first]))
         elif meaning.get(node_of[first, last]) == (first, last):
             shown.append(quote(node_of[first, last]))

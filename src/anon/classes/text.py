@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOMENT = re.compile(
     r"(?P<local>-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?)(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
+OPEN_END = re.compile(r"(>=|<=|<) ([^ \"].*)")
 ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|[^{}\[\],"*]+')
 
 

@@ -16,6 +16,7 @@ import typer
 from anon.command.app import command
 from anon.command.inputs import ends_of, keep, origin_of, outputs_of, pages_of, reading_options, write_reports
 from anon.command.options import (
+    CODING,
     COLUMNS,
     CONFIG,
     FILE,
@@ -67,7 +68,7 @@ POPULATION = Flag(
 
 @command(
     *(INPUT, OUTPUT, CONFIG),
-    *(*ROLES, WEIGHT, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
+    *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
     *(POPULATION, SAMPLING_FRACTION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(

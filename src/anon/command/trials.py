@@ -14,6 +14,7 @@ import typer
 from anon.command.app import command, data_app
 from anon.command.inputs import keep, origin_of, pages_of, write_reports
 from anon.command.options import (
+    CODING,
     CONFIG,
     CSV,
     INPUT,
@@ -54,7 +55,7 @@ ROWS = Flag("rows", int, "Number of rows.", default=200_000, least=0)
 
 @command(
     *(INPUT, replace(OUTPUT, help="The points: .parquet, .feather or .csv."), CONFIG),
-    *(*ROLES, WEIGHT, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *PRINTING),
+    *(*ROLES, WEIGHT, *CODING, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *PRINTING),
 )
 def frontier(
     context: typer.Context,
@@ -126,7 +127,7 @@ def inspect(job: Job, source: str, as_json: bool) -> None:
     if as_json:
         print_json(inspected.to_dict())
     else:
-        print_tables(columns(source, inspected))
+        print_tables(*columns(source, inspected))
         for column in inspected.columns:
             if column.note is not None:
                 print(f"note: {column.note}", file=sys.stderr)

@@ -272,27 +272,30 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def columns(source: str, inspection: Inspection) -> Table:
+def columns(source: str, inspection: Inspection) -> list[Table]:
+    """What the columns of a table are like, and what roles are guessed by what."""
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        title=f"{Path(source).name}: {inspection.n_rows:,} rows", box=box.SIMPLE, title_justify="left"
-    )
+    title = f"{Path(source).name}: {inspection.n_rows:,} rows"
+    counts = Table(title=title, box=box.SIMPLE, title_justify="left")
     for heading in ("column", "type", "kind"):
-        table.add_column(heading, overflow="fold")
+        counts.add_column(heading, overflow="fold")
     for heading in ("distinct", "nulls", "unique rows"):
-        table.add_column(heading, justify="right")
-    table.add_column("role (a guess)", no_wrap=True)
+        counts.add_column(heading, justify="right")
+    roles = Table(title="Guessed roles", box=box.SIMPLE, title_justify="left")
+    roles.add_column("column", overflow="fold")
+    roles.add_column("role", no_wrap=True)
+    roles.add_column("why", overflow="fold")
     for column in inspection.columns:
         counted = column.n_distinct is not None and column.unique_share is not None
-        table.add_row(
+        counts.add_row(
             column.name,
             column.type,
             column.kind,
             f"{column.n_distinct:,}" if counted else "",
             f"{column.n_null:,}",
             f"{column.unique_share:.1%}" if counted else "",
-            column.role,
         )
-    return table
+        roles.add_row(column.name, column.role, column.why)
+    return [counts, roles]

@@ -78,6 +78,12 @@ def encode(
             check_shared(name, encoded[place][1], units)
     if bound.sampling_weight is not None:
         weights = encode_weights(table, bound.sampling_weight)
+    quasi = tuple(codes for _, codes in encoded[: len(bound.quasi)])
+    room = np.empty if isinstance(table, pa.Table) else table.empty
+    coded = tuple(
+        codes if domain.coding is None else domain.coding.coded(codes, room)
+        for domain, codes in encoded[: len(bound.quasi)]
+    )
     identifying = set(bound.dropped)
     kept = [name for name in table.column_names if name not in identifying]
     m = len(bound.quasi)
@@ -87,12 +93,13 @@ def encode(
         table=table.select(kept) if identifying else table,
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
-        quasi_codes=tuple(codes for _, codes in encoded[:m]),
+        quasi_codes=coded,
         sensitive=tuple(domain for domain, _ in encoded[m:]),
         sensitive_codes=tuple(codes for _, codes in encoded[m:]),
         suppressed=suppressed,
         units=units,
         weights=weights,
+        fine_codes=quasi if bound.coded else (),
     )
 
 

@@ -56,6 +56,12 @@ def check_arguments(
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.check_published(publish, numeric)
+    if schema.coded and (publish == "bucketization" or method.perturbs):
+        what = "a bucketization" if publish == "bucketization" else type(method).__name__
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom, which {what} cannot show: it "
+            "publishes values, not cells; recode the column before, or publish generalizations"
+        )
     for name, value, allowed in (
         ("publish", publish, ("generalization", "bucketization")),
         ("order", order, ("class", "input")),

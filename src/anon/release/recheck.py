@@ -29,6 +29,7 @@ from anon.release.recheck_cells import (
     codes_inside,
     facts_of,
 )
+from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, units_of_groups
 
@@ -50,11 +51,20 @@ def recheck(
     """
     _check_rows(encoded, classes)
     shown = []
-    facts = facts_of(encoded, classes, published, n_threads)
-    for domain, codes, columns, fact in zip(
-        encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+    original = encoded.original
+    facts = facts_of(original, classes, published, n_threads)
+    for attribute, domain, codes, columns, fact in zip(
+        encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
+            if domain.kind == "numeric" and numeric == "interval":
+                n_wrong = n_finer(attribute, domain, columns[0].values.to_pylist())
+                if n_wrong:
+                    raise RecheckError(
+                        f"column {domain.name!r}: {n_wrong} cells are finer than its coding "
+                        "allows; this is a fault of the tool, nothing was written"
+                    )
+            fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
             check_cells(domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]
     group_of, n_groups = _groups(shown, classes.n_classes)

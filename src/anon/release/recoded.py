@@ -17,7 +17,7 @@ from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
-from anon.schema import hierarchy_to_dict, value_type
+from anon.schema import CODING, hierarchy_to_dict, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
@@ -35,6 +35,7 @@ _MEANING = {
     "intact": "the original value",
     "noise": "number: the value with Laplace noise added",
 }
+_CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,15 +116,26 @@ class Recoded:
                 cells.domain.name: {
                     "columns": [column.name for column in columns] or [cells.domain.name],
                     "type": str(value_type(cells.domain.values.type)),
-                    "meaning": _MEANING[_rendering(self, cells)],
+                    "meaning": _MEANING[_rendering(self, cells)]
+                    + (_CODED if cells.domain.coding is not None else ""),
                 }
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             },
+            **self._coding(),
             **self._sensitive_order(),
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
+
+    def _coding(self) -> dict[str, Any]:
+        """Least levels, top and bottom codes by column, where there are any."""
+        given = {
+            each.name: {key: getattr(each, key) for key in CODING if getattr(each, key) is not None}
+            for each in self.encoded.schema.quasi
+            if each.is_coded
+        }
+        return {"coding": given} if given else {}
 
     @cached_property
     def _ordered_domains(self) -> tuple[Domain, ...]:

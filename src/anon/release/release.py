@@ -226,7 +226,7 @@ class Release(Recoded):
         generalized, perturbed = self.publish == "generalization", self.noise is not None
         by_numbers = generalized and self.numeric in ("midpoint", "mean")
         return Published(
-            self.encoded,
+            self.encoded.original,
             self.classes,
             counts_of(self.encoded, self.classes, self.dropped),
             cells=self.cells if generalized else None,

@@ -191,7 +191,7 @@ def mining_utilities(
     for release in releases:
         _check(release, target, miners)
     _check_alike(releases)
-    encoded = releases[0].encoded
+    encoded = releases[0].encoded.original
     columns, left_out = coded_columns(encoded, threads)
     for domain in encoded.quasi:
         del columns[domain.name]

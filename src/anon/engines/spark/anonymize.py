@@ -150,6 +150,11 @@ def check_asked(
             raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
     if any(getattr(each, "count", None) not in (None, "rows") for each in require):
         raise UsageError("Spark counts rows, not units: anonymize on one machine")
+    if schema.coded:
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
+            "recode the column before, or anonymize on one machine"
+        )
     if not method.on_spark:
         *some, last = (each.__name__ for each in METHODS if each.on_spark)
         raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
