@@ -7,7 +7,7 @@ file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 
 from anon.schema.attribute import CODING, Attribute, Role, nominal, numeric, ordinal
 from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
-from anon.schema.guess import IDENTIFYING_SHARE, Named, is_id_like, named, role_of_name, shapes
+from anon.schema.guess import IDENTIFYING_SHARE, Named, named, role_of_name, shapes
 from anon.schema.hierarchy.declared import (
     CsvFile,
     Hierarchy,
@@ -51,7 +51,6 @@ __all__ = [
     "hierarchy_rows",
     "hierarchy_to_dict",
     "intervals",
-    "is_id_like",
     "is_measurable",
     "is_text",
     "kind_of",

@@ -78,14 +78,6 @@ def named(name: str) -> Named | None:
     return Named(word, lists.subjects[group])
 
 
-def is_id_like(name: str) -> bool:
-    """Whether a column's name speaks of the number of a person or a household: patient_id, HHID, userId."""
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    return role_of_name(name) is Role.IDENTIFYING or any(
-        word in ("id", "ids", "nr", "number") or word.endswith("id") for word in words
-    )
-
-
 def role_of_name(name: str) -> Role:
     """The role that a column's name speaks of; neutral where it says nothing."""
     match = named(name)
