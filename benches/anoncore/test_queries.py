@@ -65,7 +65,9 @@ def test_overlaps(generalized: anon.Release, workload: Workload, benchmark: Any)
     shown = boxes(generalized.published)
 
     def run() -> list[np.ndarray]:
-        return [overlaps(*each)[0] for each in zip(shown.shown, shown.reaches, workload.quasi, strict=True)]
+        return [
+            overlaps(*each)[0] for each in zip(shown.quasi_cells, shown.reaches, workload.quasi, strict=True)
+        ]
 
     for share in benchmark(run):
         assert 0 <= share.min() <= share.max() <= 1
@@ -75,10 +77,11 @@ def test_reconstruct(generalized: anon.Release, benchmark: Any) -> None:
     """A hundred populations; none has more rows of a sensitive value than the table."""
     populations = large_populations(generalized.encoded, 0.1, n_threads=N_THREADS)
     shown = boxes(generalized.published)
-    held = shown.held[0]
+    held = shown.sensitive_counts[0]
     assert held is not None
     shares = [
-        overlaps(*each)[0] for each in zip(shown.shown, shown.reaches, populations.predicates, strict=True)
+        overlaps(*each)[0]
+        for each in zip(shown.quasi_cells, shown.reaches, populations.predicates, strict=True)
     ]
     lists = held.offsets, held.values, held.counts, len(held.table)
     tree = populations.parent, populations.attribute, populations.predicate
@@ -131,7 +134,7 @@ def test_count(workload: Workload, generalized: anon.Release, versus: Callable[.
 
 def test_estimate(generalized: anon.Release, workload: Workload, benchmark: Any) -> None:
     encoded, shown = generalized.encoded, boxes(generalized.published)
-    parts = [overlaps(*each) for each in zip(shown.shown, shown.reaches, workload.quasi, strict=True)]
+    parts = [overlaps(*each) for each in zip(shown.quasi_cells, shown.reaches, workload.quasi, strict=True)]
     held = sensitive_counts(generalized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
     estimated, least, most = benchmark(
         kernel.estimate,

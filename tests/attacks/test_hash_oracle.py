@@ -98,8 +98,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def owners(folder: Path) -> str:
     """All that the owner's page says."""
     made = report.of_release(release(ILLNESSES), origin=Origin(inputs=(str(folder / "people.csv"),)))
-    assert made.told["audience"] == "owner"
-    return json.dumps(made.told)
+    assert made.facts["audience"] == "owner"
+    return json.dumps(made.facts)
 
 
 def handed_out(folder: Path) -> list[Path]:
@@ -132,7 +132,7 @@ def test_what_is_handed_out_is_the_same_for_every_candidate() -> None:
     for illnesses in [ILLNESSES, *all_of_them[:: len(all_of_them) // 40]]:
         made = release(illnesses)
         page = report.of_release(made, audience="public")
-        pages.add(json.dumps([page.told, made.metadata]) + page.html())
+        pages.add(json.dumps([page.facts, made.metadata]) + page.html())
         utility = made.utility()
         lost.add(tuple(away(getattr(utility, name), COSTS[name]) for name in ("u_loss", "kl")))
     assert len(pages) == 1

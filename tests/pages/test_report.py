@@ -499,7 +499,7 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
     )
     privacy, utility = made.privacy(), made.utility()
     page = report.of_release(made, audience="public")
-    told = page.told
+    told = page.facts
     assert privacy.k > 123
     assert (told["privacy"]["k"], told["privacy"]["n_rows"]) == (privacy.k // 10 * 10, 3000)
     assert told["privacy"]["n_classes"] >= privacy.n_classes
@@ -516,7 +516,7 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
     assert Page(html).all("img") == []
     # a demand that is not met is told as it is
     checked = anon.check(made.table, require=[anon.KAnonymity(1234)], roles_from_file=True)
-    [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").told[
+    [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").facts[
         "asked"
     ]
     assert one["parameters"]["k"] == {"asked": 1234, "holds": privacy.k // 10 * 10}
@@ -596,7 +596,7 @@ def test_requirements_stand_beside_the_tightest_parameters_that_hold() -> None:
     ]
     made = release(require=require[:1])
     privacy = made.privacy()
-    told = report.of_release(replace(made, requirements=tuple(require))).told["asked"]
+    told = report.of_release(replace(made, requirements=tuple(require))).facts["asked"]
     assert [one["requirement"] for one in told] == [str(one) for one in require]
     assert [one["parameters"] for one in told] == [
         {"k": {"asked": 2, "holds": privacy.k}},
@@ -620,7 +620,7 @@ def test_the_worst_class_is_the_one_with_the_greatest_loss() -> None:
     table = privacy.per_class
     assert table is not None
     losses = table["disease.t_js"].to_pylist()
-    worst = report.of_release(made).told["worst_class"]
+    worst = report.of_release(made).facts["worst_class"]
     at = losses.index(max(losses))
     assert worst["p_loss"] == max(losses)
     assert worst["size"] == table["size"][at].as_py()
@@ -631,7 +631,7 @@ def test_the_worst_class_is_the_one_with_the_greatest_loss() -> None:
 
 def test_without_a_sensitive_attribute_the_worst_class_is_the_smallest() -> None:
     made = release(schema=anon.Schema(quasi=["age", "sex"]), require=[anon.KAnonymity(3)])
-    told = report.of_release(made).told
+    told = report.of_release(made).facts
     assert told["worst_class"]["why"] == "fewest rows"
     assert told["worst_class"]["size"] == made.privacy().k
     assert list(told["figures"]) == ["Class sizes", "Loss of each quasi-identifier"]
@@ -644,8 +644,8 @@ def test_the_riskiest_attribute_by_hand() -> None:
     table = pa.table({"number": [1, 2, 3, 3], "letter": ["a", "a", "b", "b"]})
     privacy = anon.check(table, anon.Schema(quasi=["number", "letter"]), per_class=True)
     told = report.of_check(privacy, table)
-    assert told.told["prosecutor"]["mean"] == 0.75
-    assert told.told["mean_risk"] == {"all": 0.75, "without": {"number": 0.5, "letter": 0.75}}
+    assert told.facts["prosecutor"]["mean"] == 0.75
+    assert told.facts["mean_risk"] == {"all": 0.75, "without": {"number": 0.5, "letter": 0.75}}
     [section] = [each for each in told.sections if each.heading == "The riskiest attribute"]
     assert section.paragraphs[1].startswith("It is number.")
 
@@ -656,7 +656,7 @@ def test_mean_risks_are_counted(rows: list[tuple[int, int, int]]) -> None:
     names = ("a", "b", "c")
     table = pa.table({name: [str(row[i]) for row in rows] for i, name in enumerate(names)})
     schema = anon.Schema(quasi=list(names))
-    told = report.of_check(anon.check(table, schema, per_class=True), table).told["mean_risk"]
+    told = report.of_check(anon.check(table, schema, per_class=True), table).facts["mean_risk"]
     counted = {
         name: len({tuple(v for j, v in enumerate(row) if j != i) for row in rows}) / len(rows)
         for i, name in enumerate(names)
@@ -670,7 +670,7 @@ def test_mean_risks_of_a_release_are_those_of_its_table() -> None:
         made = release(require=[anon.KAnonymity(2)], publish=publish)
         rows = [(row["age"], row["sex"]) for row in made.table.to_pylist()]
         without = {"age": len({sex for _, sex in rows}) / 8, "sex": len({age for age, _ in rows}) / 8}
-        assert report.of_release(made).told["mean_risk"] == {"all": len(set(rows)) / 8, "without": without}
+        assert report.of_release(made).facts["mean_risk"] == {"all": len(set(rows)) / 8, "without": without}
 
 
 def test_rows_of_stars_take_no_part_in_the_risk() -> None:
@@ -678,7 +678,7 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
     privacy = anon.check(table, anon.Schema(quasi=["a", "b"]), per_class=True)
     assert privacy.n_starred == 2
     # (1,x) (1,y) (2,*) are left; without a they are x, y, *, without b 1 and 2
-    assert report.of_check(privacy, table).told["mean_risk"] == {
+    assert report.of_check(privacy, table).facts["mean_risk"] == {
         "all": 3 / 3,
         "without": {"b": 2 / 3, "a": 1.0},
     }
@@ -702,9 +702,9 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
 )
 def test_every_kind_of_release_has_a_report(options: dict[str, Any], tmp_path: Path) -> None:
     public = report.of_release(release(**options), audience="public")
-    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.facts)))
     made = report.of_release(release(**options))
-    assert_every_number_is_told(made.html(), json.loads(json.dumps(made.told)))
+    assert_every_number_is_told(made.html(), json.loads(json.dumps(made.facts)))
     made.write(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
@@ -719,10 +719,10 @@ def test_an_empty_release_has_a_report() -> None:
             missing="suppress",
         )
     public = report.of_release(made, audience="public")
-    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.facts)))
     told = report.of_release(made)
-    assert told.told["worst_class"] is None
-    assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told)))
+    assert told.facts["worst_class"] is None
+    assert_every_number_is_told(told.html(), json.loads(json.dumps(told.facts)))
 
 
 def test_a_long_cell_is_shortened() -> None:
@@ -753,8 +753,8 @@ def test_the_commands_of_the_documentation_run(
 
 def test_a_report_without_a_command_says_so() -> None:
     told = report.of_comparison(release(require=[anon.KAnonymity(2)]).utility())
-    assert told.told["origin"]["command"] == ""
-    assert told.told["origin"]["inputs"] == {}
+    assert told.facts["origin"]["command"] == ""
+    assert told.facts["origin"]["inputs"] == {}
     html = report.of_check(
         anon.check(PATIENTS, SCHEMA, per_class=True), PATIENTS, origin=Origin("anon check x")
     ).html()
@@ -793,7 +793,7 @@ def test_a_frontier_has_a_report() -> None:
     chosen = SimpleNamespace(name=names[2], to_dict=lambda: points[2])
     made = report.of_frontier(frontier, chosen=chosen)
     html = made.html()
-    assert_every_number_is_told(html, json.loads(json.dumps(made.told)))
+    assert_every_number_is_told(html, json.loads(json.dumps(made.facts)))
     text = " ".join(Page(html).text)
     assert "Of 4 releases 3 are efficient" in text
     assert "The knee is <k> & l" in text
@@ -830,7 +830,7 @@ def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
 def test_a_census_has_a_report() -> None:
     made = anon.anonymize(datasets.census(2000, 0), datasets.census_schema(), require=[anon.KAnonymity(5)])
     told = report.of_release(made)
-    assert assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told))) > 200
+    assert assert_every_number_is_told(told.html(), json.loads(json.dumps(told.facts))) > 200
 
 
 def test_a_streamed_table_with_rows_of_stars_is_reported(
