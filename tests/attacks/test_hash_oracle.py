@@ -56,11 +56,11 @@ def release(illnesses: list[str]) -> anon.Release:
 
 def candidates(released: pa.Table) -> Iterator[list[str]]:
     """Every way to deal the illnesses of each class to the people whom its cells cover."""
-    held: dict[tuple[str, str], list[str]] = {}
+    names: dict[tuple[str, str], list[str]] = {}
     for row in released.to_pylist():
-        held.setdefault((row["age"], row["sex"]), []).append(row["illness"])
+        names.setdefault((row["age"], row["sex"]), []).append(row["illness"])
     ways = []
-    for (age, sex), illnesses in held.items():
+    for (age, sex), illnesses in names.items():
         low, high = (int(end) for end in re.findall(r"\d+", age))
         covered = [i for i in range(20) if low <= AGES[i] <= high and SEXES[i] in sex]
         assert len(covered) == len(illnesses) == 5
@@ -154,13 +154,13 @@ def test_a_public_page_has_no_number_of_the_owners(folder: Path, owners: str) ->
             assert name not in text
 
 
-def numbers(told: object) -> Iterator[float]:
-    if isinstance(told, dict):
-        yield from itertools.chain(*map(numbers, told.values()))
-    elif isinstance(told, list):
-        yield from itertools.chain(*map(numbers, told))
-    elif isinstance(told, float):
-        yield told
+def numbers(document: object) -> Iterator[float]:
+    if isinstance(document, dict):
+        yield from itertools.chain(*map(numbers, document.values()))
+    elif isinstance(document, list):
+        yield from itertools.chain(*map(numbers, document))
+    elif isinstance(document, float):
+        yield document
 
 
 def test_the_certificate_of_a_public_page_is_about_the_release(folder: Path) -> None:

@@ -29,8 +29,8 @@ def to_levels(cells: Cells) -> Cells:
             "hierarchy, or choose another rendering of numbers"
         )
     low, high = cells.low.copy(), cells.high.copy()
-    shown = low <= high
-    chosen = levels.interval_of(low[shown], high[shown])
+    is_present = low <= high
+    chosen = levels.interval_of(low[is_present], high[is_present])
     first, last, size = extents(levels)
     gaps = np.flatnonzero(np.append(size != last - first + 1, False)[chosen])
     if len(gaps):
@@ -38,8 +38,8 @@ def to_levels(cells: Cells) -> Cells:
             f"column {domain.name!r}: the values under {levels.labels[chosen[gaps[0]]]!r} do not follow each "
             "other, so that it cannot be published as an interval; choose another rendering of numbers"
         )
-    low[shown] = np.append(first, 0)[chosen]
-    high[shown] = np.append(last, domain.n_values - 1)[chosen]
+    low[is_present] = np.append(first, 0)[chosen]
+    high[is_present] = np.append(last, domain.n_values - 1)[chosen]
     order = np.lexsort((cells.null, high, low))
     low, high, null = low[order], high[order], cells.null[order]
     new = np.ones(len(low), dtype=np.bool_)
@@ -104,12 +104,12 @@ def _nodes(domain: Domain, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uin
     for first, last, label in zip(tree.first.tolist(), tree.last.tolist(), tree.labels, strict=True):
         node_of[first, last] = label  # preorder: the lowest of a chain comes last
     words = texts(domain.values)
-    shown = []
+    labels = []
     for first, last in zip(low.tolist(), high.tolist(), strict=True):
         if first == last:
-            shown.append(quote(words[first]))
+            labels.append(quote(words[first]))
         elif meaning.get(node_of[first, last]) == (first, last):
-            shown.append(quote(node_of[first, last]))
+            labels.append(quote(node_of[first, last]))
         else:
-            shown.append("{" + ", ".join(quote(word) for word in words[first : last + 1]) + "}")
-    return pa.array(shown, pa.large_string())
+            labels.append("{" + ", ".join(quote(word) for word in words[first : last + 1]) + "}")
+    return pa.array(labels, pa.large_string())

@@ -68,9 +68,9 @@ def render(
         return (Column(name, labels(cells, numeric), cells.of_class),)
     empty = cells.low > cells.high
     low, high = (pa.array(np.where(empty, 0, end), mask=empty) for end in (cells.low, cells.high))
-    shown: tuple[Column, ...]
+    columns: tuple[Column, ...]
     if numeric == "bounds":
-        shown = (
+        columns = (
             Column(f"{name}_min", domain.values.take(low), cells.of_class),
             Column(f"{name}_max", domain.values.take(high), cells.of_class),
         )
@@ -83,14 +83,14 @@ def render(
         else:
             total = first.astype(object) + last.astype(object)
             middle = as_published(domain.values.type, total, np.full(len(total), 2, object), per_unit, empty)
-        shown = (Column(name, middle, cells.of_class),)
+        columns = (Column(name, middle, cells.of_class),)
     else:
         if codes is None or classes is None:
             raise ValueError("means are made from the rows of the classes")
-        shown = (_means(cells, codes, classes),)
+        columns = (_means(cells, codes, classes),)
     if domain.has_null:
-        shown = (*shown, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
-    return shown
+        columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
+    return columns
 
 
 def _refuse_impossible_times(domain: Domain) -> None:
