@@ -106,19 +106,19 @@ def level_names(
         chosen = np.where(domain.coding.is_open(low, high), -1, chosen)
     named = _named_levels(levels)
     line = _line_reader(domain)
-    shown = []
+    labels = []
     for level_set, plain in zip(chosen.tolist(), intervals(domain, low, high).to_pylist(), strict=True):
         name = levels.labels[level_set] if level_set >= 0 else ""
         if level_set < 0 or named.get(name) != (first[level_set], last[level_set]):
-            shown.append(plain)
+            labels.append(plain)
             continue
         try:
             means = line(name)[:2]
         except (ValueError, KeyError):
-            shown.append(quote(name))
+            labels.append(quote(name))
         else:
-            shown.append(name if means == named[name] else json.dumps(name, ensure_ascii=False))
-    return pa.array(shown, pa.large_string())
+            labels.append(name if means == named[name] else json.dumps(name, ensure_ascii=False))
+    return pa.array(labels, pa.large_string())
 
 
 def _named_levels(levels: Levels) -> dict[str, tuple[int, int]]:
@@ -163,14 +163,14 @@ def reader(domain: Domain) -> Callable[[str], Cell]:
         null = text.endswith(OR_MISSING)
         body = text[: -len(OR_MISSING)] if null else text
         try:
-            found = everything if body == ROOT else read(body)
+            read_back = everything if body == ROOT else read(body)
         except (ValueError, KeyError):
             raise DataError(
                 f"column {domain.name!r} has a cell that is no cell of this attribute",
                 column=domain.name,
                 value=text,
             ) from None
-        return found._replace(null=null)
+        return read_back._replace(null=null)
 
     return cell
 

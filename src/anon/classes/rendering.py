@@ -68,10 +68,10 @@ def render(
         return (Column(name, labels(cells, numeric), cells.of_class),)
     empty = cells.low > cells.high
     low, high = (pa.array(np.where(empty, 0, end), mask=empty) for end in (cells.low, cells.high))
-    shown: tuple[Column, ...]
+    columns: tuple[Column, ...]
     if numeric == "bounds":
         lower, upper = _ends(domain)
-        shown = (
+        columns = (
             Column(f"{name}_min", lower.take(low), cells.of_class),
             Column(f"{name}_max", upper.take(high), cells.of_class),
         )
@@ -88,14 +88,14 @@ def render(
             middle = as_published(
                 domain.values.type, total, np.full(len(total), 2, object), per_unit[0], empty
             )
-        shown = (Column(name, middle, cells.of_class),)
+        columns = (Column(name, middle, cells.of_class),)
     else:
         if codes is None or classes is None:
             raise ValueError("means are made from the rows of the classes")
-        shown = (_means(cells, codes, classes),)
+        columns = (_means(cells, codes, classes),)
     if domain.has_null:
-        shown = (*shown, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
-    return shown
+        columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
+    return columns
 
 
 def _ends(domain: Domain) -> tuple[pa.Array, pa.Array]:

@@ -133,7 +133,7 @@ def anonymize(
         privacy = release.privacy(
             population=population, sampling_fraction=sampling_fraction, per_class="owner" in pages
         )
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if "public" in pages and not release.meets_requirements:
         print("note: no release was written, and so no page that may be handed out", file=sys.stderr)
         del pages["public"]
@@ -148,8 +148,8 @@ def anonymize(
                 release, privacy=privacy, utility=utility, origin=origin, audience=audience
             )
 
-        told = write_reports(pages, about)
-    report_release(files, release, None if quiet and not as_json else privacy, as_json, told, notes)
+        reported = write_reports(pages, about)
+    report_release(files, release, None if quiet and not as_json else privacy, as_json, reported, notes)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 
@@ -226,21 +226,21 @@ def check(
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
         from anon.verbs import labels_as_written
 
         table = table if schema is None else labels_as_written(table, schema)
         origin = origin_of(context, read, [per_class], [source, second])
-        told = write_reports(
+        reported = write_reports(
             pages,
             lambda audience: reports.of_check(
                 privacy, table.table, require=require, origin=origin, audience=audience
             ),
         )
     if as_json:
-        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **told})
+        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **reported})
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
@@ -302,15 +302,15 @@ def compare(
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
         origin = origin_of(context, read, [], [released, sensitive_table])
-        told = write_reports(
+        reported = write_reports(
             pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
         )
     if as_json:
-        print_json({**utility, **told})
+        print_json({**utility, **reported})
     elif not quiet:
         print_tables(*utility_words(f"Utility of {Path(released).name}", utility))

@@ -72,11 +72,11 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
         with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
             made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
             releases = made if isinstance(made, tuple) else (made,)
-            shown = {attribute.name for attribute in schema.quasi}
+            published = {attribute.name for attribute in schema.quasi}
             if not isinstance(made, tuple):
-                shown = {*made.columns} - ({*df.columns} - shown)
+                published = {*made.columns} - ({*df.columns} - published)
             sensitive = schema.bind(arrow_schema(df)).sensitive
-            names = [name for name in releases[0].columns if name in shown]
+            names = [name for name in releases[0].columns if name in published]
             n_rows = releases[0].count()
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
             for release, folder in zip(releases, begun, strict=True):
@@ -97,15 +97,15 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
 def _signals_later() -> Iterator[None]:
     """Signals with a handler wait until Java has started, which would otherwise stay behind."""
     came: list[int] = []
-    held = {}
+    handlers = {}
     if current_thread() is main_thread():
-        held = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
+        handlers = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
     try:
-        for number in held:
+        for number in handlers:
             signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
-        for number, handler in held.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         for came_now in came:
             signal.raise_signal(came_now)

@@ -124,17 +124,17 @@ class Run:
         return View(name, self.rank[rows], self._ordered(published), not noisy)
 
     def _given(self, name: str, source: Source) -> View:
-        table, told = read_table(source), metadata_of(source)
+        table, metadata = read_table(source), metadata_of(source)
         if table.num_rows != len(self.ranked):
             raise DataError(
                 f"{name} has {table.num_rows} rows and the original {len(self.ranked)}: row i of one must be "
                 "row i of the other"
             )
-        if told is not None and told.get("order") != "input":
+        if metadata is not None and metadata.get("order") != "input":
             raise UsageError(
                 f"{name} is a release in another order of rows: publish it with ", ORDER_OF_INPUT
             )
-        if told is not None and told["publish"] == "bucketization":
+        if metadata is not None and metadata["publish"] == "bucketization":
             raise UsageError(f"{name} is a bucketization, which does not tell the sensitive value of a row")
         self._check_order(name, table)
         attributes = {
@@ -149,11 +149,11 @@ class Run:
                 cells = numbers(column, table.column(column))
             else:
                 attribute = attributes.get(column, Attribute(column, domain.kind))
-                cells = cells_of_rows(domain, attribute, table, told, self.n_threads)
-                if told is None or told["numeric"] != "level":
+                cells = cells_of_rows(domain, attribute, table, metadata, self.n_threads)
+                if metadata is None or metadata["numeric"] != "level":
                     cells = replace(cells, domain=replace(domain, levels=None))
             published[column] = at_rows(cells, self.ranked)
-        noisy = told is not None and told["publish"] == "perturbation"
+        noisy = metadata is not None and metadata["publish"] == "perturbation"
         return View(name, self.original.at, self._ordered(published), not noisy)
 
     def _check_order(self, name: str, table: pa.Table) -> None:
@@ -224,19 +224,19 @@ class Run:
         if not len(at):
             return [Predicted(miner, at, y[at]) for miner in miners]
         predictors = [at_rows(cells, at) for name, cells in view.columns.items() if name != target]
-        told = None if self.progress is None else within(self.progress, f"{view.name}, {target}")
-        found = cross_predict(
+        progress = None if self.progress is None else within(self.progress, f"{view.name}, {target}")
+        predictions = cross_predict(
             miners,
             features(predictors) if predictors else np.zeros((len(at), 1)),
             y[at],
             fold,
             self.seed,
             n_threads=self.n_threads,
-            progress=told,
+            progress=progress,
         )
         return [
             Predicted(miner, at[one.made], one.values[one.made], bool(one.made.all()), one.limits)
-            for miner, one in zip(miners, found, strict=True)
+            for miner, one in zip(miners, predictions, strict=True)
         ]
 
     def truth_of(self, view: View, target: str) -> tuple[Domain, Ints]:

@@ -160,10 +160,10 @@ def accuracy_of_trees(setting: Setting, table: pa.Table) -> dict[str, dict[str, 
     learned = {}
     for done, target in enumerate(LEARNED):
         setting.tell("table 2", done, len(LEARNED))
-        found = mining_utility(
+        utility = mining_utility(
             release, target, miners=TREES, n_folds=n_folds(setting), n_threads=setting.n_threads
         )
-        learned[target] = {INTACT: percent(found.u_max), SUPPRESSED: percent(found.u_san)}
+        learned[target] = {INTACT: percent(utility.u_max), SUPPRESSED: percent(utility.u_san)}
     return learned
 
 
