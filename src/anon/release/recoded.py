@@ -71,6 +71,11 @@ class Recoded:
             raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
         return _sensitive_counts(self.encoded, self.classes)
 
+    def _households(self) -> dict[str, Any]:
+        """What households show alike, and what else of them is a quasi-identifier."""
+        names = self.encoded.schema.household
+        return {"household": {"columns": list(names), "quasi": [*names, "size"]}} if names else {}
+
     @property
     def claimed(self) -> list[str]:
         """The requirements that no file decides: they count units, which are not published."""
@@ -103,6 +108,7 @@ class Recoded:
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
             **({"claimed": self.claimed} if self.claimed else {}),
+            **self._households(),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,

@@ -265,6 +265,9 @@ class Release(Recoded):
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
+            **(
+                {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
+            ),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
