@@ -73,7 +73,8 @@ def test_members_no_longer_give_their_household_away() -> None:
 def test_all_members_show_the_same_in_the_file(tmp_path: Path, numeric: Any, l: int | None) -> None:
     table = people(120)
     region = anon.numeric("region", hierarchy=anon.intervals(5, 15, 60))
-    asked = anon.Schema([region, "age", "sex"], ["diagnosis"], unit="hid", household=["region"])
+    age = anon.numeric("age", hierarchy=anon.intervals(10, 30, 90))
+    asked = anon.Schema([region, age, "sex"], ["diagnosis"], unit="hid", household=["region"])
     require = [anon.KAnonymity(4), *([anon.LDiversity(l)] if l else [])]
     release = anon.anonymize(table, asked, require=require, numeric=numeric, order="input")
     release.write(tmp_path / "release.parquet")
