@@ -17,6 +17,7 @@ from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
+from anon.release.weights import Weights, class_means
 from anon.schema import hierarchy_to_dict, value_type
 from anon.version import __version__
 
@@ -58,6 +59,7 @@ class Recoded:
     file_schema: pa.Schema | None = None
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
+    weights: Weights = "class-mean"
 
     @property
     def n_rows(self) -> int:
@@ -109,6 +111,7 @@ class Recoded:
             "requirements": [repr(requirement) for requirement in self.requirements],
             **({"claimed": self.claimed} if self.claimed else {}),
             **self._households(),
+            **({} if self.encoded.weights is None else {"weights": self.weights}),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,
@@ -126,6 +129,13 @@ class Recoded:
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
+
+    @cached_property
+    def mean_weights(self) -> pa.Array | None:
+        """For every row of the original the sampling weight that is shown; None where they are kept."""
+        if self.encoded.weights is None or self.weights == "keep" or not self.n_rows:
+            return None
+        return class_means(self.encoded, self.classes)
 
     @cached_property
     def _ordered_domains(self) -> tuple[Domain, ...]:
