@@ -117,7 +117,8 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
         rows = ranked_rows(encoded, task.n_threads)
     elif len(encoded.suppressed):
         rows = encoded.kept
-    class_rows, offsets = _cut(encoded, method, task, encoded.quasi, encoded.quasi_codes, rows)
+    columns = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
+    class_rows, offsets = _cut(encoded, method, task, columns, rows)
     return Classes(class_rows, offsets, encoded.suppressed)
 
 
@@ -125,15 +126,15 @@ def _cut(
     encoded: Encoded,
     method: Mondrian,
     task: Task,
-    quasi: Sequence[Domain],
-    codes: Sequence[Codes],
+    columns: Sequence[tuple[Domain, Codes]],
     rows: npt.NDArray[np.uint32] | None,
     parts: npt.NDArray[np.int64] | None = None,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
     """The kernel's classes of rows, by these quasi-identifiers alone."""
     tell = task.progress
+    quasi = [domain for domain, _ in columns]
     return anoncore.partition.partition(
-        codes,
+        [codes for _, codes in columns],
         attributes(quasi),
         task.rules,
         sensitive=encoded.sensitive_codes,
@@ -162,10 +163,10 @@ def _of_households(encoded: Encoded, units: Units, method: Mondrian, task: Task)
     of_size = code.astype(code_type(len(sizes)))[units.codes]
     first = [*(pair for pair in pairs if pair[0].name in shared), (size, of_size)]
     others = [pair for pair in pairs if pair[0].name not in shared]
-    rows, together = _cut(encoded, method, task, *zip(*first, strict=True), encoded.kept)
+    rows, together = _cut(encoded, method, task, first, encoded.kept)
     offsets = together
     if others:
-        rows, offsets = _cut(encoded, method, task, *zip(*others, strict=True), rows, together)
+        rows, offsets = _cut(encoded, method, task, others, rows, together)
     return Classes(rows, offsets, encoded.suppressed, together)
 
 

@@ -29,7 +29,8 @@ def class_means(encoded: Encoded, classes: Classes) -> pa.Array:
     Whole numbers and decimals keep the sum of each class: its first rows, in the order of publication, which
     is drawn at random, get one unit of the last place more.
     """
-    assert encoded.weights is not None and encoded.schema.sampling_weight is not None
+    assert encoded.weights is not None
+    assert encoded.schema.sampling_weight is not None
     kind = value_type(encoded.table.schema.field(encoded.schema.sampling_weight).type)
     of_row, sizes = encoded.weights[classes.rows], classes.sizes
     starts = classes.offsets[:-1]
@@ -82,6 +83,6 @@ def recheck_weights(encoded: Encoded, classes: Classes, shown: pa.Array) -> None
     wrong = (np.abs(after - before) > slack) | (high - low > unit + slack)
     if wrong.any():
         raise RecheckError(
-            f"{int(wrong.sum())} classes show other weights than the mean of their rows; this is a fault of the "
-            "tool, nothing was written"
+            f"{int(wrong.sum())} classes show other weights than the mean of their rows; this is a fault of "
+            "the tool, nothing was written"
         )

@@ -130,8 +130,8 @@ def anonymize(
         shown, _ = merge(made.classes, made.cells, n_threads)
         alone = alone_with_weight(shown, encoded.weights)
         notes.append(
-            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(shown.rows)} rows "
-            'are alone in their class; weights="class-mean" shows the mean of each class'
+            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(shown.rows)} "
+            'rows are alone in their class; weights="class-mean" shows the mean of each class'
         )
 
     tell("recode", 0, 1)
