@@ -34,6 +34,7 @@ def partition(
     target: Codes | None = None,
     units: Codes | None = None,
     rows: npt.NDArray[np.uint32] | None = None,
+    parts: npt.NDArray[np.int64] | None = None,
     chooser: str = "widest",
     priority: Sequence[int] = (),
     nearest: bool = True,

@@ -16,6 +16,7 @@ from libc.math cimport INFINITY, log
 from libc.string cimport memcpy, memset
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -1605,14 +1606,16 @@ cdef set_order(Table* t, list keep, n_attributes, chooser, priority):
 
 
 def partition(columns, attributes, conjunction, *, sensitive=(), target=None, units=None,
-              rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
+              rows=None, parts=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1,
+              progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
     columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
     sensitive attribute of the conjunction (read if it tests any); target: codes for
     "information-gain"; units: codes of the unit (the person) of each row, where the conjunction counts
     units. rows: uint32 row numbers to partition, in the order in which a relaxed cut
-    shares out ties; all rows by default. chooser: "widest", "most-repeated", "least-repeated" or
+    shares out ties; all rows by default. parts: offsets (int64) of consecutive rows that are already apart,
+    each of which passes. chooser: "widest", "most-repeated", "least-repeated" or
     "information-gain"; attributes listed in priority come first. progress(done, total) is told
     the rows done, from the calling thread. The answer does not depend on n_threads, and with strict
     cuts not on the order of the rows.
@@ -1638,7 +1641,8 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None, un
     run.t.starts = &starts[0]
     run.t.nearest = nearest
     run.t.relaxed = relaxed
-    drive(run, n_threads, progress)
+    whole_rows = np.array([0, run.n], np.int64)
+    drive(run, whole_rows if parts is None else parts_of(parts, run.n, "parts"), n_threads, progress)
     offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
     return result, offsets
 
@@ -1657,8 +1661,8 @@ cdef list batches(nodes):
     return [*tasks, task] if task else tasks
 
 
-cdef drive(_Partition run, n_threads, progress):
-    """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
+cdef drive(_Partition run, parts, n_threads, progress):
+    """Pack, then cut the parts node by node; tasks run on `n_threads` threads and this one waits for them."""
     from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
     n = run.n
@@ -1668,7 +1672,8 @@ cdef drive(_Partition run, n_threads, progress):
         blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
         for block in blocks:
             block.result()
-        pending = {executor.submit(run.cut, [(0, n, 0)])}
+        nodes = [(start, stop - start, 0) for start, stop in pairwise(np.asarray(parts).tolist())]
+        pending = {executor.submit(run.cut, task) for task in batches(nodes)}
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
             for task in finished:

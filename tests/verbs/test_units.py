@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,14 @@ def persons_of(release: anon.Release, table: pa.Table) -> list[set[int]]:
     """The persons of each class, from the row numbers that the release was made of."""
     ids = table["patient_id"].to_numpy()
     offsets = release.classes.offsets
-    return [set(ids[release.classes.rows[a:b]]) for a, b in itertools.pairwise(offsets)]
+    return [set(ids[release.classes.rows[a:b]]) for a, b in pairwise(offsets)]
 
 
 def shares(release: anon.Release, table: pa.Table) -> list[Fraction]:
     """The greatest share of a diagnosis in each class, each person counted once for each."""
     ids, values = table["patient_id"].to_pylist(), table["diagnosis"].to_pylist()
     offsets, found = release.classes.offsets, []
-    for a, b in itertools.pairwise(offsets):
+    for a, b in pairwise(offsets):
         pairs = {(ids[row], values[row]) for row in release.classes.rows[a:b]}
         counts = [sum(value == each for _, value in pairs) for each in DIAGNOSES]
         found.append(Fraction(max(counts), sum(counts)))
@@ -153,7 +153,7 @@ def test_measures_equal_their_definitions(rows: list[tuple[int, int, str, str]],
 
 def class_rows(release: anon.Release) -> list[list[int]]:
     offsets = release.classes.offsets
-    return [release.classes.rows[a:b].tolist() for a, b in itertools.pairwise(offsets)]
+    return [release.classes.rows[a:b].tolist() for a, b in pairwise(offsets)]
 
 
 def shares_of(release: anon.Release, table: pa.Table, values: Sequence[str]) -> list[float]:

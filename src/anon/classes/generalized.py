@@ -50,12 +50,18 @@ def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells
     Ordered attributes: from the lowest to the highest code present. Nominal with a tree: from the
     first to the last leaf of the present values' lowest common ancestor. With a coding all codes of a
     block go with one. Flat nominal: their set;
-    of sets with the same ends the smaller comes first, then the one with the lower codes.
+    of sets with the same ends the smaller comes first, then the one with the lower codes. The columns of
+    households show the cell of all rows `together`.
     """
-    return tuple(
-        _cells(domain, codes, classes, n_threads)
-        for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True)
-    )
+    shared, whose, group_of = encoded.schema.household if classes.together is not None else (), classes, None
+    if classes.together is not None:
+        whose = Classes(classes.rows, classes.together, classes.suppressed)
+        group_of = np.searchsorted(classes.together, classes.offsets[:-1], side="right") - 1
+    made = []
+    for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):
+        one = _cells(domain, codes, whose if domain.name in shared else classes, n_threads)
+        made.append(replace(one, of_class=one.of_class[group_of]) if domain.name in shared else one)
+    return tuple(made)
 
 
 def full_cells(encoded: Encoded, classes: Classes) -> tuple[Cells, ...]:

@@ -350,6 +350,12 @@ PUBLISHING = (
     *(_declared(each, PUBLISH) for each in PUBLISHED),
     MISSING,
     Flag("order", Literal["class", "input"], "Rows by class (default), or as in the input.", panel=PUBLISH),
+    Flag(
+        "weights",
+        Literal["class-mean", "keep"],
+        "Sampling weights: the mean of each class (default), or as they are.",
+        panel=PUBLISH,
+    ),
     CSV_GUARD,
     Flag(
         "on_infeasible",

@@ -86,7 +86,7 @@ def encode_weights(table: pa.Table | Scan, name: str) -> npt.NDArray[np.float64]
         missing = int(np.count_nonzero(np.isnan(numbers)))
         raise DataError(
             f"column {name!r}, the sampling weight, is not a finite number above 0 {rows(row, count)}"
-            f"{f' ({missing} of them missing)' if missing else ''}; correct these rows, or leave them out",
+            f"{f' ({missing} missing)' if missing else ''}; correct these rows, or leave them out",
             column=name,
             row=row,
             count=count,

@@ -175,6 +175,8 @@ def make(
     InfeasibleError where no classes hold the requirements; with `trivial` all rows then become one class.
     """
     judged = Judged.whole(encoded) if judged is None else judged
+    if encoded.schema.household:
+        _check_households(method, publish, numeric)
     require = counting((*require, *method.implied()), encoded.schema.unit if encoded.units else None)
     impossible = judged.impossible(require)
     if impossible is not None and not trivial:
@@ -188,6 +190,19 @@ def make(
     starred = method == Suppress("quasi")
     shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     return Made(encoded, classes, shown, require, method, publish, impossible, task)
+
+
+def _check_households(method: Method, publish: str, numeric: str) -> None:
+    """Raise UsageError where the rows of a household would not show the same."""
+    what = ""
+    if method.perturbs or (method.enforces and not method.keeps_households):
+        what = f"{type(method).__name__} does not keep households together: use Mondrian()"
+    elif publish == "bucketization":
+        what = "a bucketization leaves quasi-identifiers intact"
+    elif numeric in ("midpoint", "mean"):
+        what = f"numeric={numeric!r} is of classes, not of households: choose interval, bounds or level"
+    if what:
+        raise UsageError(f"{what}; or leave out household=")
 
 
 def _classes(
@@ -230,7 +245,15 @@ def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, num
         merged, _ = merge(classes, shown, task.n_threads)
         if merged.n_classes == classes.n_classes:
             return classes
-        classes = repair(merged, encoded, task.rules, ties=method.ties)
+        mended = repair(merged, encoded, task.rules, ties=method.ties)
+        if classes.together is not None:
+            if mended.n_classes < merged.n_classes:
+                raise UsageError(
+                    "classes of several households look alike and together do not meet what is required of "
+                    "sensitive values: ask for less, or leave out household="
+                )
+            return classes
+        classes = mended
 
 
 def notes_on_neutral(neutral: Iterable[str], distinct: Container[str], of_rows: str = "") -> list[str]:

@@ -21,6 +21,7 @@ from anon.measures.tables import RISK, privacy_tables, utility_tables
 from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
+from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
@@ -66,5 +67,6 @@ __all__ = [
     "u_loss",
     "units_of_classes",
     "utility_tables",
+    "weighted_disclosure",
     "zero",
 ]

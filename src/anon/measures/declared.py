@@ -81,6 +81,8 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "units.risk.max": Measure(True),
         "units.risk.mean": Measure(True),
         "units.risk.at_risk": Measure(True),
+        "weighted.a_acc": Measure(True),
+        "weighted.a_know": Measure(True),
         "sizes.min": Measure(False),
         "sizes.mean": Measure(False),
         "sizes.median": Measure(False),

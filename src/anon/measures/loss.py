@@ -182,6 +182,19 @@ def cell_loss(published: Published) -> CellLoss:
     )
 
 
+def ncp_of_rows(published: Published) -> Iterator[Floats]:
+    """Per quasi-identifier the NCP of every published row, class by class."""
+    classes = published.classes
+    for i, domain in enumerate(published.original.quasi):
+        if published.cells is not None:
+            cells = published.cells[i]
+            of_cell = _ncp(cells, published.by_level)
+            yield np.repeat(of_cell[cells.of_class], classes.sizes)
+        elif published.intact is not None:
+            of_code = _ncp(_single_values(domain), published.by_level)
+            yield of_code[published.intact[i][classes.rows]]
+
+
 def _ncp(cells: Cells, by_level: bool) -> Floats:
     """NCP of each distinct cell: range share, leaves under the LCA, or values of the set."""
     if cells.domain.positions is not None:

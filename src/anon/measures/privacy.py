@@ -39,6 +39,7 @@ from anon.measures.risk import (
     prosecutor_risk,
 )
 from anon.measures.units import UnitRisk, once_per_unit, unit_risk
+from anon.measures.weighted import WeightedDisclosure
 from anon.plain import as_plain
 
 
@@ -52,6 +53,7 @@ class Privacy(Disclosure):
     a file made by another tool; `k_with_starred` is k with those as one more class.
     `units` tells of the units (persons with several rows) where the schema names them: measures of sensitive
     attributes then count each unit once for every value that it has in a class.
+    `weighted` is what is learned of the people that the rows of a sample stand for, where it has weights.
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
@@ -74,6 +76,7 @@ class Privacy(Disclosure):
     n_starred: int = 0
     k_with_starred: int | None = None
     units: UnitRisk | None = None
+    weighted: WeightedDisclosure | None = None
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
     per_class: pa.Table | None = None

@@ -49,8 +49,8 @@ class Method(Declared):
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
     least k rows; both leave to repair what is `repaired`, and units where it does not itself see to them
-    (`counts_units`). `perturbs` is whether it changes the table,
-    `on_spark` whether Spark runs it. `ties` orders equal rows.
+    (`counts_units`). `keeps_households`: the rows of one show the same in its columns. `perturbs`
+    is whether it changes the table, `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -59,6 +59,7 @@ class Method(Declared):
     grows: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
     counts_units: ClassVar[bool] = False
+    keeps_households: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"

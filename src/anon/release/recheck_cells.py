@@ -52,7 +52,7 @@ def codes_inside(
 
 
 @dataclass
-class _Facts:
+class Facts:
     """What the rows of each class hold of one quasi-identifier.
 
     Whether there is null, and the least and greatest code beside it (1 and 0 where all are null); or
@@ -67,13 +67,13 @@ class _Facts:
 
 def facts_of(
     encoded: Encoded, classes: Classes, published: Sequence[Sequence[Column]], n_threads: int | None
-) -> list[_Facts]:
+) -> list[Facts]:
     """Gathered chunk by chunk of the rows, for every quasi-identifier that is published as cells."""
     n = classes.n_classes
     facts = []
     for domain in encoded.quasi:
         bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
-        facts.append(_Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
+        facts.append(Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
     power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
     null_bit = {
         domain.name: np.uint64(domain.has_null << min(domain.n_values, 63)) for domain in encoded.quasi
@@ -113,7 +113,7 @@ def _is_flat(domain: Domain) -> bool:
 
 
 def check_cells(
-    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: _Facts
+    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: Facts
 ) -> None:
     """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for."""
     low, high, null = fact.low, fact.high, fact.null
@@ -192,7 +192,7 @@ def _check_numbers(
     classes: Classes,
     columns: Sequence[Column],
     numeric: str,
-    fact: _Facts,
+    fact: Facts,
 ) -> None:
     """The same for cells that are numbers, and for the mark of missing values beside them."""
     low, high, null = fact.low, fact.high, fact.null

@@ -17,6 +17,7 @@ from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
+from anon.release.weights import Weights, class_means
 from anon.schema import CODING, hierarchy_to_dict, value_type
 from anon.version import __version__
 
@@ -59,6 +60,7 @@ class Recoded:
     file_schema: pa.Schema | None = None
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
+    weights: Weights = "class-mean"
 
     @property
     def n_rows(self) -> int:
@@ -75,6 +77,11 @@ class Recoded:
                 " makes one",
             )
         return _sensitive_counts(self.encoded, self.classes)
+
+    def _households(self) -> dict[str, Any]:
+        """What households show alike, and what else of them is a quasi-identifier."""
+        names = self.encoded.schema.household
+        return {"household": {"columns": list(names), "quasi": [*names, "size"]}} if names else {}
 
     @property
     def claimed(self) -> list[str]:
@@ -108,6 +115,8 @@ class Recoded:
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
             **({"claimed": self.claimed} if self.claimed else {}),
+            **self._households(),
+            **({} if self.encoded.weights is None else {"weights": self.weights}),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,
@@ -136,6 +145,13 @@ class Recoded:
             if each.is_coded
         }
         return {"coding": given} if given else {}
+
+    @cached_property
+    def mean_weights(self) -> pa.Array | None:
+        """For every row of the original the sampling weight that is shown; None where they are kept."""
+        if self.encoded.weights is None or self.weights == "keep" or not self.n_rows:
+            return None
+        return class_means(self.encoded, self.classes)
 
     @cached_property
     def _ordered_domains(self) -> tuple[Domain, ...]:

@@ -22,6 +22,7 @@ from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
 from anon.release.recoded import Order, Publish
 from anon.release.release import Release, contents
+from anon.release.weights import Weights, recheck_weights
 from anon.tables import check_publishable
 from anon.threads import available_threads
 from anoncore.classes import shuffle
@@ -45,6 +46,7 @@ def recode(
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
     noise: Mapping[str, Any] | None = None,
+    weights: Weights = "class-mean",
     n_threads: int | None = None,
     entropy: Entropy = system,
 ) -> Release:
@@ -112,7 +114,10 @@ def recode(
         file_schema,
         tuple(dropped),
         noise,
+        weights,
     )
+    if release.mean_weights is not None:
+        recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
     object.__setattr__(release, "_seal", contents(release))

@@ -42,6 +42,7 @@ from anon.measures import (
     null_matching,
     of_intact,
     population_risk,
+    weighted_disclosure,
 )
 from anon.measures import measure_privacy as measure
 from anon.release.columns import fields_of, in_memory, rows_taken
@@ -182,6 +183,9 @@ class Release(Recoded):
             units=encoded.units,
             n_threads=threads,
         )
+        if encoded.weights is not None:
+            weighted = weighted_disclosure(classes, encoded.sensitive, codes, encoded.weights)
+            measured = replace(measured, weighted=weighted)
         groups = classes
         if self.publish == "bucketization":
             groups = group(encoded.quasi_codes, encoded.suppressed, threads)
@@ -265,6 +269,9 @@ class Release(Recoded):
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
+            **(
+                {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
+            ),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }

@@ -213,7 +213,7 @@ def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> l
 
 def _turns(plan: Plan, spans: Sequence[Span]) -> list[int]:
     """The attributes that can be cut, in the order in which they are tried in a node."""
-    first = priority(plan.quasi, plan.tree.split)
+    first = priority(plan.quasi, plan.quasi, plan.tree.split)
     return turns(attributes(plan.quasi), *zip(*spans, strict=True), chooser=plan.tree.chooser, priority=first)
 
 
