@@ -53,6 +53,15 @@ class KMembers(Method):
             if getattr(self, name) not in get_args(choices):
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
 
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        if self.objective == "protection" and not sensitive:
+            raise UsageError(
+                Parameter('objective="protection"', "--objective protection"),
+                " needs a sensitive attribute: ",
+                NAME_SENSITIVE,
+            )
+        return self.objective == "protection"
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)
 
@@ -68,13 +77,7 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
     if method.ties == "rank":
         kept = ranked_rows(encoded, threads)
     sensitive = None
-    if method.objective == "protection":
-        if not encoded.sensitive:
-            raise UsageError(
-                Parameter('objective="protection"', "--objective protection"),
-                " needs a sensitive attribute: ",
-                NAME_SENSITIVE,
-            )
+    if method.needs_complete(encoded.sensitive):
         refuse_missing(encoded, kept)
         codes, offsets, rows = records([codes[kept] for codes in encoded.sensitive_codes], threads)
         sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from anon.classes import Classes
-from anon.encoding import Encoded
+from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
 from anon.errors import UsageError
 from anon.requirements import Declared, Option, Requirement, flag
@@ -99,6 +99,10 @@ class Method(Declared):
 
     def check_published(self, publish: str, numeric: str) -> None:
         """Raise UsageError where what it makes cannot be published like this."""
+
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        """Whether no sensitive value may be missing; UsageError where an attribute must be given."""
+        return False
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""
