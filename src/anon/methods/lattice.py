@@ -134,9 +134,9 @@ class Judge:
     domains: Sequence[Domain]
     sensitive: Sequence[Domain]
     require: Sequence[Requirement]
-    quality: Quality
     most_suppressed: int
     reference: tuple[npt.NDArray[np.int64], ...] | None = None
+    quality: Quality = field(init=False)
     _tables: dict[Node, _Table] = field(default_factory=dict)
     _kept: int = 0
 
@@ -188,30 +188,36 @@ class Judge:
             self._sizes = np.append(self._sizes, size)
         return table
 
-    def suppressed(self, table: _Table) -> tuple[npt.NDArray[np.bool_], bool]:
+    def suppressed(self, table: _Table, everything: bool = False) -> tuple[npt.NDArray[np.bool_], bool]:
         """Which classes are suppressed: those that fail against the rows that are still published.
 
-        Also whether too many rows go by absorbing tests alone.
+        Also whether all finer nodes fail too. Unless `everything` is asked for, it stops at too many rows.
         """
         out = table.counts < self.k
-        if int(table.counts[out].sum()) > self.most_suppressed:
-            return out, True
         absorbing = [each for each in self.require if each.absorbing]
         others = [each for each in self.require if not each.absorbing]
-        if self._only_sizes:
-            return out, False
-        if absorbing:
+        if self._is_beyond(table, out) and not everything:
+            return out, True
+        if absorbing and not self._only_sizes:
             out = self._failing(table, absorbing, out)
-            if int(table.counts[out].sum()) > self.most_suppressed:
+            if self._is_beyond(table, out) and not everything:
                 return out, True
         while others:
             more = self._failing(table, self.require, out)
             if (more == out).all():
                 break
             out = more
-            if int(table.counts[out].sum()) > self.most_suppressed:
+            if self._is_beyond(table, out) and not everything:
                 return out, self.most_suppressed == 0 and all(each.monotone for each in self.require)
         return out, False
+
+    def _is_beyond(self, table: _Table, out: npt.NDArray[np.bool_]) -> bool:
+        return int(table.counts[out].sum()) > self.most_suppressed
+
+    def classes_of(self, node: Node) -> npt.NDArray[np.uint32]:
+        """The class of every combination, in the order of the node's table."""
+        whole = np.arange(len(self.base.counts), dtype=np.uint32)
+        return roll_up(self.kernel, node, whole, self.base.counts)[2]
 
     def _failing(
         self, table: _Table, require: Sequence[Requirement], out: npt.NDArray[np.bool_]
@@ -292,10 +298,8 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
     is_passing = np.zeros(shape, np.bool_)
     seen: dict[Node, Judged] = {}
     least = np.inf
-    prunes_up = (
-        (judge.most_suppressed == 0
-        and all(each.monotone for each in judge.require))
-        or all(each.absorbing for each in judge.require)
+    prunes_up = (judge.most_suppressed == 0 and all(each.monotone for each in judge.require)) or all(
+        each.absorbing for each in judge.require
     )
 
     def judged(node: Node) -> Judged:

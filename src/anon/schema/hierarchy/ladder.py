@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,11 +11,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anon.errors import DataError
 from anon.schema.hierarchy.declared import (
-    CALENDAR,
     CsvFile,
     Dates,
     Hierarchy,
@@ -23,8 +22,8 @@ from anon.schema.hierarchy.declared import (
     Nested,
     Prefix,
 )
-from anon.schema.hierarchy.levels import Levels, leaf_of
-from anon.schema.hierarchy.rows import file_rows, hierarchy_rows, placed
+from anon.schema.hierarchy.levels import Levels
+from anon.schema.hierarchy.rows import hierarchy_rows, placed
 
 ROOT = "*"
 
@@ -66,69 +65,50 @@ def ladder_of(
     where a level is no function of the one below.
     """
     texts = [str(text) for text in values.cast(pa.string()).to_pylist()]
-    listed: list[tuple[str, ...]] | None = None
-    if hierarchy is None:
-        above: Sequence[Sequence[str]] = []
-    elif isinstance(hierarchy, Intervals | Dates):
+    above: Sequence[Sequence[str]] = []
+    listed: list[tuple[str, ...]] = []
+    if isinstance(hierarchy, Intervals | Dates):
         assert levels is not None
         above = [[ROOT if one < 0 else levels.labels[one] for one in of_code] for of_code in levels.of_code]
     elif isinstance(hierarchy, Prefix):
-        lengths = sorted(hierarchy.lengths, reverse=True)
-        above = [[text[:length] for text in texts] for length in lengths]
-    else:
-        listed = _padded(hierarchy, column, set(texts))
-        row_of = {row[0]: row for row in listed}
-        if levels is not None:
-            leaves = pa.array(
-                [leaf_of(row[0], values.type, hierarchy, column) for row in listed], values.type
-            )
-            rows = [listed[i] for i in pc.index_in(values, value_set=leaves).to_pylist()]
-        else:
-            rows = [row_of[text] for text in texts]
-        above = [list(level) for level in zip(*rows, strict=True)][1:]
+        above = [[text[:length] for text in texts] for length in sorted(hierarchy.lengths, reverse=True)]
+    elif hierarchy is not None:
+        rows = {row[0]: row for row in _rows(hierarchy, column, set(texts))}
+        most = max(len(rows[text]) for text in texts)
+        listed = [(row[0],) * (most - len(row)) + row[-most:] for row in rows.values()]
+        padded = {text: (text,) * (most - len(rows[text])) + rows[text] for text in texts}
+        above = list(zip(*(padded[text] for text in texts), strict=True))[1:]
     above = [texts, *above]
     if len(above) == 1 or len(set(above[-1])) > 1:
         above = [*above, [ROOT] * len(texts)]
-    if listed is not None and len(listed[0]) < len(above):
         listed = [(*row, ROOT) for row in listed]
     _refuse_unnested(above, hierarchy, column)
+    counts_file = domain == "file" and bool(listed)
     labels, of_code, below = [], [], []
     for g, level in enumerate(above):
         number = {label: i for i, label in enumerate(dict.fromkeys(level))}
         codes = np.array([number[label] for label in level], np.uint32)
         labels.append(tuple(number))
         of_code.append(codes)
-        if domain == "file" and listed is not None:
-            counts = dict.fromkeys(number, 0)
-            for row in listed:
-                if row[g] in counts:
-                    counts[row[g]] += 1
-            below.append(np.array(list(counts.values()), np.int64))
-        else:
-            below.append(np.bincount(codes, minlength=len(number)).astype(np.int64))
-    n_below = len(listed) if domain == "file" and listed is not None else len(texts)
-    return Ladder(column, tuple(labels), tuple(of_code), tuple(below), n_below)
+        counted = Counter(row[g] for row in listed) if counts_file else Counter(level)
+        below.append(np.array([counted[label] for label in number], np.int64))
+    return Ladder(column, tuple(labels), tuple(of_code), tuple(below), len(listed if counts_file else texts))
 
 
-def _padded(hierarchy: CsvFile | Nested | Listed, column: str, values: set[str]) -> list[tuple[str, ...]]:
-    """Rows from leaf to root, all of one length; a short branch of a dict repeats its leaf."""
-    if isinstance(hierarchy, CsvFile):
-        return list(dict.fromkeys(tuple(row) for row in file_rows(hierarchy, column, values)))
-    if isinstance(hierarchy, Listed):
-        above = [hierarchy.labels[p] if p >= 0 else None for p in hierarchy.parent]
-        parent = dict(zip(hierarchy.labels, above, strict=True))
-        rows = []
-        for leaf in hierarchy.labels:
-            if leaf not in parent.values():
-                row, node = [leaf], parent[leaf]
-                while node is not None:
-                    row.append(node)
-                    node = parent[node]
-                rows.append(tuple(row))
-    else:
-        rows = hierarchy_rows(hierarchy, column, values)
-    most = max(map(len, rows))
-    return list(dict.fromkeys((row[0],) * (most - len(row)) + row for row in rows))
+def _rows(hierarchy: CsvFile | Nested | Listed, column: str, values: set[str]) -> list[tuple[str, ...]]:
+    """The rows of a hierarchy from leaf to root."""
+    if not isinstance(hierarchy, Listed):
+        return hierarchy_rows(hierarchy, column, values)
+    above = [hierarchy.labels[p] if p >= 0 else None for p in hierarchy.parent]
+    parent = dict(zip(hierarchy.labels, above, strict=True))
+    rows = []
+    for leaf in set(hierarchy.labels) - set(above):
+        row, node = [leaf], parent[leaf]
+        while node is not None:
+            row.append(node)
+            node = parent[node]
+        rows.append(tuple(row))
+    return sorted(rows)
 
 
 def _refuse_unnested(above: Sequence[Sequence[str]], hierarchy: Hierarchy | None, column: str) -> None:
@@ -136,7 +116,7 @@ def _refuse_unnested(above: Sequence[Sequence[str]], hierarchy: Hierarchy | None
     if isinstance(hierarchy, Intervals):
         names = [str(width) for width in sorted(hierarchy.widths)]
     elif isinstance(hierarchy, Dates):
-        names = sorted(hierarchy.units, key=CALENDAR.index)
+        names = hierarchy.ordered
     else:
         names = []
     for g in range(1, len(above)):

@@ -30,7 +30,7 @@ def hierarchy_rows(hierarchy: Hierarchy, column: str, values: set[str]) -> list[
         rows = [tuple(reversed(path)) for path in _paths(hierarchy.root, (), column)]
     else:
         assert isinstance(hierarchy, CsvFile)
-        rows = [tuple(row) for row in file_rows(hierarchy, column, values)]
+        rows = [tuple(row) for row in _read_csv(hierarchy, column, values)]
     return [tuple(label for i, label in enumerate(row) if i == 0 or label != row[i - 1]) for row in rows]
 
 
@@ -68,8 +68,7 @@ def label_of(value: Any, column: str) -> str:
     return str(text)
 
 
-def file_rows(hierarchy: CsvFile, column: str, values: set[str]) -> list[list[str]]:
-    """The rows of a hierarchy file from leaf to root, without its header; `values` tell one from a row."""
+def _read_csv(hierarchy: CsvFile, column: str, values: set[str]) -> list[list[str]]:
     where = placed(hierarchy, column)
     path = Path(hierarchy.path)
     if path.exists() and not path.is_file():
