@@ -94,7 +94,11 @@ class Recoded:
         """The requirements that no file decides: they count units, which are not published."""
         if self.encoded.units is None:
             return []
-        return [repr(each) for each in self.requirements if getattr(each, "count", None) != "rows"]
+        return [
+            repr(each)
+            for each in self.requirements
+            if type(each).__name__ != "KAnonymity" or getattr(each, "count", None) != "rows"
+        ]
 
     @property
     def metadata(self) -> dict[str, Any]:
