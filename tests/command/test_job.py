@@ -34,6 +34,7 @@ spill = "scratch"
 quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
+neutral = ["town", "*"]
 k = 10
 l = 3
 l_kind = "recursive"
@@ -140,6 +141,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
             {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}
         ],
         "identifying": ["name, full"],
+        "neutral": ["town", "*"],
     }
 
 

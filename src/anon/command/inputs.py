@@ -216,6 +216,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     **{name: partial(_pairs, f"--{name}") for name in ("hierarchy", "ordinal", "kind")},
     **{each.key: partial(_by_column, each.flag) for each in METHOD_OPTIONS if each.by_column},
     **dict.fromkeys(("null", "grid", "queries"), list),
+    "neutral": lambda texts: "rest" if _names(texts) == ["*"] else _names(texts),
     "weight": _weights,
     "bounds": _bounds,
     "split": lambda text: _names([text]),

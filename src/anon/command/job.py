@@ -45,6 +45,7 @@ class _Read(BaseModel):
     quasi: list[str] = []
     sensitive: list[str] = []
     identifying: list[str] = []
+    neutral: list[str] | Literal["rest"] = []
     kind: dict[str, Literal["numeric", "ordinal", "nominal"]] = {}
     hierarchy: dict[str, Text | dict[str, Any]] = {}
     ordinal: dict[str, Text | list[str | int | float | bool]] = {}
@@ -130,6 +131,7 @@ class Job(_Asked):
             [self._attribute(name) for name in self.quasi],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
+            self.neutral,
         )
 
     def _attribute(self, name: str) -> Attribute:
@@ -181,12 +183,12 @@ class Job(_Asked):
         )
 
     def bound(self) -> dict[str, float] | None:
-        """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
-        from anon.choice import bounds, check_measures
+        """Keyword argument of `Frontier.choose`: `max_prosecutor_mean=0.05`."""
+        from anon.choice import PRIVACY_AXIS, UTILITY_AXIS, bounds, check_measures
 
         if self.choose is None:
             return None
-        axes = self.privacy or "p_loss", self.utility or "u_loss"
+        axes = self.privacy or PRIVACY_AXIS, self.utility or UTILITY_AXIS
         check_measures(axes)
         name, _, limit = self.choose.partition("=")
         try:
@@ -194,7 +196,7 @@ class Job(_Asked):
                 return {name: float(limit)}
         except ValueError:
             pass
-        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.2")
+        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.05")
 
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""

@@ -46,6 +46,15 @@ Identifying = Annotated[
         "--identifying", metavar="A,B,C", help="Identifiers; they are dropped.", rich_help_panel=ROLES
     ),
 ]
+Neutral = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--neutral",
+        metavar="A,B,C",
+        help="Columns that are published as they are; '*': all without another role.",
+        rich_help_panel=ROLES,
+    ),
+]
 Hierarchy = Annotated[
     list[str] | None,
     typer.Option(

@@ -38,6 +38,7 @@ from anon.command.options import (
     Json,
     Kind,
     Memory,
+    Neutral,
     Null,
     Ordinal,
     PublicReport,
@@ -90,6 +91,7 @@ def anonymize(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     identifying: Identifying = None,
+    neutral: Neutral = None,
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
@@ -140,12 +142,12 @@ def anonymize(
 ) -> None:
     """Write a release of IN that satisfies every requirement.
 
-    Columns without a role are neutral: published unchanged.
+    Columns without a role are not published: --neutral keeps them as they are.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
     import anon
-    from anon.release import refuse_guard
+    from anon.release import note_on_unpublished, refuse_guard
 
     job = job_of(context)
     schema = job.roles()
@@ -167,10 +169,12 @@ def anonymize(
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
-            measured = run(job, progress)
+            measured, unpublished = run(job, progress)
         warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
-        report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
+        note = note_on_unpublished(unpublished)
+        notes = [*notes_of(job.publish), *([] if note is None else [note])]
+        report_spark(ends, measured, warned, notes, as_json, quiet)
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
@@ -225,6 +229,7 @@ def check(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     identifying: Identifying = None,
+    neutral: Neutral = None,
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
@@ -338,6 +343,7 @@ def compare(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     identifying: Identifying = None,
+    neutral: Neutral = None,
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,

@@ -23,7 +23,7 @@ from anon.scenarios import (
 )
 from anon.tables import read_source, reading
 
-ROLES = ("quasi", "sensitive", "identifying", "kind", "hierarchy", "ordinal", "weight")
+ROLES = ("quasi", "sensitive", "identifying", "neutral", "kind", "hierarchy", "ordinal", "weight")
 READING = ("input", "null", "delimiter", "encoding", "engine", "memory", "spill")
 SHARED = (*ROLES, *READING, "seed", "threads")
 OF_SANITIZATION = ("name", "table", *(key for key in GRID_OPTIONS if key != "publish"), *OPTIONS)

@@ -24,6 +24,7 @@ from anon.command.options import (
     Identifying,
     Json,
     Kind,
+    Neutral,
     Null,
     Ordinal,
     Output,
@@ -63,6 +64,7 @@ def frontier(
     quasi: Quasi = None,
     sensitive: Sensitive = None,
     identifying: Identifying = None,
+    neutral: Neutral = None,
     hierarchy: Hierarchy = None,
     ordinal: Ordinal = None,
     kind: Kind = None,
@@ -77,10 +79,10 @@ def frontier(
         ),
     ] = None,
     privacy: Annotated[
-        str | None, option("--privacy", "Measure on the axis of privacy (p_loss).", SWEEP)
+        str | None, option("--privacy", "Measure on the axis of privacy (prosecutor.mean).", SWEEP)
     ] = None,
     utility: Annotated[
-        str | None, option("--utility", "Measure on the axis of utility (u_loss).", SWEEP)
+        str | None, option("--utility", "Measure on the axis of utility (gcp).", SWEEP)
     ] = None,
     measures: Annotated[
         list[str] | None, option("--measures", "Measures to record beside these: gcp,dm,t_equal.", SWEEP)
@@ -96,7 +98,7 @@ def frontier(
         str | None,
         option(
             "--choose",
-            "Name the best point within a bound: max_p_loss=0.2, max_u_loss=0.03.",
+            "Name the best point within a bound: max_prosecutor_mean=0.05, max_gcp=0.2.",
             SWEEP,
         ),
     ] = None,
@@ -181,6 +183,16 @@ def frontier(
 def inspect(
     context: typer.Context,
     source: Source,
+    job_file: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="JOB.TOML",
+            help="Write the guesses as a job file, to be edited.",
+            callback=path_option,
+        ),
+    ] = None,
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -189,9 +201,14 @@ def inspect(
 ) -> None:
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
     from anon import verbs
+    from anon.command.job_file import check_job_file, write_job_file
 
     job = job_of(context)
+    if job_file is not None:
+        check_job_file(job_file)
     inspected = verbs.inspect(source, **job.read_options())
+    if job_file is not None:
+        write_job_file(job_file, source, job.read_options(), inspected)
     if as_json:
         print_json(inspected.to_dict())
     else:

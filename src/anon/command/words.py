@@ -29,7 +29,7 @@ def report_release(
     notes: Sequence[str] = (),
 ) -> None:
     """`told` is what a report told too, `notes` are about the files."""
-    notes = [*map(in_flags, notes), *notes_of(release.publish)]
+    notes = [*map(in_flags, notes), *notes_of(release.publish), *release.notes]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         said = {"warnings": release.warnings, "notes": notes}

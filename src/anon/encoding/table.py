@@ -68,19 +68,19 @@ def encode(
                 count=count,
             )
         dropped |= null
-    identifying = set(bound.identifying)
-    kept = [name for name in table.column_names if name not in identifying]
+    kept = bound.published(table.column_names)
     m = len(bound.quasi)
     suppressed = np.flatnonzero(dropped).astype(np.uint32)
     suppressed.flags.writeable = False
     return Encoded(
-        table=table.select(kept) if bound.identifying else table,
+        table=table if kept == table.column_names else table.select(kept),
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
         quasi_codes=tuple(codes for _, codes in encoded[:m]),
         sensitive=tuple(domain for domain, _ in encoded[m:]),
         sensitive_codes=tuple(codes for _, codes in encoded[m:]),
         suppressed=suppressed,
+        unpublished=tuple(bound.unpublished(table.column_names)),
     )
 
 

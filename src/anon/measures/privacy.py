@@ -54,6 +54,8 @@ class Privacy(Disclosure):
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
     does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
     its roles were "given", or are the claim of the "file" itself.
+    `intact` says of a bucketization that everybody sees its quasi-identifiers: `prosecutor` and
+    `sample_uniques` are then of rows that are equal in them, and stand first.
     `notes` tell of columns whose values were not read as
     they are written.
     """
@@ -76,6 +78,7 @@ class Privacy(Disclosure):
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
     roles_from: Literal["given", "file"] | None = None
+    intact: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -93,7 +96,10 @@ class Privacy(Disclosure):
         plain = dict(as_plain(self))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]
-        return plain
+        if not self.intact:
+            del plain["intact"]
+            return plain
+        return {name: plain[name] for name in ("intact", "sample_uniques", "prosecutor")} | plain
 
     def _repr_html_(self) -> str:
         from anon.html import html_of
@@ -222,4 +228,5 @@ def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 
         privacy,
         prosecutor=prosecutor_risk(sizes, sizes, Fraction(1), at_risk),
         sample_uniques=int(np.count_nonzero(sizes == 1)),
+        intact=True,
     )

@@ -139,7 +139,7 @@ def run(setting: Setting) -> Results:
 
 
 def _schema(data: Dataset, by_years: Sequence[str]) -> Schema:
-    return Schema([_attribute(name, by_years) for name in data.quasi], [data.sensitive])
+    return Schema([_attribute(name, by_years) for name in data.quasi], [data.sensitive], neutral="rest")
 
 
 def _attribute(name: str, by_years: Sequence[str]) -> Attribute:
@@ -193,7 +193,7 @@ def _folds(setting: Setting) -> int:
 
 def _table_2(setting: Setting, table: pa.Table) -> dict[str, dict[str, float]]:
     """Accuracy of trees in percent, by what is learned."""
-    release = setting.anonymize(table, Schema(list(QUASI_2)), method=Suppress("quasi"))
+    release = setting.anonymize(table, Schema(list(QUASI_2), neutral="rest"), method=Suppress("quasi"))
     learned = {}
     for done, target in enumerate(LEARNED):
         setting.tell("table 2", done, len(LEARNED))
@@ -574,7 +574,7 @@ def _about_section_7(coins: Mapping[str, Sequence[str]]) -> dict[str, Tested]:
 def _learned_of_coins(setting: Setting, coins: Mapping[str, Sequence[str]]) -> Table:
     """What trees learn of it when 0-closeness is asked for, which suppresses a2."""
     table = pa.table({name: list(values) * 50 for name, values in coins.items()})
-    release = setting.anonymize(table, Schema(["a1", "a2"], ["a3"]), TCloseness(0, "equal"))
+    release = setting.anonymize(table, Schema(["a1", "a2"], ["a3"], neutral="rest"), TCloseness(0, "equal"))
     shown = [len(cells.low) == 1 for cells in release.cells]
     rows = []
     for target in ("a3", "a4", "a5"):

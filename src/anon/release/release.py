@@ -264,6 +264,7 @@ class Release(Recoded):
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
+            "not published": list(self.encoded.unpublished),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }

@@ -6,7 +6,16 @@ file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 """
 
 from anon.schema.attribute import Attribute, Role, nominal, numeric, ordinal
-from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
+from anon.schema.columns import (
+    Kind,
+    check_names,
+    check_unique,
+    is_measurable,
+    is_text,
+    kind_of,
+    names_listed,
+    value_type,
+)
 from anon.schema.guess import IDENTIFYING_SHARE, role_of_name
 from anon.schema.hierarchy.declared import (
     CsvFile,
@@ -53,6 +62,7 @@ __all__ = [
     "lca",
     "levels_of",
     "listed",
+    "names_listed",
     "nominal",
     "numeric",
     "ordinal",

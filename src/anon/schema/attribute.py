@@ -26,7 +26,7 @@ from anon.schema.hierarchy.rows import label_of
 
 
 class Role(Enum):
-    """What a column is to an attacker."""
+    """What a column is to an attacker. A column without one is not published."""
 
     IDENTIFYING = "identifying"
     QUASI = "quasi-identifying"

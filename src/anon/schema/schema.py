@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -16,27 +16,31 @@ from anon.schema.columns import check_names, check_unique, listed_in
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The roles of a table's columns; a column that is not named is neutral and kept as it is.
+    """The roles of a table's columns; a column that is not named has none and is not published.
 
-    `quasi` and `sensitive` take names or Attributes, `identifying` names; identifying columns are
-    dropped from every release. A bare name takes its kind from the Arrow type: numbers, dates and
+    `quasi` and `sensitive` take names or Attributes, `identifying` and `neutral` names; identifying columns
+    are dropped from every release, neutral ones are published as they are. `neutral="rest"` names all
+    columns without another role. A bare name takes its kind from the Arrow type: numbers, dates and
     times are numeric, strings and booleans nominal.
     """
 
     quasi: tuple[Attribute, ...]
     sensitive: tuple[Attribute, ...] = ()
     identifying: tuple[str, ...] = ()
+    neutral: tuple[str, ...] | Literal["rest"] = ()
 
     def __init__(
         self,
         quasi: Iterable[str | Attribute],
         sensitive: Iterable[str | Attribute] = (),
         identifying: Iterable[str | Attribute] = (),
+        neutral: Iterable[str | Attribute] | Literal["rest"] = (),
     ) -> None:
         object.__setattr__(self, "quasi", _attributes(quasi, "quasi"))
         object.__setattr__(self, "sensitive", _attributes(sensitive, "sensitive"))
         names = tuple(attribute.name for attribute in _attributes(identifying, "identifying"))
         object.__setattr__(self, "identifying", names)
+        object.__setattr__(self, "neutral", _neutral(neutral))
         if not self.quasi:
             raise UsageError("a schema needs at least one quasi-identifier")
         role_of: dict[str, Role] = {}
@@ -56,14 +60,15 @@ class Schema:
             *((attribute.name, Role.QUASI) for attribute in self.quasi),
             *((attribute.name, Role.SENSITIVE) for attribute in self.sensitive),
             *((name, Role.IDENTIFYING) for name in self.identifying),
+            *((name, Role.NEUTRAL) for name in ([] if self.neutral == "rest" else self.neutral)),
         ]
 
-    def role(self, name: str) -> Role:
-        """The role of a column; one that the schema does not name is neutral."""
-        return dict(self._roles()).get(name, Role.NEUTRAL)
+    def role(self, name: str) -> Role | None:
+        """The role of a column; None where it has none, and so is not published."""
+        return dict(self._roles()).get(name, Role.NEUTRAL if self.neutral == "rest" else None)
 
     def bind(self, columns: pa.Schema) -> Schema:
-        """This schema with every kind settled for a table of the given Arrow schema.
+        """This schema with every kind settled for a table of the given Arrow schema, and "rest" as names.
 
         Raises DataError where a column does not exist, is there twice, or cannot be read as its kind.
         """
@@ -73,7 +78,19 @@ class Schema:
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
             self.identifying,
+            [name for name in columns.names if self.role(name) is Role.NEUTRAL],
         )
+
+    def published(self, columns: Iterable[str]) -> list[str]:
+        """Those of a table's columns of which a release shows something."""
+        roles = dict(self._roles())
+        other = Role.NEUTRAL if self.neutral == "rest" else None
+        return [name for name in columns if roles.get(name, other) not in (None, Role.IDENTIFYING)]
+
+    def unpublished(self, columns: Iterable[str]) -> list[str]:
+        """Those of a table's columns that have no role."""
+        named = {name for name, _ in self._roles()}
+        return [] if self.neutral == "rest" else [name for name in columns if name not in named]
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain lists, dicts, strings and numbers: what a job file holds."""
@@ -81,16 +98,20 @@ class Schema:
             "quasi": [attribute_to_dict(attribute) for attribute in self.quasi],
             "sensitive": [attribute_to_dict(attribute) for attribute in self.sensitive],
             "identifying": list(self.identifying),
+            "neutral": "rest" if self.neutral == "rest" else list(self.neutral),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`; keys that mean nothing are refused."""
-        known_keys(data, ("quasi", "sensitive", "identifying"), "a schema")
+        known_keys(data, ("quasi", "sensitive", "identifying", "neutral"), "a schema")
         return cls(
             [attribute_from_dict(item) for item in listed_in(data, "quasi")],
             [attribute_from_dict(item) for item in listed_in(data, "sensitive")],
             [attribute_from_dict(item) for item in listed_in(data, "identifying")],
+            "rest"
+            if data.get("neutral") == "rest"
+            else [attribute_from_dict(item) for item in listed_in(data, "neutral")],
         )
 
     def __repr__(self) -> str:
@@ -99,7 +120,17 @@ class Schema:
             parts.append(f"sensitive={list(self.sensitive)!r}")
         if self.identifying:
             parts.append(f"identifying={list(self.identifying)!r}")
+        if self.neutral:
+            parts.append(f"neutral={self.neutral if self.neutral == 'rest' else list(self.neutral)!r}")
         return f"Schema({', '.join(parts)})"
+
+
+def _neutral(names: Iterable[str | Attribute] | Literal["rest"]) -> tuple[str, ...] | Literal["rest"]:
+    if isinstance(names, str):
+        if names == "rest":
+            return "rest"
+        raise UsageError('neutral must be a list of names, or "rest" for all columns without another role')
+    return tuple(attribute.name for attribute in _attributes(names, "neutral"))
 
 
 def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute, ...]:
