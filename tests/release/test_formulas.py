@@ -200,8 +200,9 @@ def test_the_command_tells_and_guards(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*words, "-q"]) == 0
     assert re.fullmatch(f"note: spreadsheets run as formulas .*{note}\n", capsys.readouterr().err)
     assert main([*words, "--json"]) == 0
-    [warning] = json.loads(capsys.readouterr().out)["notes"]
+    [warning, known] = json.loads(capsys.readouterr().out)["notes"]
     assert warning.endswith(note)
+    assert known.startswith("known: k = 2; with the neutral columns: k = 1, 2 of 4 rows unique")
     assert main([*words, "-q", "--csv-guard"]) == 0
     assert capsys.readouterr().err == ""
     assert sorted(row[1] for row in cells(Path(out))[1:]) == ["'=1", "'=1", "-2", "x"]

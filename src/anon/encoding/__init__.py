@@ -4,7 +4,7 @@
 Missing values end here: null is a code of its own, or its rows are suppressed.
 """
 
-from anon.encoding.columns import coded_columns, encode_column, label_codes
+from anon.encoding.columns import coded_columns, encode_column, equal_codes, label_codes
 from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type, narrowed, of_published_rows
 from anon.encoding.table import encode, encode_like
 
@@ -18,6 +18,7 @@ __all__ = [
     "encode",
     "encode_column",
     "encode_like",
+    "equal_codes",
     "label_codes",
     "narrowed",
     "of_published_rows",

@@ -38,6 +38,11 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
         ("rows of the largest class", sizes["max"]),
         *(() if intact else identity),
     ]
+    known = measures.get("known")
+    if known:
+        rows.append(("k with the neutral columns known", known["k"]))
+        rows.append(("rows unique with the neutral columns known", known["sample_uniques"]))
+        rows.append(("mean risk with the neutral columns known", known["prosecutor"]["mean"]))
     if measures["n_starred"]:
         rows.append(("rows of * only, set apart", measures["n_starred"]))
         rows.append(("k with those as a class", measures["k_with_starred"]))

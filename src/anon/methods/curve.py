@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
-from anoncore import curve
+from anoncore import curve, merge
 from anoncore.requirement import Conjunction
 
 BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
@@ -64,9 +64,13 @@ class Curve(Method):
 
     def __post_init__(self) -> None:
         if self.loss not in ("ncp", "ordered"):
-            raise UsageError(f"loss={self.loss!r} is unknown: use 'ncp' or 'ordered'")
+            raise UsageError(
+                Parameter(f"loss={self.loss!r}", f"--loss {self.loss}"), " is unknown: use 'ncp' or 'ordered'"
+            )
         if self.ties not in ("rank", "input"):
-            raise UsageError(f"ties={self.ties!r} is unknown: use 'rank' or 'input'")
+            raise UsageError(
+                Parameter(f"ties={self.ties!r}", f"--ties {self.ties}"), " is unknown: use 'rank' or 'input'"
+            )
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)
@@ -225,7 +229,7 @@ def split_large(
         members = members[evenly(stratum.reshape(-1))]
         records, sensitive = table.records(members), table.sensitive[members]
         ends = curve.cut(table.widths, records, table.k, table.most, table.step, rules, sensitive)
-        home = curve.repair(table.widths, records, sensitive, ends, rules)
+        home = merge.repair(table.widths, records, sensitive, ends, rules)
         together = np.argsort(np.repeat(home, np.diff(ends)), kind="stable")
         sizes = np.bincount(home, np.diff(ends)).astype(np.int64)
         return members[together], sizes[sizes > 0]

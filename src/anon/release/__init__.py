@@ -26,7 +26,7 @@ from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, note_on_unpublished
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import Release, release_table
+from anon.release.release import Release, note_on_known, release_table
 
 __all__ = [
     "CLASS_ID",
@@ -43,6 +43,7 @@ __all__ = [
     "is_bucketized",
     "linked",
     "metadata_of",
+    "note_on_known",
     "note_on_unpublished",
     "read_numbers",
     "recheck_noise",

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
 from anon.schema import hierarchy_to_dict, names_listed, value_type
@@ -65,6 +65,13 @@ class Recoded:
         return len(self.classes.rows)
 
     @property
+    def neutral(self) -> tuple[str, ...]:
+        """The columns that are published as they are, and are neither quasi-identifiers nor sensitive."""
+        encoded, noise = self.encoded, self.noise or {"attributes": ()}
+        named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(noise["attributes"])
+        return tuple(name for name in encoded.table.column_names if name not in named)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the owner of the data is told beside the warnings: which columns are not published."""
         note = note_on_unpublished(self.encoded.unpublished)
@@ -74,7 +81,11 @@ class Recoded:
     def sensitive_table(self) -> pa.Table:
         """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
         if self.publish != "bucketization":
-            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+            raise UsageError(
+                "only a bucketization has a sensitive table; ",
+                Parameter("publish='bucketization'", "--publish bucketization"),
+                " makes one",
+            )
         return _sensitive_counts(self.encoded, self.classes)
 
     @property

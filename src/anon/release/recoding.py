@@ -16,12 +16,12 @@ from anon.classes import Cells, Classes, Column, Rendering, merge, render, to_le
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
-from anon.errors import UsageError
+from anon.errors import NAME_SENSITIVE, UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
 from anon.release.recoded import Order, Publish
-from anon.release.release import Release, contents
+from anon.release.release import Release, contents, warnings_on_neutral
 from anon.tables import check_publishable
 from anon.threads import available_threads
 from anoncore.classes import shuffle
@@ -47,12 +47,14 @@ def recode(
     noise: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
     entropy: Entropy = system,
+    judge: bool = False,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
     Generalized classes that look alike become one and are ordered by their cells, buckets at
     random; rows inside a class are in an order drawn from `entropy`, by default the operating system's,
     whatever the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    `judge` adds warnings of neutral columns that tell of others; rows in files are not read for it.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
@@ -63,7 +65,7 @@ def recode(
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
         position = permutation(classes.n_classes, entropy).astype(np.int64)
         numeric = "interval"
     elif publish == "perturbation":
@@ -115,6 +117,8 @@ def recode(
     )
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
+        object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
     object.__setattr__(release, "_seal", contents(release))
     return release
 
