@@ -100,6 +100,7 @@ class Job(_Keys):
             [self._attribute(name) for name in self.quasi],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
+            self.neutral,
             unit=self.unit,
             household=self.household,
             sampling_weight=self.sampling_weight,
@@ -146,12 +147,12 @@ class Job(_Keys):
         return {"configurations": configurations, **self.given(further)}
 
     def bound(self) -> dict[str, float] | None:
-        """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
-        from anon.choice import bounds, check_measures
+        """Keyword argument of `Frontier.choose`: `max_prosecutor_mean=0.05`."""
+        from anon.choice import PRIVACY_AXIS, UTILITY_AXIS, bounds, check_measures
 
         if self.choose is None:
             return None
-        axes = self.privacy or "p_loss", self.utility or "u_loss"
+        axes = self.privacy or PRIVACY_AXIS, self.utility or UTILITY_AXIS
         check_measures(axes)
         name, _, limit = self.choose.partition("=")
         try:
@@ -159,7 +160,7 @@ class Job(_Keys):
                 return {name: float(limit)}
         except ValueError:
             pass
-        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.2")
+        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.05")
 
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""

@@ -14,6 +14,12 @@ def names(texts: Iterable[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
+def neutral(texts: Iterable[str]) -> list[str] | str:
+    """Names, or `*` for all the rest."""
+    given = names(texts)
+    return "rest" if given == ["*"] else given
+
+
 def pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
     """COLUMN=VALUE, each column once."""
     values: dict[str, str] = {}

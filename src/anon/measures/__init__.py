@@ -11,6 +11,7 @@ from anon.measures.disclosure import (
     part_of,
     zero,
 )
+from anon.measures.known import Known, known
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
@@ -33,6 +34,7 @@ __all__ = [
     "ROLES_FROM_FILE",
     "Aligned",
     "Disclosure",
+    "Known",
     "Measure",
     "NullMatching",
     "Populations",
@@ -45,6 +47,7 @@ __all__ = [
     "disclosure_of",
     "handed_out",
     "js_divergence",
+    "known",
     "large_populations",
     "matching_of",
     "matching_rows",

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -16,10 +16,11 @@ from anon.schema.columns import check_names, check_unique, listed_in
 
 @dataclass(frozen=True, repr=False)
 class Schema:
-    """The roles of a table's columns; a column that is not named is neutral and kept as it is.
+    """The roles of a table's columns; a column that is not named has none and is not published.
 
-    `quasi` and `sensitive` take names or Attributes, `identifying` names; identifying columns are
-    dropped from every release. A bare name takes its kind from the Arrow type: numbers, dates and
+    `quasi` and `sensitive` take names or Attributes, `identifying` and `neutral` names; identifying columns
+    are dropped from every release, neutral ones are published as they are. `neutral="rest"` names all
+    columns without another role. A bare name takes its kind from the Arrow type: numbers, dates and
     times are numeric, strings and booleans nominal. `unit` names the column that tells whose a row is, where
     somebody has several: requirements then count these persons (or other units), and the column is dropped.
     `household` names quasi-identifiers that all rows of a unit share, and show alike in a release.
@@ -29,6 +30,7 @@ class Schema:
     quasi: tuple[Attribute, ...]
     sensitive: tuple[Attribute, ...] = ()
     identifying: tuple[str, ...] = ()
+    neutral: tuple[str, ...] | Literal["rest"] = ()
     unit: str | None = None
     household: tuple[str, ...] = ()
     sampling_weight: str | None = None
@@ -38,6 +40,7 @@ class Schema:
         quasi: Iterable[str | Attribute],
         sensitive: Iterable[str | Attribute] = (),
         identifying: Iterable[str | Attribute] = (),
+        neutral: Iterable[str | Attribute] | Literal["rest"] = (),
         *,
         unit: str | None = None,
         household: Iterable[str] = (),
@@ -47,6 +50,7 @@ class Schema:
         object.__setattr__(self, "sensitive", _attributes(sensitive, "sensitive"))
         names = tuple(attribute.name for attribute in _attributes(identifying, "identifying"))
         object.__setattr__(self, "identifying", names)
+        object.__setattr__(self, "neutral", _neutral(neutral))
         self._set_units(unit, household, sampling_weight)
         if not self.quasi:
             raise UsageError("a schema needs at least one quasi-identifier")
@@ -111,15 +115,16 @@ class Schema:
             *((attribute.name, Role.QUASI) for attribute in self.quasi),
             *((attribute.name, Role.SENSITIVE) for attribute in self.sensitive),
             *((name, Role.IDENTIFYING) for name in self.dropped),
+            *((name, Role.NEUTRAL) for name in ([] if self.neutral == "rest" else self.neutral)),
             *((name, Role.NEUTRAL) for name in (self.sampling_weight,) if name is not None),
         ]
 
-    def role(self, name: str) -> Role:
-        """The role of a column; one that the schema does not name is neutral."""
-        return dict(self._roles()).get(name, Role.NEUTRAL)
+    def role(self, name: str) -> Role | None:
+        """The role of a column; None where it has none, and so is not published."""
+        return dict(self._roles()).get(name, Role.NEUTRAL if self.neutral == "rest" else None)
 
     def bind(self, columns: pa.Schema) -> Schema:
-        """This schema with every kind settled for a table of the given Arrow schema.
+        """This schema with every kind settled for a table of the given Arrow schema, and "rest" as names.
 
         Raises DataError where a column does not exist, is there twice, or cannot be read as its kind.
         """
@@ -129,6 +134,11 @@ class Schema:
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
             self.identifying,
+            [
+                name
+                for name in columns.names
+                if self.role(name) is Role.NEUTRAL and name != self.sampling_weight
+            ],
             unit=self.unit,
             household=self.household,
             sampling_weight=self.sampling_weight,
@@ -136,12 +146,23 @@ class Schema:
 
     def uncoded(self) -> Schema:
         """This schema without least levels, top and bottom codes."""
-        return Schema([each.uncoded() for each in self.quasi], self.sensitive, self.identifying)
+        return replace(self, quasi=tuple(each.uncoded() for each in self.quasi))
 
     @property
     def coded(self) -> tuple[str, ...]:
         """The quasi-identifiers with a least level, a top or a bottom code."""
         return tuple(attribute.name for attribute in self.quasi if attribute.is_coded)
+
+    def published(self, columns: Iterable[str]) -> list[str]:
+        """Those of a table's columns of which a release shows something."""
+        roles = dict(self._roles())
+        other = Role.NEUTRAL if self.neutral == "rest" else None
+        return [name for name in columns if roles.get(name, other) not in (None, Role.IDENTIFYING)]
+
+    def unpublished(self, columns: Iterable[str]) -> list[str]:
+        """Those of a table's columns that have no role."""
+        named = {name for name, _ in self._roles()}
+        return [] if self.neutral == "rest" else [name for name in columns if name not in named]
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain lists, dicts, strings and numbers: what a job file holds."""
@@ -149,6 +170,7 @@ class Schema:
             "quasi": [attribute_to_dict(attribute) for attribute in self.quasi],
             "sensitive": [attribute_to_dict(attribute) for attribute in self.sensitive],
             "identifying": list(self.identifying),
+            "neutral": "rest" if self.neutral == "rest" else list(self.neutral),
             **({} if self.unit is None else {"unit": self.unit}),
             **({"household": list(self.household)} if self.household else {}),
             **({} if self.sampling_weight is None else {"sampling_weight": self.sampling_weight}),
@@ -157,12 +179,15 @@ class Schema:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`; keys that mean nothing are refused."""
-        keys = ("quasi", "sensitive", "identifying", "unit", "household", "sampling_weight")
+        keys = ("quasi", "sensitive", "identifying", "neutral", "unit", "household", "sampling_weight")
         known_keys(data, keys, "a schema")
         return cls(
             [attribute_from_dict(item) for item in listed_in(data, "quasi")],
             [attribute_from_dict(item) for item in listed_in(data, "sensitive")],
             [attribute_from_dict(item) for item in listed_in(data, "identifying")],
+            "rest"
+            if data.get("neutral") == "rest"
+            else [attribute_from_dict(item) for item in listed_in(data, "neutral")],
             unit=data.get("unit"),
             household=listed_in(data, "household"),
             sampling_weight=data.get("sampling_weight"),
@@ -174,11 +199,21 @@ class Schema:
             parts.append(f"sensitive={list(self.sensitive)!r}")
         if self.identifying:
             parts.append(f"identifying={list(self.identifying)!r}")
+        if self.neutral:
+            parts.append(f"neutral={self.neutral if self.neutral == 'rest' else list(self.neutral)!r}")
         for name, value in (("unit", self.unit), ("household", list(self.household))):
             parts += [f"{name}={value!r}"] if value else []
         if self.sampling_weight is not None:
             parts.append(f"sampling_weight={self.sampling_weight!r}")
         return f"Schema({', '.join(parts)})"
+
+
+def _neutral(names: Iterable[str | Attribute] | Literal["rest"]) -> tuple[str, ...] | Literal["rest"]:
+    if isinstance(names, str):
+        if names == "rest":
+            return "rest"
+        raise UsageError('neutral must be a list of names, or "rest" for all columns without another role')
+    return tuple(attribute.name for attribute in _attributes(names, "neutral"))
 
 
 def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute, ...]:

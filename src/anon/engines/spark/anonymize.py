@@ -214,10 +214,9 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
     one_class = Classes(np.zeros(0, np.uint32), np.zeros(2, np.int64), np.zeros(0, np.uint32))
     fields: list[Any] = []
     derived = []
-    for field in read.rows.schema.fields:
-        domain = quasi.get(field.name)
-        if field.name in read.schema.dropped:
-            continue
+    names = read.schema.published(read.arrow.names)
+    for name in names:
+        field, domain = read.rows.schema[name], quasi.get(name)
         if domain is None or publish == "bucketization":
             fields.append(StructField(field.name, _without_metadata(field.dataType)))
             continue
@@ -238,7 +237,7 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
                 shown = field.dataType
             fields.append(StructField(column.name, shown))
             derived.append((column.name, field.name))
-    refuse_clashes(read.arrow.names, derived, publish)
+    refuse_clashes(names, derived, publish)
     if publish == "bucketization":
         fields.append(StructField(CLASS_ID, LongType()))
     return StructType(fields)
