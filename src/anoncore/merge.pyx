@@ -11,7 +11,8 @@ from libc.string cimport memcpy
 from anoncore.curve cimport BEYOND, Space, Widths, joined_spans, records_of, sensitive_of, set_width, widen
 from anoncore.memory cimport Array, extend, growing, release, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
-from anoncore.types cimport int32_t, int64_t, uint32_t
+from anoncore.sort cimport sort_keys
+from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef enum:
     REACH = 32          # classes before and behind a failing one that it may be merged with
@@ -47,39 +48,25 @@ cdef struct Mergers:
     Array* own_counts
     Array* joined_values       # one each: of passing use
     Array* joined_counts
+    uint64_t* keys             # of passing use, by row of a class
+    uint64_t* spare
     int64_t** tested_values    # by units, of passing use: the codes of a class and how many units have each
     int64_t** tested_counts
     int64_t* n_tested
 
 
-cdef void sort_values(int64_t* values, int64_t n) noexcept nogil:
-    # Shell sort.
-    cdef int64_t gap = 1, i, j, value
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            value = values[i]
-            j = i
-            while j >= gap and values[j - gap] > value:
-                values[j] = values[j - gap]
-                j -= gap
-            values[j] = value
-        gap //= 3
-
-
-cdef int64_t list_values(const int32_t* codes, const uint32_t* units, int64_t n, int64_t step, int64_t* scratch,
-                         Array* values, Array* counts) noexcept nogil:
+cdef int64_t list_values(const int32_t* codes, const uint32_t* units, int64_t n, int64_t step, uint64_t* scratch,
+                         uint64_t* spare, Array* values, Array* counts) noexcept nogil:
     # Append the distinct codes (or units, or pairs of both), ascending, and their counts; returns how many, or
     # -1 if memory is short.
     cdef int64_t i, j, n_values = 0
     cdef int64_t* value
     cdef int64_t* count
     for i in range(n):
-        scratch[i] = 0 if codes == NULL else codes[i * step]
+        scratch[i] = 0 if codes == NULL else <uint64_t>codes[i * step]
         if units != NULL:
             scratch[i] = scratch[i] << 32 | units[i]
-    sort_values(scratch, n)
+    sort_keys(&scratch, NULL, &spare, NULL, n, 0)
     for i in range(n):
         n_values += i == 0 or scratch[i] != scratch[i - 1]
     if not (reserve(values, n_values) and reserve(counts, n_values)):
@@ -97,7 +84,7 @@ cdef int64_t list_values(const int32_t* codes, const uint32_t* units, int64_t n,
 
 
 cdef bint list_all(Mergers* classes, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
-                   const int64_t[::1] offsets, int64_t* scratch) noexcept nogil:
+                   const int64_t[::1] offsets) noexcept nogil:
     # The first lists of every class; False if memory is short.
     cdef int64_t c, at, start = 0
     cdef int l, n_flat = classes.space.n_flat, first_flat = classes.space.n_ordered + classes.space.n_trees
@@ -107,17 +94,17 @@ cdef bint list_all(Mergers* classes, const int32_t[:, ::1] records, const int32_
             at = c * classes.n_lists + l
             if l < n_flat:
                 classes.length[at] = list_values(
-                    &records[offsets[c], first_flat + l], NULL, classes.size[c], records.shape[1], scratch,
-                    classes.first_values, classes.first_counts)
+                    &records[offsets[c], first_flat + l], NULL, classes.size[c], records.shape[1], classes.keys,
+                    classes.spare, classes.first_values, classes.first_counts)
             elif l < n_flat + classes.n_sensitive:
                 if classes.rules.by_units:
                     units = classes.units + offsets[c]
                 classes.length[at] = list_values(
-                    &sensitive[offsets[c], l - n_flat], units, classes.size[c], sensitive.shape[1], scratch,
-                    classes.first_values, classes.first_counts)
+                    &sensitive[offsets[c], l - n_flat], units, classes.size[c], sensitive.shape[1], classes.keys,
+                    classes.spare, classes.first_values, classes.first_counts)
             else:
                 classes.length[at] = list_values(
-                    NULL, classes.units + offsets[c], classes.size[c], 1, scratch,
+                    NULL, classes.units + offsets[c], classes.size[c], 1, classes.keys, classes.spare,
                     classes.first_values, classes.first_counts)
             if classes.length[at] < 0:
                 return False
@@ -291,7 +278,7 @@ cdef bint repair_classes(Mergers* classes) noexcept nogil:
 
 
 cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
-                  const int64_t[::1] offsets, int64_t* scratch) noexcept nogil:
+                  const int64_t[::1] offsets) noexcept nogil:
     # The classes as they are at first; False if memory is short.
     cdef int64_t c, i
     cdef int f, stride = classes.space.stride
@@ -304,7 +291,7 @@ cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t
             classes.high[c * stride + f] = -BEYOND
         for i in range(offsets[c], offsets[c + 1]):
             widen(classes.low + c * stride, classes.high + c * stride, &records[i, 0], stride)
-    if not list_all(classes, records, sensitive, offsets, scratch):
+    if not list_all(classes, records, sensitive, offsets):
         return False
     for c in range(classes.n_classes):
         classes.width[c] = merged_width(classes, c, c)
@@ -332,7 +319,6 @@ def repair(widths, records, sensitive, offsets, rules, units=None):
     cdef const int32_t[:, ::1] codes = None
     cdef Mergers classes
     cdef list keep = []
-    cdef int64_t* scratch
     cdef bint done
     if conjunction.c.n_sensitive:
         codes = sensitive_of(conjunction, sensitive, n)
@@ -342,7 +328,7 @@ def repair(widths, records, sensitive, offsets, rules, units=None):
     if n_classes == 0:
         return home
     cdef int64_t[::1] home_view = home
-    scratch = <int64_t*>take(keep, int(np.max(np.diff(bounds))), sizeof(int64_t))
+    cdef int64_t most = np.max(np.diff(bounds))
     classes.space = &of.c
     classes.rules = &conjunction.c
     classes.n_lists = n_lists
@@ -370,6 +356,8 @@ def repair(widths, records, sensitive, offsets, rules, units=None):
     classes.length = <int64_t*>take(keep, n_classes * n_lists, sizeof(int64_t))
     classes.values = <const int64_t**>take(keep, n_classes * n_lists, sizeof(int64_t*))
     classes.counts = <const int64_t**>take(keep, n_classes * n_lists, sizeof(int64_t*))
+    classes.keys = <uint64_t*>take(keep, most, sizeof(uint64_t))
+    classes.spare = <uint64_t*>take(keep, most, sizeof(uint64_t))
     classes.first_values = growing(keep, 1, sizeof(int64_t))
     classes.first_counts = growing(keep, 1, sizeof(int64_t))
     classes.own_values = growing(keep, n_classes * n_lists, sizeof(int64_t))
@@ -377,7 +365,7 @@ def repair(widths, records, sensitive, offsets, rules, units=None):
     classes.joined_values = growing(keep, 1, sizeof(int64_t))
     classes.joined_counts = growing(keep, 1, sizeof(int64_t))
     with nogil:
-        done = lay_out(&classes, rows, codes, bounds, scratch) and repair_classes(&classes)
+        done = lay_out(&classes, rows, codes, bounds) and repair_classes(&classes)
     if not done:
         raise MemoryError
     return home

@@ -91,6 +91,13 @@ def described(room: str) -> Any:
 
 
 @cache
+def lattice() -> Any:
+    from anoncore.lattice import Lattice
+
+    return Lattice(CODES.astype(np.uint32), [[u32(0, 1, 2, 2), u32(0, 0, 0, 0)]] * 3)
+
+
+@cache
 def closeness() -> Any:
     from anoncore.diversity import Closeness
 
@@ -226,6 +233,9 @@ RULES = [
     ("s_diversity", 1.0, 0.5, [(0, reals(0, 1, 3)), (0, DEEP), (0, None)]),
 ]
 CELL = (u32(0, 1), u32(0, 1), u32(1, 2), np.array([False, True]), 3, i64(0, 1, 3), u32(0, 1, 2))
+
+COUNTS = (i64(0, 1, 2), i64(0, 2, 4, 6))  # of the codes of each column of CODES: values, rows before each
+BESIDE = ((i64(0, 1, 3, 5), i64(0, 0, 1, 0, 1), i64(2, 1, 1, 1, 1)),) * 2
 
 KERNELS: dict[str, Kernel] = {
     "classes.boxes": Kernel(
@@ -516,6 +526,20 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("sensitive None",),
     ),
+    "lattice.Lattice": Kernel(
+        lambda: {"codes": CODES.astype(np.uint32), "labels": [[u32(0, 1, 2, 2), u32(0, 0, 0, 0)]] * 3},
+        right=(
+            "codes shorter",
+            "codes longer",
+            "codes empty",
+            "codes first",
+            *(f"labels [{a}] {how}" for a in range(3) for how in ("shorter", "longer")),
+        ),
+    ),
+    "lattice.roll_up": Kernel(
+        lambda: {"lattice": lattice(), "node": (0, 1, 1), "members": u32(0, 2, 5), "counts": i64(1, 2, 1)},
+        right=("members first", "members last", "counts first"),
+    ),
     "merge.repair": Kernel(
         lambda: {
             "widths": described("curve"),
@@ -539,6 +563,24 @@ KERNELS: dict[str, Kernel] = {
         ),
         more=lambda: {"positions and a tree": {"positions": [reals(0, 1, 3)] * 2 + [None]}},
     ),
+    "partition.best_cut": Kernel(
+        lambda: {
+            "attributes": described("partition"),
+            "histograms": [(0, *COUNTS, BESIDE), (2, *COUNTS, BESIDE)],
+            "conjunction": conjunction(),
+            "chooser": "information-gain",
+            "nearest": True,
+        },
+        right=(
+            *("histograms shorter", "histograms longer", "nearest None", "a huge k"),
+            *(f"histograms [{i}] [3] [1] [1] {end} {2**63 - 1}" for i in (0, 1) for end in ("first", "last")),
+        ),
+        more=lambda: {
+            "a relaxed cut": {"relaxed": True},
+            "another chooser": {"chooser": "widest"},
+            "a huge k": {"conjunction": _conjunction(2**62)},
+        },
+    ),
     "partition.partition": Kernel(
         lambda: threads(
             columns=[np.ascontiguousarray(column) for column in CODES.T],
@@ -555,6 +597,17 @@ KERNELS: dict[str, Kernel] = {
             "target of reals": {"chooser": "information-gain", "priority": (), "target": np.zeros(6)},
             "a huge k": {"conjunction": _conjunction(2**62)},
         },
+    ),
+    "partition.turns": Kernel(
+        lambda: {
+            "attributes": described("partition"),
+            "low": i64(0, 0, 1),
+            "high": i64(2, 3, 2),
+            "distinct": i64(3, 2, 2),
+            "chooser": "widest",
+            "priority": [1],
+        },
+        right=("priority shorter", "priority longer"),
     ),
     "populations.mine": Kernel(
         lambda: threads(

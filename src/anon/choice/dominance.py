@@ -65,8 +65,8 @@ class Point:
 
     def to_dict(self) -> dict[str, Any]:
         """The point as plain values, ready for JSON."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
-        return dict(as_plain(told))
+        entry = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
+        return dict(as_plain(entry))
 
 
 def bounds(privacy: str, utility: str) -> dict[str, tuple[int, str]]:

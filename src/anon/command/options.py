@@ -294,12 +294,45 @@ WEIGHT = Flag(
     absent={},
 )
 
+CODING = (
+    Flag(
+        "least",
+        dict[str, int | float | Text],
+        "The finest level that is published: a width, a prefix length, month, quarter, year or decade, or "
+        "the column of a hierarchy file (1: the one after the values).",
+        panel=COLUMNS,
+        metavar="COLUMN=LEVEL",
+        parse=partial(parse.ends, "--least"),
+        absent={},
+    ),
+    Flag(
+        "top",
+        dict[str, int | float | Text],
+        "Everything from this number or date on is published as one value, such as >= 90.",
+        panel=COLUMNS,
+        metavar="COLUMN=END",
+        parse=partial(parse.ends, "--top"),
+        absent={},
+    ),
+    Flag(
+        "bottom",
+        dict[str, int | float | Text],
+        "Everything up to this number or date is published as one value, such as <= 18.",
+        panel=COLUMNS,
+        metavar="COLUMN=END",
+        parse=partial(parse.ends, "--bottom"),
+        absent={},
+    ),
+)
+
 # --- what a release must satisfy, how it is made and published
 
 REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
 METHOD = _declared(METHOD_OPTION, MAKE, absent=Mondrian.name)
 METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
 RUNNING = (
+    Flag("suppress", float, "Full-domain: the greatest share of rows to leave out (0).", panel=MAKE),
+    Flag("time_limit", float, "Full-domain: seconds of search (no limit).", panel=MAKE),
     Flag("seed", int, "Where searches start (0); hides nothing.", panel=MAKE),
     Flag("threads", int, "Threads (all cores).", field="n_threads", panel=MAKE),
 )
@@ -385,6 +418,7 @@ KEYS = (
     *READING,
     *ROLES,
     WEIGHT,
+    *CODING,
     *REQUIREMENTS,
     *METHODS,
     *SWEEPING,

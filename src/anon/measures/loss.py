@@ -225,9 +225,10 @@ def reach(cells: Cells, by_level: bool) -> tuple[Floats, Floats]:
     lower, upper = domain.positions[low], domain.positions[high]
     if by_level and domain.levels is not None:
         chosen = domain.levels.interval_of(low, high)
+        is_open = domain.coding is not None and domain.coding.is_open(low, high)
         # -1 (no level holds the cell) picks the whole domain
-        lower = np.append(domain.levels.lower, domain.positions[0])[chosen]
-        upper = np.append(domain.levels.upper, domain.positions[-1])[chosen]
+        lower = np.where(is_open, lower, np.append(domain.levels.lower, domain.positions[0])[chosen])
+        upper = np.where(is_open, upper, np.append(domain.levels.upper, domain.positions[-1])[chosen])
     return lower, upper
 
 

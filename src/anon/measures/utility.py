@@ -149,8 +149,8 @@ class Utility:
     @cached_property
     def u_loss(self) -> float:
         """Utility loss of Li & Li (4.2) at `min_support`: mean JS divergence over large populations."""
-        shown = self._estimable()
-        return u_loss(shown, self.min_support, n_threads=shown.n_threads).u_loss
+        published = self._estimable()
+        return u_loss(published, self.min_support, n_threads=published.n_threads).u_loss
 
     def _estimable(self) -> Published:
         if self.loss is None:

@@ -24,14 +24,17 @@ from anon.release.recheck_cells import (
     ROWS_AT_ONCE,
     SAFE,
     Bools,
+    Facts,
     Ints,
     check_cells,
     chunks,
     codes_inside,
     facts_of,
 )
+from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, units_of_groups
+from anon.schema import Attribute
 
 
 def recheck(
@@ -51,13 +54,14 @@ def recheck(
     """
     _check_rows(encoded, classes)
     shown = []
-    facts = facts_of(encoded, classes, published, n_threads)
-    for domain, codes, columns, fact in zip(
-        encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+    original = encoded.original
+    facts = facts_of(original, classes, published, n_threads)
+    for attribute, domain, codes, columns, fact in zip(
+        encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
             if domain.name not in encoded.schema.household:
-                check_cells(domain, codes, classes, columns, numeric, fact)
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
@@ -103,9 +107,32 @@ def _check_households(
         tuple(replace(column, index=column.index[a_class]) for column in columns) if i in places else ()
         for i, columns in enumerate(published)
     ]
-    for i, fact in enumerate(facts_of(encoded, whole, once, n_threads)):
+    original = encoded.original
+    for i, fact in enumerate(facts_of(original, whole, once, n_threads)):
         if once[i]:
-            check_cells(encoded.quasi[i], encoded.quasi_codes[i], whole, once[i], numeric, fact)
+            attribute, domain = encoded.schema.quasi[i], encoded.quasi[i]
+            _check_column(attribute, domain, original.quasi_codes[i], whole, once[i], numeric, fact)
+
+
+def _check_column(
+    attribute: Attribute,
+    domain: Domain,
+    codes: Codes,
+    classes: Classes,
+    columns: Sequence[Column],
+    numeric: str,
+    fact: Facts,
+) -> None:
+    """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
+    if domain.kind == "numeric" and numeric == "interval":
+        n_wrong = n_finer(attribute, domain, columns[0].values.to_pylist())
+        if n_wrong:
+            raise RecheckError(
+                f"column {domain.name!r}: {n_wrong} cells are finer than its coding "
+                "allows; this is a fault of the tool, nothing was written"
+            )
+    fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
+    check_cells(domain, codes, classes, columns, numeric, fact)
 
 
 def misread(

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
 from anon.release.weights import Weights, class_means
-from anon.schema import hierarchy_to_dict, value_type
+from anon.schema import CODING, hierarchy_to_dict, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
@@ -36,6 +36,7 @@ _MEANING = {
     "intact": "the original value",
     "noise": "number: the value with Laplace noise added",
 }
+_CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,6 +61,12 @@ class Recoded:
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
     weights: Weights = "class-mean"
+    lattice: Any = None
+
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """The level of each quasi-identifier in schema order; None unless the recoding is full-domain."""
+        return getattr(self.method, "levels", None)
 
     @property
     def n_rows(self) -> int:
@@ -70,7 +77,11 @@ class Recoded:
     def sensitive_table(self) -> pa.Table:
         """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
         if self.publish != "bucketization":
-            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+            raise UsageError(
+                "only a bucketization has a sensitive table; ",
+                Parameter("publish='bucketization'", "--publish bucketization"),
+                " makes one",
+            )
         return _sensitive_counts(self.encoded, self.classes)
 
     def _households(self) -> dict[str, Any]:
@@ -124,15 +135,26 @@ class Recoded:
                 cells.domain.name: {
                     "columns": [column.name for column in columns] or [cells.domain.name],
                     "type": str(value_type(cells.domain.values.type)),
-                    "meaning": _MEANING[_rendering(self, cells)],
+                    "meaning": _MEANING[_rendering(self, cells)]
+                    + (_CODED if cells.domain.coding is not None else ""),
                 }
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             },
+            **self._coding(),
             **self._sensitive_order(),
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
+
+    def _coding(self) -> dict[str, Any]:
+        """Least levels, top and bottom codes by column, where there are any."""
+        given = {
+            each.name: {key: getattr(each, key) for key in CODING if getattr(each, key) is not None}
+            for each in self.encoded.schema.quasi
+            if each.is_coded
+        }
+        return {"coding": given} if given else {}
 
     @cached_property
     def mean_weights(self) -> pa.Array | None:

@@ -16,7 +16,7 @@ from anon.classes import Cells, Classes, Column, Rendering, merge, render, to_le
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
-from anon.errors import UsageError
+from anon.errors import NAME_SENSITIVE, UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
@@ -47,6 +47,7 @@ def recode(
     dropped: Sequence[str] = (),
     noise: Mapping[str, Any] | None = None,
     weights: Weights = "class-mean",
+    lattice: Any = None,
     n_threads: int | None = None,
     entropy: Entropy = system,
 ) -> Release:
@@ -65,7 +66,7 @@ def recode(
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
         position = permutation(classes.n_classes, entropy).astype(np.int64)
         numeric = "interval"
     elif publish == "perturbation":
@@ -115,6 +116,7 @@ def recode(
         tuple(dropped),
         noise,
         weights,
+        lattice,
     )
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)

@@ -33,7 +33,7 @@ from anon.classes import (
 )
 from anon.classes import cells as cells_of
 from anon.encoding import encode, of_published_rows
-from anon.errors import DataError, InfeasibleError, PrivacyWarning, UsageError
+from anon.errors import DataError, InfeasibleError, UsageError
 from anon.html import Table, html_of
 from anon.measures import (
     Privacy,
@@ -62,8 +62,8 @@ class Release(Recoded):
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
-    which `noise` tells. `sources` are the paths of the input, `file_schema`
-    the types that its columns had there.
+    which `noise` tells. `lattice` is what full-domain recoding saw of other levels. `sources` are the
+    paths of the input, `file_schema` the types that its columns had there.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
@@ -150,7 +150,7 @@ class Release(Recoded):
             ) from error
         for note in (each.note() for each in formulas if each is not None):
             if note is not None:
-                warnings.warn(note, PrivacyWarning, stacklevel=2)
+                warnings.warn(note, stacklevel=2)
 
     def privacy(
         self,
@@ -230,7 +230,7 @@ class Release(Recoded):
         generalized, perturbed = self.publish == "generalization", self.noise is not None
         by_numbers = generalized and self.numeric in ("midpoint", "mean")
         return Published(
-            self.encoded,
+            self.encoded.original,
             self.classes,
             counts_of(self.encoded, self.classes, self.dropped),
             cells=self.cells if generalized else None,

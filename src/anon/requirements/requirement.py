@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.encoding import Domain
-from anon.errors import DataError, UsageError
+from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, Parameter, UsageError
 from anon.requirements.option import Declared, flag
 from anoncore.requirement import Conjunction
 
@@ -33,7 +33,8 @@ class Requirement(Declared):
     """A test that every published class must pass.
 
     The first of its `options` asks for it, the others need that one. `cacheable` is whether its
-    parameters tell all that it does, `on_spark` whether it can be sent to other machines.
+    parameters tell all that it does, `of_table` whether it compares a class with the table, `on_spark`
+    whether it can be sent to other machines.
 
     One that the independent re-check of a release has no test of brings its own, in plain NumPy:
     `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
@@ -41,6 +42,7 @@ class Requirement(Declared):
     """
 
     cacheable: ClassVar[bool] = True
+    of_table: ClassVar[bool] = False
     on_spark: ClassVar[bool] = True
     sensitive: str | None = None
 
@@ -52,6 +54,16 @@ class Requirement(Declared):
     def of_units(self) -> Requirement:
         """The same, whose k counts units; itself where it has none."""
         return self
+
+    @property
+    def absorbing(self) -> bool:
+        """Whether a passing class united with any other passes."""
+        return False
+
+    @property
+    def monotone(self) -> bool:
+        """Whether two passing classes united pass."""
+        return True
 
     @property
     def family(self) -> str:
@@ -85,15 +97,18 @@ class Requirement(Declared):
     def attributes(self, domains: Sequence[Domain]) -> list[int]:
         """Which of the sensitive attributes are tested; an error if there is none to test."""
         if not domains:
-            raise UsageError(f"{self} needs a sensitive attribute: name one in the schema (sensitive=[...])")
+            raise UsageError(
+                f"{self} needs a sensitive attribute: ",
+                Parameter("name one in the schema (sensitive=[...])", NAME_SENSITIVE.flag),
+            )
         if self.sensitive is None:
             return list(range(len(domains)))
         names = [domain.name for domain in domains]
         if self.sensitive not in names:
             known = ", ".join(map(repr, names))
             raise UsageError(
-                f"{self}: {self.sensitive!r} is not a sensitive attribute; choose one of {known}, "
-                "or add it to the schema (sensitive=[...])"
+                f"{self}: {self.sensitive!r} is not a sensitive attribute; choose one of {known}, or ",
+                Parameter("add it to the schema (sensitive=[...])", "name it with --sensitive"),
             )
         return [names.index(self.sensitive)]
 
@@ -129,7 +144,8 @@ def refuse_missing(requirement: Requirement, domain: Domain, counts: Counts) -> 
     if missing:
         raise DataError(
             f"{requirement}: sensitive attribute {domain.name!r} has {plural(missing, 'missing value')}, "
-            'without a place in its order or hierarchy; leave those rows out with missing="suppress"',
+            "without a place in its order or hierarchy; leave those rows out with ",
+            SUPPRESS,
             column=domain.name,
             count=missing,
         )

@@ -50,6 +50,12 @@ class Schema:
         self._set_units(unit, household, sampling_weight)
         if not self.quasi:
             raise UsageError("a schema needs at least one quasi-identifier")
+        for attribute in self.sensitive:
+            if attribute.is_coded:
+                raise UsageError(
+                    f"column {attribute.name!r}: least, top and bottom are for quasi-identifiers; recode a "
+                    "sensitive column before it is read"
+                )
         role_of: dict[str, Role] = {}
         for name, role in self._roles():
             if name in role_of:
@@ -127,6 +133,15 @@ class Schema:
             household=self.household,
             sampling_weight=self.sampling_weight,
         )
+
+    def uncoded(self) -> Schema:
+        """This schema without least levels, top and bottom codes."""
+        return Schema([each.uncoded() for each in self.quasi], self.sensitive, self.identifying)
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """The quasi-identifiers with a least level, a top or a bottom code."""
+        return tuple(attribute.name for attribute in self.quasi if attribute.is_coded)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain lists, dicts, strings and numbers: what a job file holds."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from anon.classes import MISSING, Classes, group, sensitive_counts, texts
 from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, label_codes
-from anon.errors import DataError, UsageError
+from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import (
     Privacy,
     measure_columns,
@@ -40,6 +40,8 @@ from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anoncore.requirement import passing_classes
+
+BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
 
 
 def check(
@@ -94,19 +96,20 @@ def check(
     check_list(require)
     n_threads = available_threads(n_threads)
     if roles_from_file and schema is not None:
-        raise UsageError(
-            "roles are given, and to be taken from the file with roles_from_file=True: choose one"
-        )
+        raise UsageError("roles are given, and to be taken from the file ", BELIEVED, ": choose one")
     table_source = read_source(source)
     table = table_source.table
     told = metadata_of(table_source)
     refuse_sensitive_half(table_source, schema)
     if schema is None and told is None:
-        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is None and require and not roles_from_file:
         raise UsageError(
             "only the file itself says which columns are quasi-identifiers and sensitive, and may leave some "
-            "out: name its quasi-identifiers in a schema, or believe it with roles_from_file=True"
+            "out: ",
+            NAME_QUASI,
+            ", or believe it ",
+            BELIEVED,
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     notes: tuple[str, ...] = ()
@@ -123,7 +126,7 @@ def check(
         schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
     units, require, of_bags = _units_of(table, schema, require)
-    schema = _schema(told, schema)
+    schema = _schema(told, schema).uncoded()  # the cells of a release are what they are
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         if units is not None:
             raise UsageError(
@@ -330,12 +333,18 @@ def _refuse_undecided(
             kept = in_file is not None and in_file.get(name, {}) is not None
             if kept and roles_from == "file":  # it has none: its values are one level
                 continue
-            way_out = f"give it in the schema (nominal({name!r}, hierarchy=...))"
+            way_out: list[str | Parameter] = [
+                Parameter(
+                    f"give it in the schema (nominal({name!r}, hierarchy=...))",
+                    f"give it with --hierarchy {name}=FILE",
+                )
+            ]
             if in_file is not None and in_file.get(name) is not None:
-                way_out += ", or believe the file's own with roles_from_file=True"
+                way_out += [", or believe the file's own ", BELIEVED]
             raise UsageError(
                 f"{each}: the table alone cannot decide it, since it depends on the hierarchy of column "
-                f"{name!r}, which is not known here: {way_out}"
+                f"{name!r}, which is not known here: ",
+                *way_out,
             )
 
 

@@ -14,7 +14,7 @@ from anon.classes import Classes
 from anon.encoding import Units, number_units
 from anon.measures import units_of_classes
 from anon.requirements import Requirement
-from anon.schema import Schema, is_id_like, is_text, value_type
+from anon.schema import Role, Schema, is_text, role_of_name, value_type
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -41,7 +41,7 @@ def notes_on_repeats(
     names = [
         name
         for name in table.column_names
-        if name not in taken and (name in schema.identifying or is_id_like(name))
+        if name not in taken and (name in schema.identifying or role_of_name(name) is Role.IDENTIFYING)
     ]
     shown, of_rows = pa.table({}), ""
     if isinstance(table, pa.Table):
