@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -136,7 +136,7 @@ class Schema:
 
     def uncoded(self) -> Schema:
         """This schema without least levels, top and bottom codes."""
-        return Schema([each.uncoded() for each in self.quasi], self.sensitive, self.identifying)
+        return replace(self, quasi=tuple(each.uncoded() for each in self.quasi))
 
     @property
     def coded(self) -> tuple[str, ...]:
