@@ -85,7 +85,8 @@ class Job(_Keys):
         """The schema, or None where no column is given a role."""
         from anon.schema import Schema
 
-        named = {*self.quasi, *self.sensitive}
+        further = [name for group in self.linked for name in group[1:] if name not in self.quasi]
+        named = {*self.quasi, *further, *self.sensitive}
         for key in ("kind", "hierarchy", "ordinal", "weight"):
             for name in getattr(self, key):
                 if name not in named:
@@ -96,10 +97,11 @@ class Job(_Keys):
         if not (named or self.identifying):
             return None
         return Schema(
-            [self._attribute(name) for name in self.quasi],
+            [self._attribute(name) for name in (*self.quasi, *further)],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
             self.neutral,
+            self.linked,
         )
 
     def _attribute(self, name: str) -> Attribute:

@@ -243,6 +243,17 @@ ROLES = (
         absent=[],
     ),
     Flag(
+        "linked",
+        list[list[str]],
+        "A column that goes with a quasi-identifier, such as birth_year with age: published by class, never "
+        "cut. May be repeated.",
+        panel=COLUMNS,
+        metavar="QUASI=COLUMN",
+        words=list[str],
+        parse=parse.linked,
+        absent=[],
+    ),
+    Flag(
         "hierarchy",
         dict[str, Text | dict[str, Any]],
         "ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "

@@ -150,7 +150,7 @@ def make(
     if progress is not None:
         progress("partition", 0, 1)
     method = method if impossible is None else Suppress("quasi")
-    classes = _classes(judged.encoded, method, task, require, publish)
+    classes = _classes(judged.encoded.cut(), method, task, require, publish)
     starred = method == Suppress("quasi")
     shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     return Made(encoded, classes, shown, require, method, publish, impossible, task)

@@ -378,7 +378,13 @@ def _schema(schema: Schema, names: Sequence[str]) -> Schema:
             return attribute
         return Attribute(attribute.name, "numeric", weight=attribute.weight)
 
-    return Schema(map(plain, schema.quasi), map(plain, schema.sensitive), schema.identifying, schema.neutral)
+    return Schema(
+        map(plain, schema.quasi),
+        map(plain, schema.sensitive),
+        schema.identifying,
+        schema.neutral,
+        schema.linked,
+    )
 
 
 # Noise

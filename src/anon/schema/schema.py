@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,9 @@ class Schema:
 
     `quasi` and `sensitive` take names or Attributes, `identifying` and `neutral` names; identifying columns
     are dropped from every release, neutral ones are published as they are. `neutral="rest"` names all
-    columns without another role. A bare name takes its kind from the Arrow type: numbers, dates and
+    columns without another role. `linked` are lists of quasi-identifiers that tell of each other, such as
+    `["age", "birth_year"]`: methods cut by the first, and each other is published as its own cell of each
+    class. A bare name takes its kind from the Arrow type: numbers, dates and
     times are numeric, strings and booleans nominal.
     """
 
@@ -28,6 +30,7 @@ class Schema:
     sensitive: tuple[Attribute, ...] = ()
     identifying: tuple[str, ...] = ()
     neutral: tuple[str, ...] | Literal["rest"] = ()
+    linked: tuple[tuple[str, ...], ...] = ()
 
     def __init__(
         self,
@@ -35,8 +38,14 @@ class Schema:
         sensitive: Iterable[str | Attribute] = (),
         identifying: Iterable[str | Attribute] = (),
         neutral: Iterable[str | Attribute] | Literal["rest"] = (),
+        linked: Iterable[Iterable[str | Attribute]] = (),
     ) -> None:
-        object.__setattr__(self, "quasi", _attributes(quasi, "quasi"))
+        named = _attributes(quasi, "quasi")
+        groups = _linked(linked, [attribute.name for attribute in named])
+        known = {attribute.name for attribute in named}
+        further = [each for group in groups for each in group[1:] if each.name not in known]
+        object.__setattr__(self, "quasi", (*named, *further))
+        object.__setattr__(self, "linked", tuple(tuple(each.name for each in group) for group in groups))
         object.__setattr__(self, "sensitive", _attributes(sensitive, "sensitive"))
         names = tuple(attribute.name for attribute in _attributes(identifying, "identifying"))
         object.__setattr__(self, "identifying", names)
@@ -79,7 +88,13 @@ class Schema:
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
             self.identifying,
             [name for name in columns.names if self.role(name) is Role.NEUTRAL],
+            self.linked,
         )
+
+    @property
+    def follows(self) -> dict[str, str]:
+        """Of each linked column that no method cuts, the one that is cut in its place."""
+        return {name: first for first, *others in self.linked for name in others}
 
     def published(self, columns: Iterable[str]) -> list[str]:
         """Those of a table's columns of which a release shows something."""
@@ -99,12 +114,13 @@ class Schema:
             "sensitive": [attribute_to_dict(attribute) for attribute in self.sensitive],
             "identifying": list(self.identifying),
             "neutral": "rest" if self.neutral == "rest" else list(self.neutral),
+            **({"linked": [list(group) for group in self.linked]} if self.linked else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`; keys that mean nothing are refused."""
-        known_keys(data, ("quasi", "sensitive", "identifying", "neutral"), "a schema")
+        known_keys(data, ("quasi", "sensitive", "identifying", "neutral", "linked"), "a schema")
         return cls(
             [attribute_from_dict(item) for item in listed_in(data, "quasi")],
             [attribute_from_dict(item) for item in listed_in(data, "sensitive")],
@@ -112,6 +128,7 @@ class Schema:
             "rest"
             if data.get("neutral") == "rest"
             else [attribute_from_dict(item) for item in listed_in(data, "neutral")],
+            listed_in(data, "linked"),
         )
 
     def __repr__(self) -> str:
@@ -122,6 +139,8 @@ class Schema:
             parts.append(f"identifying={list(self.identifying)!r}")
         if self.neutral:
             parts.append(f"neutral={self.neutral if self.neutral == 'rest' else list(self.neutral)!r}")
+        if self.linked:
+            parts.append(f"linked={[list(group) for group in self.linked]!r}")
         return f"Schema({', '.join(parts)})"
 
 
@@ -131,6 +150,29 @@ def _neutral(names: Iterable[str | Attribute] | Literal["rest"]) -> tuple[str, .
             return "rest"
         raise UsageError('neutral must be a list of names, or "rest" for all columns without another role')
     return tuple(attribute.name for attribute in _attributes(names, "neutral"))
+
+
+def _linked(groups: Iterable[Iterable[str | Attribute]], quasi: Sequence[str]) -> list[tuple[Attribute, ...]]:
+    """The groups of linked columns, whose first is a quasi-identifier and whose others follow one alone."""
+    if isinstance(groups, str | Attribute) or not isinstance(groups, Iterable):
+        raise UsageError('linked must be a list of lists of names, such as [["age", "birth_year"]]')
+    made = [_attributes(group, "each group of linked") for group in groups]
+    followers: set[str] = set()
+    for group in made:
+        names = [each.name for each in group]
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise UsageError("a group of linked columns names a quasi-identifier and others that go with it")
+        if names[0] not in quasi:
+            raise UsageError(f"linked: {names[0]!r} must be a quasi-identifier, which {names[1]!r} goes with")
+        if again := followers & set(names[1:]):
+            raise UsageError(f"column {min(again)!r} is linked twice; link it once")
+        followers |= set(names[1:])
+    for group in made:
+        if group[0].name in followers:
+            raise UsageError(
+                f"column {group[0].name!r} is linked to another and has columns linked to it; link all to one"
+            )
+    return made
 
 
 def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute, ...]:

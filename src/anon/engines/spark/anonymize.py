@@ -145,6 +145,8 @@ def check_asked(
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    if schema.linked:
+        raise UsageError("linked columns do not run on Spark: leave them out, or cut by each (quasi)")
     if not method.on_spark:
         *some, last = (each.__name__ for each in METHODS if each.on_spark)
         raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
