@@ -35,6 +35,7 @@ quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
 neutral = ["town", "*"]
+linked = [["age", "born"]]
 unit = "household"
 household = ["zip"]
 sampling_weight = "factor"
@@ -160,12 +161,14 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
             {"name": "education", "kind": "ordinal", "order": ["low", "high"]},
             {"name": "country", "hierarchy": str(tmp_path / "countries.csv")},
             {"name": "seen", "hierarchy": {"dates": ["month", "year"]}},
+            "born",
         ],
         "sensitive": [
             {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}
         ],
         "identifying": ["name, full"],
         "neutral": ["town", "*"],
+        "linked": [["age", "born"]],
         **{"unit": "household", "household": ["zip"], "sampling_weight": "factor"},
     }
 

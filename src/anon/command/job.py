@@ -86,7 +86,8 @@ class Job(_Keys):
         """The schema, or None where no column is given a role."""
         from anon.schema import Schema
 
-        named = {*self.quasi, *self.sensitive}
+        further = [name for group in self.linked for name in group[1:] if name not in self.quasi]
+        named = {*self.quasi, *further, *self.sensitive}
         for key in ("kind", "hierarchy", "ordinal", "weight", *(each.key for each in CODING)):
             for name in getattr(self, key):
                 if name not in named:
@@ -97,10 +98,11 @@ class Job(_Keys):
         if not (named or self.identifying):
             return None
         return Schema(
-            [self._attribute(name) for name in self.quasi],
+            [self._attribute(name) for name in (*self.quasi, *further)],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
             self.neutral,
+            self.linked,
             unit=self.unit,
             household=self.household,
             sampling_weight=self.sampling_weight,

@@ -243,6 +243,17 @@ ROLES = (
         absent=[],
     ),
     Flag(
+        "linked",
+        list[list[str]],
+        "A column that goes with a quasi-identifier, such as birth_year with age: published by class, never "
+        "cut. May be repeated.",
+        panel=COLUMNS,
+        metavar="QUASI=COLUMN",
+        words=list[str],
+        parse=parse.linked,
+        absent=[],
+    ),
+    Flag(
         "unit",
         Text,
         "Whose a row is (a person's number): requirements count these, not rows; the column is dropped.",

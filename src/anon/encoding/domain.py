@@ -105,6 +105,7 @@ class Encoded:
     weights: npt.NDArray[np.float64] | None = None
     fine_codes: tuple[Codes, ...] = ()
     unpublished: tuple[str, ...] = ()
+    followers: tuple[Codes, ...] = ()
 
     @property
     def original(self) -> Encoded:
@@ -113,12 +114,13 @@ class Encoded:
 
     @property
     def ties(self) -> tuple[Codes, ...]:
-        """The codes that order rows with equal quasi-identifiers: sensitive ones, or the secret draw.
+        """The codes that order rows with equal quasi-identifiers: sensitive ones and those of columns linked
+        to quasi-identifiers, or the secret draw.
 
         Where quasi-identifiers are published intact, an order by sensitive values would tell which of two
         equal rows in different buckets has the lesser one.
         """
-        return self.sensitive_codes if self.draw is None else (self.draw,)
+        return (*self.sensitive_codes, *self.followers) if self.draw is None else (self.draw,)
 
     @property
     def n_rows(self) -> int:
@@ -130,6 +132,21 @@ class Encoded:
         if isinstance(self.table, pa.Table):
             return self.table.column(name)
         return self.table.select([name]).whole().column(name)
+
+    def cut(self) -> Encoded:
+        """The table as methods see it: without the linked quasi-identifiers, which follow others."""
+        follows = self.schema.follows
+        if not follows:
+            return self
+        pairs = list(zip(self.quasi, self.quasi_codes, strict=True))
+        kept = [(domain, codes) for domain, codes in pairs if domain.name not in follows]
+        return replace(
+            self,
+            quasi=tuple(domain for domain, _ in kept),
+            quasi_codes=tuple(codes for _, codes in kept),
+            followers=tuple(codes for domain, codes in pairs if domain.name in follows),
+            fine_codes=(),
+        )
 
     def check_published(self, name: str) -> None:
         """Raise DataError where the table has no such column, UsageError where it is not published."""

@@ -23,7 +23,7 @@ from anoncore.classes import group
 Rows = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]
 
-MOST_SAMPLED = 20_000  # rows, in whole classes
+MOST_SAMPLED = 10_000  # rows, in whole classes
 LEAST_EXPECTED = 10  # disagreements that chance would bring, for none to say that a column tells another
 MOST_DISAGREEING = 0.01  # of those that chance would bring
 LEAST_FEW = 0.01  # share of rows with fewer than k candidates
@@ -221,10 +221,18 @@ def _n_few(class_of: Rows, quasi: Codes, codes: Codes, k: int) -> int:
     Values that are in one row somewhere go together. `class_of` ascends.
     """
     goes = _goes_with(quasi, codes)
+    starts = np.flatnonzero(np.diff(class_of.astype(np.int64), prepend=-1))
+    sizes = np.diff(starts, append=len(class_of))
+    # in a class with one value of the quasi-identifier every row goes with it
+    alike = np.minimum.reduceat(quasi, starts) == np.maximum.reduceat(quasi, starts)
+    n_few = int(sizes[alike & (sizes < k)].sum())
+    mixed = np.repeat(~alike, sizes)
+    if not mixed.any():
+        return n_few
+    class_of, quasi, codes = class_of[mixed], quasi[mixed], codes[mixed]
     left, n_left = _pairs(class_of, quasi)
     right, n_right = _pairs(class_of, codes)
     ends = np.searchsorted(right >> SHIFT, np.arange(int(class_of[-1]) + 2, dtype=np.uint64))
-    n_few = 0
     for start in range(0, len(left), PAIRS_AT_ONCE):
         pairs = left[start : start + PAIRS_AT_ONCE]
         in_class = (pairs >> SHIFT).astype(np.int64)

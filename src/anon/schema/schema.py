@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -20,8 +20,10 @@ class Schema:
 
     `quasi` and `sensitive` take names or Attributes, `identifying` and `neutral` names; identifying columns
     are dropped from every release, neutral ones are published as they are. `neutral="rest"` names all
-    columns without another role. A bare name takes its kind from the Arrow type: numbers, dates and
-    times are numeric, strings and booleans nominal. `unit` names the column that tells whose a row is, where
+    columns without another role. `linked` are lists of quasi-identifiers that tell of each other, such as
+    `["age", "birth_year"]`: methods cut by the first, and each other is published as its own cell of each
+    class. A bare name takes its kind from the Arrow type: numbers, dates and times are numeric, strings and
+    booleans nominal. `unit` names the column that tells whose a row is, where
     somebody has several: requirements then count these persons (or other units), and the column is dropped.
     `household` names quasi-identifiers that all rows of a unit share, and show alike in a release.
     `sampling_weight` names the column that tells how many people a row of a sample stands for.
@@ -31,6 +33,7 @@ class Schema:
     sensitive: tuple[Attribute, ...] = ()
     identifying: tuple[str, ...] = ()
     neutral: tuple[str, ...] | Literal["rest"] = ()
+    linked: tuple[tuple[str, ...], ...] = ()
     unit: str | None = None
     household: tuple[str, ...] = ()
     sampling_weight: str | None = None
@@ -41,12 +44,18 @@ class Schema:
         sensitive: Iterable[str | Attribute] = (),
         identifying: Iterable[str | Attribute] = (),
         neutral: Iterable[str | Attribute] | Literal["rest"] = (),
+        linked: Iterable[Iterable[str | Attribute]] = (),
         *,
         unit: str | None = None,
         household: Iterable[str] = (),
         sampling_weight: str | None = None,
     ) -> None:
-        object.__setattr__(self, "quasi", _attributes(quasi, "quasi"))
+        named = _attributes(quasi, "quasi")
+        groups = _linked(linked, [attribute.name for attribute in named])
+        known = {attribute.name for attribute in named}
+        further = [each for group in groups for each in group[1:] if each.name not in known]
+        object.__setattr__(self, "quasi", (*named, *further))
+        object.__setattr__(self, "linked", tuple(tuple(each.name for each in group) for group in groups))
         object.__setattr__(self, "sensitive", _attributes(sensitive, "sensitive"))
         names = tuple(attribute.name for attribute in _attributes(identifying, "identifying"))
         object.__setattr__(self, "identifying", names)
@@ -139,10 +148,16 @@ class Schema:
                 for name in columns.names
                 if self.role(name) is Role.NEUTRAL and name != self.sampling_weight
             ],
+            self.linked,
             unit=self.unit,
             household=self.household,
             sampling_weight=self.sampling_weight,
         )
+
+    @property
+    def follows(self) -> dict[str, str]:
+        """Of each linked column that no method cuts, the one that is cut in its place."""
+        return {name: first for first, *others in self.linked for name in others}
 
     def uncoded(self) -> Schema:
         """This schema without least levels, top and bottom codes."""
@@ -171,6 +186,7 @@ class Schema:
             "sensitive": [attribute_to_dict(attribute) for attribute in self.sensitive],
             "identifying": list(self.identifying),
             "neutral": "rest" if self.neutral == "rest" else list(self.neutral),
+            **({"linked": [list(group) for group in self.linked]} if self.linked else {}),
             **({} if self.unit is None else {"unit": self.unit}),
             **({"household": list(self.household)} if self.household else {}),
             **({} if self.sampling_weight is None else {"sampling_weight": self.sampling_weight}),
@@ -179,8 +195,7 @@ class Schema:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`; keys that mean nothing are refused."""
-        keys = ("quasi", "sensitive", "identifying", "neutral", "unit", "household", "sampling_weight")
-        known_keys(data, keys, "a schema")
+        known_keys(data, tuple(each.name for each in fields(cls)), "a schema")
         return cls(
             [attribute_from_dict(item) for item in listed_in(data, "quasi")],
             [attribute_from_dict(item) for item in listed_in(data, "sensitive")],
@@ -188,6 +203,7 @@ class Schema:
             "rest"
             if data.get("neutral") == "rest"
             else [attribute_from_dict(item) for item in listed_in(data, "neutral")],
+            listed_in(data, "linked"),
             unit=data.get("unit"),
             household=listed_in(data, "household"),
             sampling_weight=data.get("sampling_weight"),
@@ -201,6 +217,8 @@ class Schema:
             parts.append(f"identifying={list(self.identifying)!r}")
         if self.neutral:
             parts.append(f"neutral={self.neutral if self.neutral == 'rest' else list(self.neutral)!r}")
+        if self.linked:
+            parts.append(f"linked={[list(group) for group in self.linked]!r}")
         for name, value in (("unit", self.unit), ("household", list(self.household))):
             parts += [f"{name}={value!r}"] if value else []
         if self.sampling_weight is not None:
@@ -214,6 +232,29 @@ def _neutral(names: Iterable[str | Attribute] | Literal["rest"]) -> tuple[str, .
             return "rest"
         raise UsageError('neutral must be a list of names, or "rest" for all columns without another role')
     return tuple(attribute.name for attribute in _attributes(names, "neutral"))
+
+
+def _linked(groups: Iterable[Iterable[str | Attribute]], quasi: Sequence[str]) -> list[tuple[Attribute, ...]]:
+    """The groups of linked columns, whose first is a quasi-identifier and whose others follow one alone."""
+    if isinstance(groups, str | Attribute) or not isinstance(groups, Iterable):
+        raise UsageError('linked must be a list of lists of names, such as [["age", "birth_year"]]')
+    made = [_attributes(group, "each group of linked") for group in groups]
+    followers: set[str] = set()
+    for group in made:
+        names = [each.name for each in group]
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise UsageError("a group of linked columns names a quasi-identifier and others that go with it")
+        if names[0] not in quasi:
+            raise UsageError(f"linked: {names[0]!r} must be a quasi-identifier, which {names[1]!r} goes with")
+        if again := followers & set(names[1:]):
+            raise UsageError(f"column {min(again)!r} is linked twice; link it once")
+        followers |= set(names[1:])
+    for group in made:
+        if group[0].name in followers:
+            raise UsageError(
+                f"column {group[0].name!r} is linked to another and has columns linked to it; link all to one"
+            )
+    return made
 
 
 def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute, ...]:

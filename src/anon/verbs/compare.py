@@ -136,7 +136,8 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         [Attribute(name, "numeric" if told["kinds"][name] == "numeric" else "nominal") for name in names]
         for names in (told["roles"]["quasi"], told["roles"]["sensitive"])
     ]
-    return Schema(*attributes)
+    quasi, sensitive = attributes
+    return Schema(quasi, sensitive)
 
 
 # --- bucketization: two tables linked by class id

@@ -155,6 +155,8 @@ def check_asked(
             f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
             "recode the column before, or anonymize on one machine"
         )
+    if schema.linked:
+        raise UsageError("linked columns do not run on Spark: leave them out, or cut by each (quasi)")
     if not method.on_spark:
         *some, last = (each.__name__ for each in METHODS if each.on_spark)
         raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
