@@ -5,7 +5,15 @@
 `Published` is all of that, which every measure reads. Everything above reads these.
 """
 
-from anon.classes.classes import Classes, Counts, group, group_numbers, ranked_rows, sensitive_counts
+from anon.classes.classes import (
+    Classes,
+    Counts,
+    equal_rows,
+    group,
+    group_numbers,
+    ranked_rows,
+    sensitive_counts,
+)
 from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, Showing, counts_of, published_of
@@ -30,6 +38,7 @@ __all__ = [
     "at_rows",
     "cells",
     "counts_of",
+    "equal_rows",
     "full_cells",
     "group",
     "group_numbers",

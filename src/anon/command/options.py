@@ -139,7 +139,7 @@ SamplingFraction = Annotated[
     typer.Option(
         "--sampling-fraction",
         metavar="SHARE",
-        help="Share of a population that the table holds, for journalist and marketer risk.",
+        help="Share of a population that the table holds: risk of its rows there, and estimated uniques.",
     ),
 ]
 ReportFile = Annotated[

@@ -11,13 +11,23 @@ from anon.measures.disclosure import (
     worst_of,
     zero,
 )
+from anon.measures.frequencies import Frequencies, checked_weights, frequencies
+from anon.measures.individual import household_risk, individual_risk
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact
 from anon.measures.privacy import measure as measure_privacy
 from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
-from anon.measures.risk import NullMatching, Sizes, null_matching, population_risk, prosecutor_risk
+from anon.measures.risk import (
+    NullMatching,
+    PopulationRisk,
+    Sizes,
+    null_matching,
+    population_risk,
+    prosecutor_risk,
+)
 from anon.measures.tables import RISK, privacy_tables, utility_tables
+from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
 from anon.measures.workload import preset, random_queries
@@ -30,8 +40,11 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
+    "Frequencies",
     "Measure",
     "NullMatching",
+    "PopulationRisk",
+    "PopulationUniques",
     "Populations",
     "Privacy",
     "Sizes",
@@ -39,8 +52,13 @@ __all__ = [
     "Workload",
     "answer",
     "away",
+    "checked_weights",
     "disclosure_of",
+    "frequencies",
     "handed_out",
+    "histogram",
+    "household_risk",
+    "individual_risk",
     "js_divergence",
     "large_populations",
     "matching_rows",
@@ -53,10 +71,12 @@ __all__ = [
     "parse_queries",
     "part_of",
     "population_risk",
+    "population_uniques",
     "preset",
     "privacy_tables",
     "prosecutor_risk",
     "random_queries",
+    "refuse_fraction",
     "true_counts",
     "u_loss",
     "utility_tables",

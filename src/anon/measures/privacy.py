@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +53,8 @@ class Privacy(Disclosure):
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
     does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
     its roles were "given", or are the claim of the "file" itself.
+    `population` is the risk in the population, where that was said something of, and `population_before` that
+    of the original's rows before they were made a release.
     `notes` tell of columns whose values were not read as
     they are written.
     """
@@ -72,6 +73,7 @@ class Privacy(Disclosure):
     k_with_starred: int | None = None
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
+    population_before: PopulationRisk | None = None
     per_class: pa.Table | None = None
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
@@ -155,7 +157,7 @@ def measure(
         n_classes=classes.n_classes,
         k=int(sizes.min()) if len(sizes) else 0,
         sizes=class_sizes(sizes),
-        prosecutor=prosecutor_risk(sizes, sizes, Fraction(1), at_risk),
+        prosecutor=prosecutor_risk(sizes, sizes, at_risk),
         sample_uniques=int(np.count_nonzero(sizes == 1)),
         by_sensitive=by_sensitive,
         worst_sensitive=worst_sensitive,
@@ -220,6 +222,6 @@ def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 
     sizes = intact.sizes
     return replace(
         privacy,
-        prosecutor=prosecutor_risk(sizes, sizes, Fraction(1), at_risk),
+        prosecutor=prosecutor_risk(sizes, sizes, at_risk),
         sample_uniques=int(np.count_nonzero(sizes == 1)),
     )

@@ -35,14 +35,11 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     if measures["n_starred"]:
         rows.append(("rows of * only, set apart", measures["n_starred"]))
         rows.append(("k with those as a class", measures["k_with_starred"]))
-    if measures["population"]:
-        journalist = measures["population"]["journalist"]
-        rows.append(("greatest risk in the population (journalist)", journalist["max"]))
-        rows.append(("mean risk in the population (marketer)", measures["population"]["marketer"]))
-        rows.extend(_at_risk("share of rows, in the population,", journalist["at_risk"]))
     if measures["null_matching"]:
         rows.append(("k where a missing cell matches anything", measures["null_matching"]["k"]))
     tables = [Table("Classes and risks", ("measure", "value"), tuple(rows))]
+    if measures["population"]:
+        tables.append(population_table(measures["population"], measures.get("population_before")))
     by_sensitive = dict(measures["by_sensitive"])
     if len(by_sensitive) > 1 and measures["joint"] is not None:
         by_sensitive["(joint)"] = measures["joint"]
@@ -76,6 +73,29 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
             body = tuple((column, *(each[name] for name in names)) for column, each in by_column.items())
             tables.append(Table(title, ("column", *names), body))
     return tuple(tables)
+
+
+def population_table(after: Mapping[str, Any], before: Mapping[str, Any] | None) -> Table:
+    """Risk in the population of a release, beside that of the original where it is known."""
+    sides = [_population_rows(each) for each in (before, after) if each is not None]
+    header = ("measure", "before", "after") if before is not None else ("measure", "value")
+    rows = tuple((what, *(side.get(what) for side in sides)) for what in sides[-1])
+    return Table("Risk in the population", header, rows)
+
+
+def _population_rows(risk: Mapping[str, Any]) -> dict[str, Any]:
+    journalist = risk["journalist"]
+    rows = {
+        "greatest risk in the population (journalist)": journalist["max"],
+        "mean risk in the population (marketer)": risk["marketer"],
+        **dict(_at_risk("share of rows, in the population,", journalist["at_risk"])),
+    }
+    uniques = risk.get("uniques")
+    if uniques:
+        rows["people alone in the population (estimated)"] = uniques["count"]
+        if "model" in uniques:
+            rows["estimated by"] = f"{uniques['model']}: {uniques['why']}"
+    return rows
 
 
 def _at_risk(what: str, shares: Mapping[Any, float]) -> list[tuple[str, float]]:

@@ -25,6 +25,7 @@ from anon.classes import (
     Classes,
     Published,
     counts_of,
+    equal_rows,
     group,
     is_full,
     population_counts,
@@ -38,6 +39,7 @@ from anon.html import Table, html_of
 from anon.measures import (
     Privacy,
     Utility,
+    checked_weights,
     measure_utility,
     null_matching,
     of_intact,
@@ -157,14 +159,16 @@ class Release(Recoded):
         at_risk: Sequence[float] = (2, 5, 10),
         population: Any = None,
         sampling_fraction: float | None = None,
+        weights: npt.ArrayLike | None = None,
         per_class: bool = False,
         n_threads: int | None = None,
     ) -> Privacy:
         """Every privacy measure of the release (spec 2), from its classes.
 
         `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
-        table with the same quasi-identifiers, or a `sampling_fraction` in (0, 1], adds journalist and
-        marketer risk. `per_class` adds a table of every measure of every class.
+        table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or `weights` (how many people
+        each row of the original stands for) add journalist and marketer risk, of the original too
+        (`population_before`). `per_class` adds a table of every measure of every class.
         """
         threads = available_threads(n_threads)
         encoded, classes = of_published_rows(self.encoded), self.classes
@@ -192,11 +196,17 @@ class Release(Recoded):
             measured = replace(measured, null_matching=matching)
         if population is not None and self.noise is not None:
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
-        if population is not None or sampling_fraction is not None:
-            inside = None if population is None else _inside(self, groups, read_table(population), threads)
-            measured = replace(
-                measured, population=population_risk(groups, inside, sampling_fraction, at_risk)
+        if any(each is not None for each in (population, sampling_fraction, weights)):
+            before = group(encoded.quasi_codes, encoded.suppressed, threads)
+            inside: tuple[Any, Any] = None, None
+            if population is not None:
+                inside = _inside(self, groups, before, read_table(population), threads)
+            of_row = None if weights is None else checked_weights(weights, encoded.n_rows)
+            after, first = (
+                population_risk(each, of_class, sampling_fraction, at_risk, weights=of_row)
+                for each, of_class in zip((groups, before), inside, strict=True)
             )
+            measured = replace(measured, population=after, population_before=first)
         return replace(
             measured,
             worst_cells={name: self._cells_of(number) for name, number in measured.worst.items()},
@@ -292,8 +302,11 @@ def contents(release: Release) -> tuple[Any, ...]:
     return tuple(getattr(release, each.name) for each in fields(release) if each.init)
 
 
-def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
-    """Rows of a population inside the cells of each group of the release's rows that look alike.
+def _inside(
+    release: Release, groups: Classes, before: Classes, population: pa.Table, n_threads: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of a population inside the cells of each group of the release's rows that look alike, and those
+    equal to each group of the original's (`before`).
 
     Both tables get the codes of their union.
     """
@@ -315,7 +328,7 @@ def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: 
             shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
         shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
     inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
-    return population_counts(shown, inside, n_threads)
+    return population_counts(shown, inside, n_threads), equal_rows(union.quasi_codes, before, n_threads)
 
 
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from anon.classes import MISSING, Classes, group, sensitive_counts, texts
 from anon.encoding import Codes, Domain, Encoded, encode, label_codes
 from anon.errors import DataError, UsageError
-from anon.measures import Privacy, measure_columns, of_intact, population_risk
+from anon.measures import Privacy, checked_weights, measure_columns, of_intact, population_risk
 from anon.measures import measure_privacy as measure
 from anon.release import (
     bucket_ids,
@@ -42,6 +42,7 @@ def check(
     sensitive_table: Any = None,
     at_risk: Sequence[float] = (2, 5, 10),
     sampling_fraction: float | None = None,
+    weights: npt.ArrayLike | None = None,
     per_class: bool = False,
     require: Sequence[Requirement] = (),
     roles_from_file: bool = False,
@@ -66,6 +67,8 @@ def check(
         Report the share of rows whose risk is above x, or 1/x where x >= 1.
     sampling_fraction : float in (0, 1], optional
         Share of a population that the table holds, for journalist and marketer risk.
+    weights : array, optional
+        How many people of the population each row stands for, in place of the fraction.
     per_class : bool
         Also give every measure of every class, as an Arrow table.
     require : sequence of requirements
@@ -155,11 +158,10 @@ def check(
             )
         _refuse_undecided(missed, require, domains, told, roles_from)
         privacy = replace(privacy, unmet=missed)
-    if sampling_fraction is not None:
-        privacy = replace(
-            privacy,
-            population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
-        )
+    if sampling_fraction is not None or weights is not None:
+        of_row = None if weights is None else checked_weights(weights, table.num_rows)
+        measured = population_risk(groups, None, sampling_fraction, at_risk, weights=of_row)
+        privacy = replace(privacy, population=measured)
     return replace(
         privacy,
         roles_from=roles_from,

@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -292,7 +291,7 @@ def put_together(
 def risk_of(size: Ints, n_of_size: Ints, at_risk: Sequence[float]) -> dict[str, Any]:
     """The prosecutor's risk and the sample uniques, from how many classes have each size."""
     return {
-        "prosecutor": prosecutor_risk(size * n_of_size, size, Fraction(1), at_risk),
+        "prosecutor": prosecutor_risk(size * n_of_size, size, at_risk),
         "sample_uniques": int(n_of_size[size == 1].sum()),
     }
 
