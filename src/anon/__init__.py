@@ -21,7 +21,7 @@ from anon.requirements import (
 from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
 from anon.tables import read_source, read_table
-from anon.verbs import MiningUtility, anonymize, check, compare, inspect, mining_utility
+from anon.verbs import MiningUtility, RowRisk, anonymize, check, compare, inspect, mining_utility, risk
 from anon.version import __version__ as __version__
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "RecheckError",
     "Release",
     "Requirement",
+    "RowRisk",
     "SDiversityBound",
     "Sanitization",
     "Scenario",
@@ -79,6 +80,7 @@ __all__ = [
     "prefix",
     "read_source",
     "read_table",
+    "risk",
     "u_loss",
     "workload",
 ]

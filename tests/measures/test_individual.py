@@ -147,7 +147,7 @@ def test_what_has_no_risk_is_refused() -> None:
 
 
 def test_weights_that_are_none_are_counted() -> None:
-    with pytest.raises(DataError, match=r"3 rows have a weight .* the first of them row 2") as raised:
+    with pytest.raises(DataError, match=r"weight is missing .* in 3 rows, the first of them row 2") as raised:
         checked_weights([1, 0, math.nan, -1], 4)
     assert (raised.value.row, raised.value.count) == (1, 3)
     with pytest.raises(UsageError, match="4 rows need 4 weights"):

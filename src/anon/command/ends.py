@@ -88,6 +88,8 @@ SPELLINGS = [
         (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
         (r"give them in a schema", "name --quasi and --sensitive, and give it with --hierarchy or --ordinal"),
         (r"\bcsv_guard=True", "--csv-guard"),
+        (r"\((population|sampling_fraction)\)", lambda said: f"(--{said[1].replace('_', '-')})"),
+        (r"\(weights\)", "(--sampling-weight)"),
         (r"with roles_from_file=True", "with --roles-from-file"),
         (
             r"give it in the schema \(nominal\('(.*)', hierarchy=\.\.\.\)\)",

@@ -134,6 +134,23 @@ SensitiveTable = Annotated[
         callback=path_option,
     ),
 ]
+Population = Annotated[
+    str | None,
+    typer.Option(
+        "--population",
+        metavar="FILE",
+        help="Table of the population, for the risk of the rows there.",
+        callback=path_option,
+    ),
+]
+SamplingWeight = Annotated[
+    str | None,
+    typer.Option(
+        "--sampling-weight",
+        metavar="COLUMN",
+        help="Column with the number of people of the population that each row stands for.",
+    ),
+]
 SamplingFraction = Annotated[
     float | None,
     typer.Option(

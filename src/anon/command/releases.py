@@ -20,6 +20,7 @@ from anon.command.inputs import (
     origin_of,
     outputs_of,
     pages_of,
+    people_of,
     reading_options,
     whole_numbers,
     write_reports,
@@ -40,11 +41,13 @@ from anon.command.options import (
     Memory,
     Null,
     Ordinal,
+    Population,
     PublicReport,
     Quasi,
     Quiet,
     ReportFile,
     SamplingFraction,
+    SamplingWeight,
     Sensitive,
     SensitiveTable,
     ShowValues,
@@ -115,16 +118,9 @@ def anonymize(
         str | None,
         option("--on-infeasible", "What no release can meet: error (default) or trivial.", PUBLISH),
     ] = None,
-    population: Annotated[
-        str | None,
-        typer.Option(
-            "--population",
-            metavar="FILE",
-            help="Table of the population, for journalist and marketer risk.",
-            callback=path_option,
-        ),
-    ] = None,
+    population: Population = None,
     sampling_fraction: SamplingFraction = None,
+    sampling_weight: SamplingWeight = None,
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -161,7 +157,7 @@ def anonymize(
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
-        if pages or population or sampling_fraction:
+        if pages or population or sampling_fraction or sampling_weight:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.command.spark import run
 
@@ -190,7 +186,10 @@ def anonymize(
     privacy = None
     if as_json or pages or not quiet:
         privacy = release.privacy(
-            population=population, sampling_fraction=sampling_fraction, per_class="owner" in pages
+            population=population,
+            sampling_fraction=sampling_fraction,
+            weights=sampling_weight,
+            per_class="owner" in pages,
         )
     told: dict[str, Any] = {}
     if "public" in pages and not release.meets_requirements:
@@ -236,7 +235,9 @@ def check(
         str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
     ] = "2,5,10,20",
     sensitive_table: SensitiveTable = None,
+    population: Population = None,
     sampling_fraction: SamplingFraction = None,
+    sampling_weight: SamplingWeight = None,
     per_class: Annotated[
         str | None,
         typer.Option(
@@ -277,7 +278,7 @@ def check(
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
         second = str(sensitive_path(source))
-    read = [source, second, config, *job.files()]
+    read = [source, second, config, population, *job.files()]
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
@@ -289,7 +290,9 @@ def check(
         if sensitive_table is None
         else anon.read_source(sensitive_table, **reading_options(context, job, sensitive_table)),
         at_risk=whole_numbers("--risk-k", risk_k),
+        population=people_of(context, job, population),
         sampling_fraction=sampling_fraction,
+        weights=sampling_weight,
         per_class=per_class is not None or "owner" in pages,
         require=require,
         roles_from_file=roles_from_file,
@@ -349,6 +352,9 @@ def compare(
     min_support: Annotated[
         float | None, typer.Option("--min-support", help="Support of the populations of u_loss (0.05).")
     ] = None,
+    population: Population = None,
+    sampling_fraction: SamplingFraction = None,
+    sampling_weight: SamplingWeight = None,
     null: Null = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -370,7 +376,7 @@ def compare(
     from anon.tables import reading
 
     job = job_of(context)
-    read = [original, released, sensitive_table, config, *job.files()]
+    read = [original, released, sensitive_table, config, population, *job.files()]
     pages = pages_of(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))
     second, third = (
@@ -379,6 +385,8 @@ def compare(
     )
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    people = people_of(context, job, population)
+    given |= {"population": people, "sampling_fraction": sampling_fraction, "weights": sampling_weight}
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
     told: dict[str, Any] = {}

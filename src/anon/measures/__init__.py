@@ -11,7 +11,7 @@ from anon.measures.disclosure import (
     worst_of,
     zero,
 )
-from anon.measures.frequencies import Frequencies, checked_weights, frequencies
+from anon.measures.frequencies import Frequencies, frequencies, weights_of
 from anon.measures.individual import household_risk, individual_risk
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact
@@ -26,7 +26,7 @@ from anon.measures.risk import (
     population_risk,
     prosecutor_risk,
 )
-from anon.measures.tables import RISK, privacy_tables, utility_tables
+from anon.measures.tables import RISK, population_table, privacy_tables, risk_table, utility_tables
 from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
@@ -52,7 +52,6 @@ __all__ = [
     "Workload",
     "answer",
     "away",
-    "checked_weights",
     "disclosure_of",
     "frequencies",
     "handed_out",
@@ -71,15 +70,18 @@ __all__ = [
     "parse_queries",
     "part_of",
     "population_risk",
+    "population_table",
     "population_uniques",
     "preset",
     "privacy_tables",
     "prosecutor_risk",
     "random_queries",
     "refuse_fraction",
+    "risk_table",
     "true_counts",
     "u_loss",
     "utility_tables",
+    "weights_of",
     "worst_of",
     "zero",
 ]

@@ -15,6 +15,12 @@ RISK = (
     "the rows that look like them: classes over rows."
 )
 
+KNOWN_FROM = {
+    "table": "a table of it",
+    "sampling fraction": "the sampling fraction",
+    "weights": "the weights of the rows",
+}
+
 
 def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     """The tables of `Privacy.to_dict()`: of the classes, and of the sensitive attributes."""
@@ -62,6 +68,8 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
         if measure.meaning and measures.get(name) is not None
     )
     tables = [Table("What was lost", ("measure", "value"), rows)]
+    if measures.get("population"):
+        tables.append(population_table(measures["population"], measures["population_before"]))
     for title, part in (("Quasi-identifiers", "by_attribute"), ("Sensitive attributes", "by_sensitive")):
         by_column = measures[part] or {}
         names = [
@@ -73,6 +81,42 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
             body = tuple((column, *(each[name] for name in names)) for column, each in by_column.items())
             tables.append(Table(title, ("column", *names), body))
     return tuple(tables)
+
+
+def risk_table(measured: Mapping[str, Any]) -> Table:
+    """The table of `RowRisk.to_dict()`."""
+    rows: list[tuple[Any, ...]] = [
+        ("rows", measured["n_rows"]),
+        *([("suppressed rows", measured["n_suppressed"])] if measured["n_suppressed"] else []),
+        ("classes", measured["n_classes"]),
+        ("sampling fraction", measured["sampling_fraction"]),
+        ("people expected to be found (global risk)", measured["expected"]),
+        ("mean risk of a row (marketer)", measured["mean"]),
+        ("greatest risk of a row (journalist)", measured["max"]),
+        *(
+            (f"rows with a risk above {'one in ' if float(x) >= 1 else ''}{x}", count)
+            for x, count in measured["above"].items()
+        ),
+        ("rows alone in the table (sample uniques)", measured["sample_uniques"]),
+    ]
+    uniques = measured["population_uniques"]
+    if uniques is not None:
+        how = "counted" if uniques["model"] == "count" else f"estimated by {uniques['model']}"
+        rows.append((f"people alone in the population, {how}\n{uniques['why']}", uniques["count"]))
+        rows.extend(
+            (f"the same by {name}", value)
+            for name, value in uniques["estimates"].items()
+            if name != uniques["model"]
+        )
+        if uniques["boundary"]:
+            rows.append(("the likelihood is greatest at the edge of Pitman's model", "yes"))
+    if measured["household"] is not None:
+        of_all = measured["household"]
+        rows.append(("households", of_all["n_households"]))
+        rows.append(("people expected to be found with their household", of_all["expected_rows"]))
+        rows.append(("households expected to be found", of_all["expected_households"]))
+    title = f"Risk in the population, known from {KNOWN_FROM[measured['by']]}"
+    return Table(title, ("measure", "value"), tuple(rows))
 
 
 def population_table(after: Mapping[str, Any], before: Mapping[str, Any] | None) -> Table:

@@ -39,11 +39,11 @@ from anon.html import Table, html_of
 from anon.measures import (
     Privacy,
     Utility,
-    checked_weights,
     measure_utility,
     null_matching,
     of_intact,
     population_risk,
+    weights_of,
 )
 from anon.measures import measure_privacy as measure
 from anon.release.columns import fields_of, in_memory, rows_taken
@@ -159,7 +159,7 @@ class Release(Recoded):
         at_risk: Sequence[float] = (2, 5, 10),
         population: Any = None,
         sampling_fraction: float | None = None,
-        weights: npt.ArrayLike | None = None,
+        weights: str | npt.ArrayLike | None = None,
         per_class: bool = False,
         n_threads: int | None = None,
     ) -> Privacy:
@@ -167,8 +167,9 @@ class Release(Recoded):
 
         `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
         table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or `weights` (how many people
-        each row of the original stands for) add journalist and marketer risk, of the original too
-        (`population_before`). `per_class` adds a table of every measure of every class.
+        each row of the original stands for, or the neutral column that says so) add journalist and marketer
+        risk, of the original too (`population_before`). `per_class` adds a table of every measure of every
+        class.
         """
         threads = available_threads(n_threads)
         encoded, classes = of_published_rows(self.encoded), self.classes
@@ -201,7 +202,7 @@ class Release(Recoded):
             inside: tuple[Any, Any] = None, None
             if population is not None:
                 inside = _inside(self, groups, before, read_table(population), threads)
-            of_row = None if weights is None else checked_weights(weights, encoded.n_rows)
+            of_row = weights_of(encoded.table, weights)
             after, first = (
                 population_risk(each, of_class, sampling_fraction, at_risk, weights=of_row)
                 for each, of_class in zip((groups, before), inside, strict=True)

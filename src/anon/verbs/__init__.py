@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call: anonymize, check, compare, inspect, mining_utility."""
+"""What users call: anonymize, check, compare, inspect, mining_utility, risk."""
 
 from anon.verbs.anonymize import anonymize
 from anon.verbs.check import check, labels_as_written, starred_rows
@@ -7,11 +7,14 @@ from anon.verbs.compare import compare
 from anon.verbs.foreign import cells_of_rows
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
+from anon.verbs.risk import HouseholdRisk, RowRisk, risk
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
+    "HouseholdRisk",
     "Inspection",
     "MiningUtility",
+    "RowRisk",
     "anonymize",
     "cells_of_rows",
     "check",
@@ -20,5 +23,6 @@ __all__ = [
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
+    "risk",
     "starred_rows",
 ]

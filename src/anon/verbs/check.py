@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from anon.classes import MISSING, Classes, group, sensitive_counts, texts
 from anon.encoding import Codes, Domain, Encoded, encode, label_codes
 from anon.errors import DataError, UsageError
-from anon.measures import Privacy, checked_weights, measure_columns, of_intact, population_risk
+from anon.measures import Privacy, measure_columns, of_intact, population_risk, weights_of
 from anon.measures import measure_privacy as measure
 from anon.release import (
     bucket_ids,
@@ -32,6 +32,7 @@ from anon.requirements import Requirement, TCloseness, check_list, compile
 from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
+from anon.verbs.people import people_inside
 from anoncore.requirement import passing_classes
 
 
@@ -41,8 +42,9 @@ def check(
     *,
     sensitive_table: Any = None,
     at_risk: Sequence[float] = (2, 5, 10),
+    population: Any = None,
     sampling_fraction: float | None = None,
-    weights: npt.ArrayLike | None = None,
+    weights: str | npt.ArrayLike | None = None,
     per_class: bool = False,
     require: Sequence[Requirement] = (),
     roles_from_file: bool = False,
@@ -65,10 +67,12 @@ def check(
         The second table of a bucketization. Needed for tables in memory; beside a file it is found.
     at_risk : sequence of float
         Report the share of rows whose risk is above x, or 1/x where x >= 1.
+    population : as `source`, optional
+        A table of the population: journalist and marketer risk are one over the people inside the cells.
     sampling_fraction : float in (0, 1], optional
-        Share of a population that the table holds, for journalist and marketer risk.
-    weights : array, optional
-        How many people of the population each row stands for, in place of the fraction.
+        In its place the share of the population that the table holds, for the individual risk.
+    weights : str or array, optional
+        Or how many people of the population each row stands for, or the column that says so.
     per_class : bool
         Also give every measure of every class, as an Arrow table.
     require : sequence of requirements
@@ -105,6 +109,7 @@ def check(
             "out: name its quasi-identifiers in a schema, or believe it with roles_from_file=True"
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
+    given = schema
     notes: tuple[str, ...] = ()
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
@@ -118,7 +123,7 @@ def check(
         sensitive = [Attribute(e.name, "nominal") if e.name in as_text else e for e in schema.sensitive]
         schema = Schema([each.name for each in schema.quasi], sensitive)
         table = table_source.table
-    schema = _schema(told, schema)
+    schema = measured_roles(told, schema)
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
@@ -158,9 +163,12 @@ def check(
             )
         _refuse_undecided(missed, require, domains, told, roles_from)
         privacy = replace(privacy, unmet=missed)
-    if sampling_fraction is not None or weights is not None:
-        of_row = None if weights is None else checked_weights(weights, table.num_rows)
-        measured = population_risk(groups, None, sampling_fraction, at_risk, weights=of_row)
+    if any(each is not None for each in (population, sampling_fraction, weights)):
+        inside = None
+        if population is not None:
+            groups, inside, _ = people_inside(table, given or schema, told, population, n_threads)
+        of_row = weights_of(table, weights)
+        measured = population_risk(groups, inside, sampling_fraction, at_risk, weights=of_row)
         privacy = replace(privacy, population=measured)
     return replace(
         privacy,
@@ -283,7 +291,7 @@ def _refuse_undecided(
             )
 
 
-def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+def measured_roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     """Roles for measuring: published cells are opaque, sensitive attributes keep their kind."""
     if given is not None:
         return Schema([attribute.name for attribute in given.quasi], given.sensitive)
