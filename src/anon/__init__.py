@@ -21,7 +21,18 @@ from anon.requirements import (
 from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
 from anon.tables import read_source, read_table
-from anon.verbs import MiningUtility, RowRisk, anonymize, check, compare, inspect, mining_utility, risk
+from anon.verbs import (
+    MiningUtility,
+    RowRisk,
+    Suda,
+    anonymize,
+    check,
+    compare,
+    inspect,
+    mining_utility,
+    risk,
+    suda,
+)
 from anon.version import __version__ as __version__
 
 __all__ = [
@@ -59,6 +70,7 @@ __all__ = [
     "Sanitization",
     "Scenario",
     "Schema",
+    "Suda",
     "Suppress",
     "TCloseness",
     "UsageError",
@@ -81,6 +93,7 @@ __all__ = [
     "read_source",
     "read_table",
     "risk",
+    "suda",
     "u_loss",
     "workload",
 ]

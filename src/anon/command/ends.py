@@ -90,6 +90,7 @@ SPELLINGS = [
         (r"\bcsv_guard=True", "--csv-guard"),
         (r"\((population|sampling_fraction)\)", lambda said: f"(--{said[1].replace('_', '-')})"),
         (r"\(weights\)", "(--sampling-weight)"),
+        (r"\bmax_size=", "--max-size "),
         (r"with roles_from_file=True", "with --roles-from-file"),
         (
             r"give it in the schema \(nominal\('(.*)', hierarchy=\.\.\.\)\)",

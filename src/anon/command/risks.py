@@ -3,100 +3,77 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anon.command.app import app
-from anon.command.inputs import job_of, keep, people_of, reading_options, whole_numbers
-from anon.command.options import (
-    INPUT,
-    Config,
-    Delimiter,
-    Encoding,
-    Hierarchy,
-    Json,
-    Kind,
-    Null,
-    Ordinal,
-    Population,
-    Quasi,
-    Quiet,
-    SamplingFraction,
-    SamplingWeight,
-    ShowValues,
-    path_option,
-)
+from anon.command.app import command
+from anon.command.inputs import keep, people_of, reading_options
+from anon.command.options import CONFIG, CSV, FILE, OF_POPULATION, PRINTING, ROLES, SOURCE, Flag, Text
+from anon.command.parse import whole_numbers
 from anon.command.words import print_grid, print_json, print_tables
 from anon.errors import UsageError
 
 if TYPE_CHECKING:
     from anon.command.job import Job
+    from anon.html import Table
 
-File = Annotated[
-    str | None,
-    typer.Argument(metavar="FILE", help=f"{INPUT} Default: the input of the job.", callback=path_option),
-]
-PerRow = Annotated[
-    str | None,
-    typer.Option(
-        "--per-row",
-        metavar="OUT",
-        help="Write the risk of every row, in the order of the table: .parquet, .feather or .csv.",
-        callback=path_option,
-    ),
-]
+TABLE = replace(SOURCE, help=f"{FILE} Default: the input of the job.", is_required=False)
+PER_ROW = Flag(
+    "per_row",
+    Text,
+    "Write the risk of every row, in the order of the table: .parquet, .feather or .csv.",
+    metavar="OUT",
+    is_path=True,
+)
+RISK_K = Flag(
+    "risk_k",
+    str,
+    "Count rows with a risk above 1/k, for each of these k.",
+    default="2,5,10,20",
+    parse=partial(whole_numbers, "--risk-k"),
+)
 
 
-@app.command()
+@command(
+    *(TABLE, CONFIG, *ROLES, *OF_POPULATION),
+    Flag("household", str, "Rows with equal values are one household: its risk too.", metavar="COLUMN"),
+    Flag("model", str, "Of population uniques: dankar (a rule), zayatz, pitman or snb.", default="dankar"),
+    Flag("nulls", str, "A missing value is one more (own), or matches any (wildcard).", default="own"),
+    Flag("approximate", bool, "The approximation that sdcMicro takes by default.", default=False),
+    *(RISK_K, PER_ROW, *CSV, *PRINTING),
+)
 def risk(
     context: typer.Context,
-    source: File = None,
-    config: Config = None,
-    quasi: Quasi = None,
-    hierarchy: Hierarchy = None,
-    ordinal: Ordinal = None,
-    kind: Kind = None,
-    population: Population = None,
-    sampling_fraction: SamplingFraction = None,
-    sampling_weight: SamplingWeight = None,
-    household: Annotated[
-        str | None,
-        typer.Option(
-            "--household", metavar="COLUMN", help="Rows with equal values are one household: its risk too."
-        ),
-    ] = None,
-    model: Annotated[
-        str, typer.Option("--model", help="Of population uniques: dankar (a rule), zayatz, pitman or snb.")
-    ] = "dankar",
-    nulls: Annotated[
-        str, typer.Option("--nulls", help="A missing value is one more (own), or matches any (wildcard).")
-    ] = "own",
-    approximate: Annotated[
-        bool, typer.Option("--approximate", help="The approximation that sdcMicro takes by default.")
-    ] = False,
-    risk_k: Annotated[
-        str, typer.Option("--risk-k", help="Count rows with a risk above 1/k, for each of these k.")
-    ] = "2,5,10,20",
-    per_row: PerRow = None,
-    null: Null = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-    quiet: Quiet = False,
+    job: Job,
+    source: str | None,
+    config: str | None,
+    population: str | None,
+    sampling_fraction: float | None,
+    sampling_weight: str | None,
+    household: str | None,
+    model: str,
+    nulls: str,
+    approximate: bool,
+    risk_k: tuple[int, ...],
+    per_row: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Tell how likely the person of each row of FILE is found in the population it was drawn from.
 
     anon risk sample.csv --quasi age,sex,zip --sampling-fraction 0.05
     """
     import anon
+    from anon import datasets
     from anon.measures import risk_table
 
-    job = job_of(context)
     source = _source(source, job)
     if per_row is not None:
+        datasets.check_output(per_row)
         keep(per_row, [source, population, config, *job.files()])
     options: dict[str, Any] = {"model": model, "nulls": nulls}
     found = anon.risk(
@@ -107,20 +84,73 @@ def risk(
         weights=sampling_weight,
         household=household,
         method="approx" if approximate else "exact",
-        at_risk=whole_numbers("--risk-k", risk_k),
+        at_risk=risk_k,
         **options,
     )
     if per_row is not None:
-        from anon.datasets import write_table
-
-        write_table(found.per_row(), per_row)
-    told = found.to_dict()
+        datasets.write_table(found.per_row(), per_row)
     if as_json:
-        print_json(told)
+        print_json(found.to_dict())
     elif not quiet:
-        table = risk_table(told)
-        title = f"{Path(source).name}: {table.title[:1].lower()}{table.title[1:]}"
-        print_tables(print_grid(title, table.header, [_one_line(row) for row in table.rows]))
+        _print(source, risk_table(found.to_dict()))
+
+
+@command(
+    *(TABLE, CONFIG, *ROLES),
+    Flag("max_size", int, "Look at sets of so many attributes at most (all).", least=1),
+    Flag("scores", str, "Weight of a set of s of m attributes: elliot, (m - s)!, or ihsn.", default="elliot"),
+    Flag(
+        "sampling_fraction",
+        float,
+        "Share of a population that the table holds, for DIS-SUDA.",
+        metavar="SHARE",
+    ),
+    Flag("riskiest", int, "How many of the riskiest rows to list, by number.", default=10, least=0),
+    replace(
+        PER_ROW, help="Write the score of every row, in the order of the table: .parquet, .feather or .csv."
+    ),
+    *(*CSV, *PRINTING),
+)
+def suda(
+    context: typer.Context,
+    job: Job,
+    source: str | None,
+    config: str | None,
+    max_size: int | None,
+    scores: str,
+    sampling_fraction: float | None,
+    riskiest: int,
+    per_row: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Find the rows of FILE that few attributes single out (SUDA2), and what each attribute contributes.
+
+    anon suda sample.csv --quasi age,sex,zip,occupation --max-size 3
+    """
+    import anon
+    from anon import datasets
+    from anon.measures import suda_tables
+
+    source = _source(source, job)
+    if per_row is not None:
+        datasets.check_output(per_row)
+        keep(per_row, [source, config, *job.files()])
+    options: dict[str, Any] = {"scores": scores}
+    found = anon.suda(
+        anon.read_source(source, **reading_options(context, job, source)),
+        job.roles(),
+        max_size=max_size,
+        sampling_fraction=sampling_fraction,
+        **options,
+    )
+    if per_row is not None:
+        datasets.write_table(found.per_row(), per_row)
+    listed = found.riskiest(riskiest).to_pylist()
+    if as_json:
+        print_json({**found.to_dict(), "riskiest": listed})
+    elif not quiet:
+        _print(source, *suda_tables(found.to_dict(), listed))
 
 
 def _source(source: str | None, job: Job) -> str:
@@ -130,6 +160,15 @@ def _source(source: str | None, job: Job) -> str:
     return path
 
 
-def _one_line(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row whose name has no note below it."""
-    return (str(row[0]).replace("\n", ": "), *row[1:])
+def _print(source: str, *tables: Table) -> None:
+    """Tables of a page on the terminal; the first is titled with the file's name."""
+    titles = [tables[0].title, *(table.title for table in tables[1:])]
+    titles[0] = f"{Path(source).name}: {titles[0][:1].lower()}{titles[0][1:]}"
+    print_tables(
+        *(
+            print_grid(
+                title, table.header, [(str(row[0]).replace("\n", ": "), *row[1:]) for row in table.rows]
+            )
+            for title, table in zip(titles, tables, strict=True)
+        )
+    )

@@ -26,7 +26,23 @@ from anon.measures.risk import (
     population_risk,
     prosecutor_risk,
 )
-from anon.measures.tables import RISK, population_table, privacy_tables, risk_table, utility_tables
+from anon.measures.suda import (
+    MinimalUniques,
+    contributions,
+    dis_fraction,
+    dis_scores,
+    find_minimal_uniques,
+    value_contributions,
+    weights,
+)
+from anon.measures.tables import (
+    RISK,
+    population_table,
+    privacy_tables,
+    risk_table,
+    suda_tables,
+    utility_tables,
+)
 from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
@@ -42,6 +58,7 @@ __all__ = [
     "Aligned",
     "Frequencies",
     "Measure",
+    "MinimalUniques",
     "NullMatching",
     "PopulationRisk",
     "PopulationUniques",
@@ -52,7 +69,11 @@ __all__ = [
     "Workload",
     "answer",
     "away",
+    "contributions",
+    "dis_fraction",
+    "dis_scores",
     "disclosure_of",
+    "find_minimal_uniques",
     "frequencies",
     "handed_out",
     "histogram",
@@ -78,9 +99,12 @@ __all__ = [
     "random_queries",
     "refuse_fraction",
     "risk_table",
+    "suda_tables",
     "true_counts",
     "u_loss",
     "utility_tables",
+    "value_contributions",
+    "weights",
     "weights_of",
     "worst_of",
     "zero",

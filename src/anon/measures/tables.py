@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anon.html import Table
@@ -117,6 +117,32 @@ def risk_table(measured: Mapping[str, Any]) -> Table:
         rows.append(("households expected to be found", of_all["expected_households"]))
     title = f"Risk in the population, known from {KNOWN_FROM[measured['by']]}"
     return Table(title, ("measure", "value"), tuple(rows))
+
+
+def suda_tables(measured: Mapping[str, Any], riskiest: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
+    """The tables of `Suda.to_dict()`, and of the rows of greatest score, by number."""
+    rows: list[tuple[Any, ...]] = [
+        ("rows", measured["n_rows"]),
+        ("rows that some set of attributes singles out", measured["n_unique"]),
+        *(
+            (f"minimal sample uniques of {size} attribute{'s' if size != '1' else ''}", count)
+            for size, count in measured["sets_by_size"].items()
+        ),
+        ("sum of all scores", measured["total_score"]),
+        ("greatest score", measured["greatest_score"]),
+    ]
+    if measured["dis_fraction"] is not None:
+        rows.append(("chance that a match of a unique row is right (DIS)", measured["dis_fraction"]))
+        rows.append(("greatest DIS-SUDA score", measured["greatest_dis"]))
+    shares = sorted(measured["contributions"].items(), key=lambda item: -item[1])
+    tables = [
+        Table("Special uniques", ("measure", "value"), tuple(rows)),
+        Table("Contribution to all scores", ("quasi-identifier", "percent"), tuple(shares)),
+    ]
+    if riskiest:
+        body = tuple(tuple(row.values()) for row in riskiest)
+        tables.append(Table("The riskiest rows", tuple(riskiest[0]), body))
+    return tuple(tables)
 
 
 def population_table(after: Mapping[str, Any], before: Mapping[str, Any] | None) -> Table:

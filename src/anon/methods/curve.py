@@ -17,7 +17,7 @@ from anon.errors import InfeasibleError, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
-from anoncore import curve
+from anoncore import curve, merge
 from anoncore.requirement import Conjunction
 
 BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
@@ -225,7 +225,7 @@ def split_large(
         members = members[evenly(stratum.reshape(-1))]
         records, sensitive = table.records(members), table.sensitive[members]
         ends = curve.cut(table.widths, records, table.k, table.most, table.step, rules, sensitive)
-        home = curve.repair(table.widths, records, sensitive, ends, rules)
+        home = merge.repair(table.widths, records, sensitive, ends, rules)
         together = np.argsort(np.repeat(home, np.diff(ends)), kind="stable")
         sizes = np.bincount(home, np.diff(ends)).astype(np.int64)
         return members[together], sizes[sizes > 0]

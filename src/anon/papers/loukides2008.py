@@ -15,6 +15,7 @@ import pyarrow as pa
 from anon.classes import Classes, Published, cells, counts_of, merge, sensitive_counts
 from anon.datasets import ADULT_OCCUPATIONS, ADULT_TREES
 from anon.encoding import Encoded, encode
+from anon.engines import Judged
 from anon.html import Section, Table
 from anon.measures import (
     answer,
@@ -28,7 +29,7 @@ from anon.methods import TGC, KMembers, Method, Mondrian, Task
 from anon.methods.kmembers import closeness
 from anon.papers import Results, Setting, Tested, curves, rank_correlation, table_of
 from anon.release import Release, recode
-from anon.requirements import KAnonymity, compile
+from anon.requirements import KAnonymity
 from anon.schema import Schema, nominal, numeric, ordinal
 from anon.threads import available_threads
 from anoncore.diversity import s_diversity
@@ -202,12 +203,7 @@ def _s_diversities(release: Release, r: float) -> npt.NDArray[np.float64]:
 
 def _classes(encoded: Encoded, method: Method, k: int, n_threads: int) -> Classes:
     """The groups that a method forms, those with equal cells apart."""
-    counts = [
-        np.bincount(codes, minlength=domain.n_codes).astype(np.int64)
-        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    ]
-    rules = compile([KAnonymity(k)], encoded.sensitive, counts, encoded.n_rows)
-    task = Task(rules, np.random.default_rng(0), n_threads)
+    task = Task(Judged.whole(encoded).rules([KAnonymity(k)]), np.random.default_rng(0), n_threads)
     return method.classes(encoded, task, k)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call: anonymize, check, compare, inspect, mining_utility, risk."""
+"""What users call: anonymize, check, compare, inspect, mining_utility, risk, suda."""
 
 from anon.verbs.anonymize import anonymize
 from anon.verbs.check import check, labels_as_written, starred_rows
@@ -8,6 +8,7 @@ from anon.verbs.foreign import cells_of_rows
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
+from anon.verbs.suda import Suda, suda
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
@@ -15,6 +16,7 @@ __all__ = [
     "Inspection",
     "MiningUtility",
     "RowRisk",
+    "Suda",
     "anonymize",
     "cells_of_rows",
     "check",
@@ -25,4 +27,5 @@ __all__ = [
     "mining_utility",
     "risk",
     "starred_rows",
+    "suda",
 ]

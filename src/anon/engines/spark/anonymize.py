@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from anon.classes import Classes, Rendering, full_cells, render, texts, to_levels
 from anon.encoding import Encoded, Missing
-from anon.engines.local import check_arguments
+from anon.engines.local import check_arguments, notes_on_neutral
 from anon.engines.spark.check import refuse_custom, refuse_others
 from anon.engines.spark.classes import OTHER_ROWS, class_counts, holds_others, merged, named
 from anon.engines.spark.frames import Batches
@@ -37,7 +37,7 @@ from anon.errors import DataError, PrivacyWarning, RecheckError, UsageError
 from anon.methods import Method, Mondrian, Progress
 from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
 from anon.requirements import Requirement, infeasible
-from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of, role_of_name
+from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -185,17 +185,7 @@ def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[s
             for name, values, rows in zip(counted, found[::2], found[1::2], strict=True)
             if rows > 1 and values > IDENTIFYING_SHARE * rows
         }
-    return [
-        f"column {name!r} is neutral but "
-        + (
-            "more than 90 % of its values are distinct: it may identify people; "
-            "make it identifying to drop it"
-            if name in distinct
-            else "by its name it identifies people; make it identifying to drop it"
-        )
-        for name in (field.name for field in neutral)
-        if name in distinct or role_of_name(name) is Role.IDENTIFYING
-    ]
+    return notes_on_neutral((field.name for field in neutral), distinct)
 
 
 def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> Any:
