@@ -121,6 +121,19 @@ def test_which_model_speaks(classes: dict[int, int], fraction: float, spoke: str
         assert found.count == min(each for each in found.estimates.values() if each is not None)
 
 
+@given(HISTOGRAMS, st.integers(1, 30), st.floats(0.05, 0.9))
+@settings(deadline=None)
+def test_thinned_is_that_of_the_twin(classes: dict[int, int], alone: int, fraction: float) -> None:
+    classes = classes | {1: alone}
+    assert uniques.thinned(of(classes), fraction) == pytest.approx(twin.thinned(classes, fraction), rel=1e-6)
+
+
+def test_thinned_goes_on_where_uniques_follow_a_power() -> None:
+    """All rows alone: every share of them is alone, and so is the population."""
+    assert uniques.thinned(of({1: 50}), 0.1) == pytest.approx(500)
+    assert uniques.thinned(of(SECOND), 1) == 60
+
+
 def test_all_of_a_sample_without_equals_are_alone() -> None:
     assert population_uniques(of({1: 60}), 0.1).count == pytest.approx(600)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of `anon.measures.individual` and `frequencies`: sums term by term, and rows one by one."""
+"""Twin of `anon.classes.individual` and `anon.measures.frequencies`: sums term by term, rows one by one."""
 
 from __future__ import annotations
 

@@ -49,3 +49,20 @@ def snb_counts(classes: float, pi: float, alpha: float, beta: float) -> tuple[fl
     one = classes * pi * (beta / (1 - y)) ** alpha * (1 + alpha * y / (1 - y))
     two = classes * alpha * beta**alpha * pi**2 * (1 - beta) / 2
     return one, two * (1 - y) ** -(alpha + 2) * (2 - (1 - alpha) * y)
+
+
+def thinned(histogram: Mapping[int, int], pi: float) -> float:
+    """Normal equations of the quadratic through (0, ln n_1), by Cramer's rule."""
+    logs = [math.log(pi) * (1 - step / 40) for step in range(40)]
+    sums = {"11": 0.0, "12": 0.0, "22": 0.0, "y1": 0.0, "y2": 0.0}
+    for x in logs:
+        s = math.exp(x)
+        unique = math.fsum(count * size * s * (1 - s) ** (size - 1) for size, count in histogram.items())
+        y = math.log(unique / histogram[1])
+        for name, term in (("11", x * x), ("12", x**3), ("22", x**4), ("y1", x * y), ("y2", x * x * y)):
+            sums[name] += unique * term
+    determinant = sums["11"] * sums["22"] - sums["12"] ** 2
+    slope = (sums["y1"] * sums["22"] - sums["y2"] * sums["12"]) / determinant
+    curve = (sums["11"] * sums["y2"] - sums["12"] * sums["y1"]) / determinant
+    far = -math.log(pi)
+    return histogram[1] * math.exp(slope * far + curve * far * far)

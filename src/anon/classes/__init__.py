@@ -15,6 +15,7 @@ from anon.classes.classes import (
     sensitive_counts,
 )
 from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
+from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
@@ -42,6 +43,8 @@ __all__ = [
     "full_cells",
     "group",
     "group_numbers",
+    "household_risk",
+    "individual_risk",
     "is_full",
     "keys",
     "labels",

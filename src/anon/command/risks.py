@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,21 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import keep, people_of, reading_options
-from anon.command.options import CONFIG, CSV, FILE, OF_POPULATION, PRINTING, ROLES, SOURCE, Flag, Text
-from anon.command.parse import whole_numbers
+from anon.command.inputs import keep, origin_of, pages_of, people_of, reading_options, write_reports
+from anon.command.options import (
+    CONFIG,
+    CSV,
+    FILE,
+    OF_POPULATION,
+    OUTPUT,
+    PRINTING,
+    REPORT,
+    ROLES,
+    SOURCE,
+    Flag,
+    Text,
+)
+from anon.command.parse import names, whole_numbers
 from anon.command.words import print_grid, print_json, print_tables
 from anon.errors import UsageError
 
@@ -41,10 +54,15 @@ RISK_K = Flag(
 @command(
     *(TABLE, CONFIG, *ROLES, *OF_POPULATION),
     Flag("household", str, "Rows with equal values are one household: its risk too.", metavar="COLUMN"),
-    Flag("model", str, "Of population uniques: dankar (a rule), zayatz, pitman or snb.", default="dankar"),
+    Flag(
+        "model",
+        str,
+        "Of population uniques: dankar (a rule), zayatz, pitman, snb or thinned.",
+        default="dankar",
+    ),
     Flag("nulls", str, "A missing value is one more (own), or matches any (wildcard).", default="own"),
     Flag("approximate", bool, "The approximation that sdcMicro takes by default.", default=False),
-    *(RISK_K, PER_ROW, *CSV, *PRINTING),
+    *(RISK_K, PER_ROW, *CSV, REPORT, *PRINTING),
 )
 def risk(
     context: typer.Context,
@@ -60,6 +78,7 @@ def risk(
     approximate: bool,
     risk_k: tuple[int, ...],
     per_row: str | None,
+    report: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -72,9 +91,11 @@ def risk(
     from anon.measures import risk_table
 
     source = _source(source, job)
+    read = [source, population, config, *job.files()]
     if per_row is not None:
         datasets.check_output(per_row)
-        keep(per_row, [source, population, config, *job.files()])
+        keep(per_row, read)
+    pages = pages_of(report, None, [*read, per_row])
     options: dict[str, Any] = {"model": model, "nulls": nulls}
     found = anon.risk(
         anon.read_source(source, **reading_options(context, job, source)),
@@ -89,8 +110,14 @@ def risk(
     )
     if per_row is not None:
         datasets.write_table(found.per_row(), per_row)
+    told: dict[str, Any] = {}
+    if pages:
+        from anon import pages as reports
+
+        made = reports.of_risk(found, origin=origin_of(context, read, [per_row]))
+        told = write_reports(pages, lambda audience: made)
     if as_json:
-        print_json(found.to_dict())
+        print_json({**found.to_dict(), **told})
     elif not quiet:
         _print(source, risk_table(found.to_dict()))
 
@@ -109,7 +136,7 @@ def risk(
     replace(
         PER_ROW, help="Write the score of every row, in the order of the table: .parquet, .feather or .csv."
     ),
-    *(*CSV, *PRINTING),
+    *(*CSV, REPORT, *PRINTING),
 )
 def suda(
     context: typer.Context,
@@ -121,6 +148,7 @@ def suda(
     sampling_fraction: float | None,
     riskiest: int,
     per_row: str | None,
+    report: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -133,9 +161,11 @@ def suda(
     from anon.measures import suda_tables
 
     source = _source(source, job)
+    read = [source, config, *job.files()]
     if per_row is not None:
         datasets.check_output(per_row)
-        keep(per_row, [source, config, *job.files()])
+        keep(per_row, read)
+    pages = pages_of(report, None, [*read, per_row])
     options: dict[str, Any] = {"scores": scores}
     found = anon.suda(
         anon.read_source(source, **reading_options(context, job, source)),
@@ -147,10 +177,64 @@ def suda(
     if per_row is not None:
         datasets.write_table(found.per_row(), per_row)
     listed = found.riskiest(riskiest).to_pylist()
+    told: dict[str, Any] = {}
+    if pages:
+        from anon import pages as reports
+
+        made = reports.of_suda(found, riskiest=riskiest, origin=origin_of(context, read, [per_row]))
+        told = write_reports(pages, lambda audience: made)
     if as_json:
-        print_json({**found.to_dict(), "riskiest": listed})
+        print_json({**found.to_dict(), "riskiest": listed, **told})
     elif not quiet:
         _print(source, *suda_tables(found.to_dict(), listed))
+
+
+@command(
+    replace(SOURCE, help=FILE),
+    Flag("columns", list[str], "Columns to look at (all).", metavar="A,B,C", parse=names),
+    Flag("max_size", int, "Sets of so many columns at most.", default=2, least=1),
+    Flag("most", int, "How many of the sets that tell most to list.", default=20, least=0),
+    replace(OUTPUT, help="Every set: .parquet, .feather or .csv."),
+    *(*CSV, *PRINTING),
+)
+def discover(
+    context: typer.Context,
+    source: str,
+    columns: list[str] | None,
+    max_size: int,
+    most: int,
+    output: str | None,
+    null: list[str] | None,
+    delimiter: str | None,
+    encoding: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show which sets of columns tell the rows of FILE apart: what to take as quasi-identifiers.
+
+    anon discover people.csv --max-size 3
+    """
+    import anon
+    from anon import datasets
+    from anon.tables import reading
+    from anon.verbs import as_table
+
+    if output is not None:
+        datasets.check_output(output)
+        keep(output, [source])
+    given = {"null": null, "delimiter": delimiter, "encoding": encoding}
+    options = {name: value for name, value in given.items() if value}
+    found = anon.discover(anon.read_source(source, **reading(source, options)), columns, max_size=max_size)
+    if output is not None:
+        datasets.write_table(as_table(found.sets), output)
+    if as_json:
+        print_json(found.to_dict())
+    elif not quiet:
+        shown = as_table(found.most(most))
+        rows = [tuple(row.values()) for row in shown.to_pylist()]
+        print_tables(print_grid(f"{Path(source).name}: sets that tell most", shown.column_names, rows))
+        for name in found.not_counted:
+            print(f"note: column {name!r} has no values to count", file=sys.stderr)
 
 
 def _source(source: str | None, job: Job) -> str:

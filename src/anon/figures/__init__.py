@@ -10,6 +10,7 @@ from anon.figures.plots import (
     save,
     tradeoff,
 )
+from anon.figures.risks import contributions, individual_risks, uniques_by_fraction
 from anon.html import (
     COLORS,
     HEIGHT,
@@ -36,8 +37,10 @@ __all__ = [
     "attribute_losses",
     "class_losses",
     "class_sizes",
+    "contributions",
     "converter",
     "frontier",
+    "individual_risks",
     "png",
     "query_errors",
     "rows",
@@ -45,6 +48,7 @@ __all__ = [
     "spec",
     "svg",
     "tradeoff",
+    "uniques_by_fraction",
     "vega_lite_version",
     "write",
 ]

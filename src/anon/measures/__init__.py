@@ -12,7 +12,6 @@ from anon.measures.disclosure import (
     zero,
 )
 from anon.measures.frequencies import Frequencies, frequencies, weights_of
-from anon.measures.individual import household_risk, individual_risk
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact
 from anon.measures.privacy import measure as measure_privacy
@@ -43,7 +42,14 @@ from anon.measures.tables import (
     suda_tables,
     utility_tables,
 )
-from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
+from anon.measures.uniques import (
+    Model,
+    PopulationUniques,
+    histogram,
+    model_estimates,
+    population_uniques,
+    refuse_fraction,
+)
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
 from anon.measures.workload import preset, random_queries
@@ -59,6 +65,7 @@ __all__ = [
     "Frequencies",
     "Measure",
     "MinimalUniques",
+    "Model",
     "NullMatching",
     "PopulationRisk",
     "PopulationUniques",
@@ -77,14 +84,13 @@ __all__ = [
     "frequencies",
     "handed_out",
     "histogram",
-    "household_risk",
-    "individual_risk",
     "js_divergence",
     "large_populations",
     "matching_rows",
     "measure_columns",
     "measure_privacy",
     "measure_utility",
+    "model_estimates",
     "normalized_errors",
     "null_matching",
     "of_intact",

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from anon.errors import UsageError
 
-Model = Literal["dankar", "zayatz", "pitman", "snb"]
+Model = Literal["dankar", "zayatz", "pitman", "snb", "thinned"]
 Floats = npt.NDArray[np.float64]
 
 RULE_CHANGES = 0.1  # above this fraction Dankar's rule no longer asks Pitman's model
@@ -118,6 +118,8 @@ def population_uniques(sample: Histogram, fraction: float, model: Model = "danka
         estimates["pitman"] = None if fitted is None else min(fitted.uniques(people), people)
     if model == "snb" or (model == "dankar" and fraction > RULE_CHANGES):
         estimates["snb"] = snb(sample, fraction)
+    if model == "thinned":
+        estimates["thinned"] = min(thinned(sample, fraction), people)
     if model in ("zayatz", "dankar"):
         estimates["zayatz"] = zayatz(sample, fraction)
     spoke, why = _rule(estimates, fraction) if model == "dankar" else (model, "asked for")
@@ -127,6 +129,20 @@ def population_uniques(sample: Histogram, fraction: float, model: Model = "danka
     return PopulationUniques(
         count, count / people, people, spoke, why, estimates, boundary and spoke == "pitman"
     )
+
+
+def model_estimates(sample: Histogram, fraction: float) -> dict[str, float | None]:
+    """What every model estimates; None where it has no estimate."""
+    fitted = pitman(sample) if sample.of_size(1) and fraction < 1 else None
+    alone = float(sample.of_size(1))
+    people = sample.n_rows / fraction
+    whole = alone if fraction == 1 or not alone else None
+    return {
+        "pitman": whole if fitted is None else min(fitted.uniques(people), people),
+        "zayatz": zayatz(sample, fraction),
+        "snb": snb(sample, fraction) if whole is None else whole,
+        "thinned": min(thinned(sample, fraction), people),
+    }
 
 
 def refuse_fraction(fraction: float) -> None:
@@ -303,6 +319,26 @@ def shlosser(sample: Histogram, fraction: float) -> float:
     missed = float(np.sum(never * n))
     once = float(np.sum(i * pi * np.exp((i - 1) * math.log1p(-pi)) * n))
     return sample.n_classes + alone * (squared / again) * (missed / once) ** 2
+
+
+def thinned(sample: Histogram, fraction: float) -> float:
+    """Extrapolated from the sample's own samples: how the number of unique rows grows with what is drawn.
+
+    Of the share s of the sample, U(s) = sum n_i i s (1 - s)^(i - 1) rows are expected to be unique. ln U is
+    fitted by a quadratic of ln s from s = pi to 1, weighted by U, through U(1) = n_1, and taken at s = 1/pi:
+    as far beyond the sample as it was looked at below. No model of the population is behind it.
+    """
+    i, n = sample.sizes.astype(np.float64), sample.counts.astype(np.float64)
+    alone = sample.of_size(1)
+    if not alone or fraction >= 1:
+        return float(alone)
+    logs = np.linspace(math.log(fraction), 0, 41)[:-1]
+    by_share = np.array([float(n @ (i * s * np.exp((i - 1) * math.log1p(-s)))) for s in np.exp(logs)])
+    weight = np.sqrt(by_share)
+    line = np.stack([logs, logs**2], axis=1) * weight[:, None]
+    slope, curve = np.linalg.lstsq(line, np.log(by_share / alone) * weight, rcond=None)[0]
+    far = -math.log(fraction)
+    return float(alone * math.exp(min(slope * far + curve * far**2, 700.0)))
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

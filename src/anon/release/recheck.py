@@ -29,7 +29,7 @@ from anon.release.recheck_cells import (
     codes_inside,
     facts_of,
 )
-from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
+from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 
 
 def recheck(
@@ -150,7 +150,7 @@ def _check_requirements(
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
-        if type(requirement).__name__ != "KAnonymity":
+        if type(requirement).__name__ not in OF_ROWS:
             only = getattr(requirement, "sensitive", None)
             for name, (domain, codes) in sensitive.items():
                 if name not in counts and only in (None, name):
@@ -163,6 +163,8 @@ def _check_requirements(
 def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str, Counts]) -> Bools:
     """Which classes meet a requirement: their sizes, and the counts of every attribute that it tests."""
     name = type(requirement).__name__
+    if name in OF_ROWS:
+        return OF_ROWS[name](requirement, sizes)
     passes = np.asarray(sizes >= getattr(requirement, "k", 1))
     test = TESTS.get(name) or (by_itself if hasattr(requirement, "recheck") else None)
     if test is not None:
@@ -171,7 +173,7 @@ def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str
         if not asked:
             raise RecheckError(f"{requirement!r} was not tested: there is no such sensitive attribute")
         passes &= test(requirement, asked)
-    elif name != "KAnonymity":
+    else:
         raise RecheckError(f"{requirement!r} was not tested: this check does not know it")
     return passes
 

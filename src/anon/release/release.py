@@ -247,7 +247,7 @@ class Release(Recoded):
                 columns[0] if by_numbers and cells.domain.kind == "numeric" else None
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             ),
-            k_asked=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
+            k_asked=max((one.least_rows or 0 for one in self.requirements if one.asks_k), default=None),
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from anon.requirements.requirement import Counts, Requirement, integer, set_para
 class KAnonymity(Requirement):
     """At least k rows in every class."""
 
+    asks_k: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (Option("k", int, "k-anonymity: rows of a class."),)
 
     k: int

@@ -11,7 +11,7 @@ import numpy as np
 
 from anon.encoding import Domain
 from anon.errors import InfeasibleError, UsageError
-from anon.requirements.requirement import Counts, Requirement, plural
+from anon.requirements.requirement import Counts, Requirement
 from anoncore.requirement import Conjunction, passing_classes
 
 
@@ -62,8 +62,7 @@ def infeasible(
         reason: str
         tightest: Any
         if (requirement.least_rows or 0) > n_rows:
-            reason = f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}"
-            tightest = n_rows
+            reason, tightest = requirement._explain_rows(n_rows)
         elif (summed := requirement._explain_sum(conjunction)) is not None:
             reason, tightest = summed
         else:

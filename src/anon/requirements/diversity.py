@@ -118,6 +118,7 @@ class LDiversity(Requirement):
 class AlphaK(Requirement):
     """At least k rows in every class, and no sensitive value with more than the share alpha."""
 
+    asks_k: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (Option("alpha", float, "(α,k)-anonymity, with --k."),)
     needs: ClassVar[tuple[str, ...]] = ("k",)
 

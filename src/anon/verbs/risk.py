@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Classes, group
+from anon.classes import Classes, group, household_risk, individual_risk
 from anon.encoding import encode, label_codes
 from anon.errors import UsageError
 from anon.measures import (
     Frequencies,
+    Model,
     PopulationUniques,
     frequencies,
-    household_risk,
-    individual_risk,
+    model_estimates,
     population_uniques,
     refuse_fraction,
     weights_of,
@@ -78,7 +78,7 @@ class RowRisk:
     sampling_fraction: float
     at_risk: tuple[float, ...] = (2, 5, 10, 20)
     household: HouseholdRisk | None = None
-    model: Literal["dankar", "zayatz", "pitman", "snb"] = "dankar"
+    model: Model = "dankar"
     counted: PopulationUniques | None = field(default=None, repr=False)
 
     @property
@@ -126,6 +126,21 @@ class RowRisk:
         if self.by == "table" or not self.n_rows:
             return self.counted
         return population_uniques(histogram_of(self.class_sizes), self.sampling_fraction, self.model)
+
+    def uniques_by_fraction(self) -> list[dict[str, Any]]:
+        """What each model estimates, were the table another share of the population: `fraction`, `model` and
+        `uniques`, for fractions from a tenth of its own up to 1.
+        """
+        sample = histogram_of(self.class_sizes)
+        points: list[dict[str, Any]] = []
+        own = self.sampling_fraction
+        below, above = np.geomspace(own / 10, own, 7)[:-1], np.geomspace(own, 1, 7)
+        above[0], above[-1] = own, 1.0
+        for fraction in np.unique([*below, *above]).tolist():
+            for model, count in model_estimates(sample, fraction).items():
+                if count is not None:
+                    points.append({"fraction": fraction, "model": model, "uniques": count})
+        return points
 
     def per_row(self) -> pa.Table:
         """`row` (from 1), `sample`, `population` and `risk` of every row, in the order of the table."""
@@ -177,7 +192,7 @@ def risk(
     weights: str | npt.ArrayLike | None = None,
     household: str | None = None,
     method: Literal["exact", "approx"] = "exact",
-    model: Literal["dankar", "zayatz", "pitman", "snb"] = "dankar",
+    model: Model = "dankar",
     nulls: Literal["own", "wildcard"] = "own",
     alpha: float = 1.0,
     compat: Literal["sdcmicro"] | None = None,
@@ -205,8 +220,8 @@ def risk(
         The column whose equal values are the members of a household; null is a household of its own.
     method : "exact" or "approx"
         Of the individual risk; "approx" is sdcMicro's default.
-    model : "dankar", "zayatz", "pitman" or "snb"
-        Which model estimates the population uniques; "dankar" is the rule that chooses one.
+    model : "dankar", "zayatz", "pitman", "snb" or "thinned"
+        Which model estimates the population uniques; "dankar" is the rule that chooses one of the next three.
     nulls : "own" or "wildcard"
         Is a missing value one more value, or does it match anything? A match with a row that lacks a value
         then weighs `alpha`, and a row that lacks all is suppressed; `compat="sdcmicro"` counts it as sdcMicro

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anon.classes import group
+from anon.classes.individual import household_risk, individual_risk
 from anon.errors import DataError, UsageError
 from anon.measures.frequencies import checked_weights, frequencies
-from anon.measures.individual import household_risk, individual_risk
 from reference import individual as twin
 
 A, B = "11122311", "11112212"
@@ -110,7 +110,7 @@ def test_risk_is_that_of_the_twin(f: int, p: float) -> None:
 @pytest.mark.parametrize("f", [1, 2, 3, 7, 31, 32, 33, 200])
 def test_no_digit_is_lost_at_the_edges_of_the_formulas(f: int) -> None:
     """The integral, which serves every p, against whatever formula is taken."""
-    from anon.measures.individual import _integral
+    from anon.classes.individual import _integral
 
     p = np.array([1e-9, 1e-6, 1e-3, 0.2, 0.4999, 0.5, 0.5001, 0.9, 0.999, 1 - 1e-6, 1 - 1e-12, 1.0])
     people = f / p
@@ -147,7 +147,7 @@ def test_what_has_no_risk_is_refused() -> None:
 
 
 def test_weights_that_are_none_are_counted() -> None:
-    with pytest.raises(DataError, match=r"weight is missing .* in 3 rows, the first of them row 2") as raised:
+    with pytest.raises(DataError, match=r"weight is missing.* in 3 rows, the first of them row 2") as raised:
         checked_weights([1, 0, math.nan, -1], 4)
     assert (raised.value.row, raised.value.count) == (1, 3)
     with pytest.raises(UsageError, match="4 rows need 4 weights"):
