@@ -199,16 +199,16 @@ def test_orderings_on_adult(benchmark: Any, capsys: pytest.CaptureFixture[str]) 
             k: {name: measures(table, make(k)) for name, make in methods.items()} for k in (2, 5, 10, 25, 50)
         }
 
-    found = benchmark.pedantic(run, rounds=1)
+    measured = benchmark.pedantic(run, rounds=1)
     with capsys.disabled():
-        for k, rows in found.items():
+        for k, rows in measured.items():
             print(f"\nk = {k:<16}UM  by rows      PM  by rows        DM  largest class")
             for name, m in rows.items():
                 print(
                     f"{name:<16}{m['um']:7.4f} {m['um_rows']:8.4f} {m['pm']:7.4f} {m['pm_rows']:8.4f} "
                     f"{m['dm']:9.3g} {m['largest']:14.0f}"
                 )
-    for k, m in found.items():
+    for k, m in measured.items():
         mean, dm, protection = (
             {name: one[key] for name, one in m.items()} for key in ("um_rows", "dm", "pm")
         )
@@ -230,9 +230,9 @@ def test_quality_by_s(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> Non
     def run() -> dict[int, dict[str, float]]:
         return {s: measures(table, partition(table, TGC(s=s), task(table, 5), 5)) for s in SIZES}
 
-    found = benchmark.pedantic(run, rounds=1)
+    measured = benchmark.pedantic(run, rounds=1)
     with capsys.disabled():
-        for s, m in found.items():
+        for s, m in measured.items():
             score = m["um"] / 6 + m["pm"] / 2
             print(f"\ns = {s:<6} UM {m['um']:.4f}  PM {m['pm']:.4f}  UM/6 + PM/2 {score:.4f}")
 

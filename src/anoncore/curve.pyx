@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memmove
 
 from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.sort cimport sort_keys
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
@@ -236,16 +237,6 @@ def hilbert(codes, grid, starts, bits):
 # --- Sorting -------------------------------------------------------------------------------------
 
 
-cdef void radix_pass(const uint64_t* keys, const uint32_t* rows, int64_t n, int shift,
-                     int64_t* starts, uint64_t* keys_out, uint32_t* rows_out) noexcept nogil:
-    cdef int64_t i, at
-    for i in range(n):
-        at = starts[(keys[i] >> shift) & 2047]
-        starts[(keys[i] >> shift) & 2047] = at + 1
-        keys_out[at] = keys[i]
-        rows_out[at] = rows[i]
-
-
 cdef int check_rows(const uint32_t[::1] rows, int64_t n) except -1:
     if rows.shape[0] and int(np.max(rows)) >= n:
         raise ValueError(f"rows must be row numbers below {n}")
@@ -253,41 +244,26 @@ cdef int check_rows(const uint32_t[::1] rows, int64_t n) except -1:
 
 
 def sort_rows(keys, rows):
-    """`rows` (uint32) stably sorted by `keys[row]` (uint64): radix sort, digits that do not vary skipped."""
+    """`rows` (uint32) stably sorted by `keys[row]` (uint64)."""
     cdef const uint64_t[::1] key_of = array_of(keys, np.uint64, 1, "keys")
-    cdef const uint32_t[::1] given_rows = array_of(rows, np.uint32, 1, "rows")
-    cdef int64_t n = given_rows.shape[0], i, total, count
-    cdef int digit, shift
-    one, other = np.empty(n, np.uint32), np.empty(n, np.uint32)
-    if n == 0:
-        return one
-    check_rows(given_rows, key_of.shape[0])
+    one = array_of(rows, np.uint32, 1, "rows").copy()
+    other = np.empty_like(one)
+    cdef uint32_t[::1] given_rows = one, spare_rows = other
+    cdef int64_t n = given_rows.shape[0], i
     cdef list keep = []
-    cdef uint32_t[::1] one_view = one, other_view = other
-    cdef uint32_t* row = &one_view[0]
-    cdef uint32_t* row_2 = &other_view[0]
     cdef uint64_t* key = <uint64_t*>take(keep, n, sizeof(uint64_t))
     cdef uint64_t* key_2 = <uint64_t*>take(keep, n, sizeof(uint64_t))
-    cdef int64_t* counts = <int64_t*>take(keep, 6 * 2048, sizeof(int64_t))  # by digit
+    cdef uint32_t* row
+    cdef uint32_t* row_2
+    check_rows(given_rows, key_of.shape[0])
+    if n == 0:
+        return one
+    row, row_2 = &given_rows[0], &spare_rows[0]
     with nogil:
         for i in range(n):
-            key[i] = key_of[given_rows[i]]
-            row[i] = given_rows[i]
-            for digit in range(6):
-                counts[2048 * digit + ((key[i] >> (11 * digit)) & 2047)] += 1
-        for digit in range(6):
-            shift = 11 * digit
-            if counts[2048 * digit + ((key[0] >> shift) & 2047)] == n:
-                continue
-            total = 0
-            for i in range(2048 * digit, 2048 * (digit + 1)):
-                count = counts[i]
-                counts[i] = total
-                total += count
-            radix_pass(key, row, n, shift, counts + 2048 * digit, key_2, row_2)
-            key, key_2 = key_2, key
-            row, row_2 = row_2, row
-    return one if row == &one_view[0] else other
+            key[i] = key_of[row[i]]
+        sort_keys(&key, &row, &key_2, &row_2, n, 0)
+    return one if row == &given_rows[0] else other
 
 
 # --- Widths --------------------------------------------------------------------------------------
@@ -503,6 +479,8 @@ cdef Tally tally_for(list keep, rules, sensitive, int64_t n, int64_t cap) except
     if rules is None:
         return tally
     conjunction = one_of(Conjunction, rules, "rules")
+    if conjunction.c.by_units or conjunction.c.min_units:
+        raise ValueError("rules on units are not for this kernel, which counts rows")
     if conjunction.c.n_sensitive == 0:
         return tally
     codes = sensitive_of(conjunction, sensitive, n)

@@ -346,13 +346,24 @@ cdef double spread(const Spread* s, const int64_t* values, const int64_t* counts
     return total / (size * size)
 
 
-cdef double total_spread(const Diversity* d, int64_t size, const int64_t* const* values,
+cdef inline int64_t counted(const Rules* rules, int64_t size, const int64_t* counts, int64_t n) noexcept nogil:
+    # What a class of `size` rows has of one attribute: a value for every row, or those of its units.
+    cdef int64_t i, total = 0
+    if not rules.by_units:
+        return size
+    for i in range(n):
+        total += counts[i]
+    return total
+
+
+cdef double total_spread(const Rules* rules, const Diversity* d, int64_t size, const int64_t* const* values,
                          const int64_t* const* counts, const int64_t* n_present) noexcept nogil:
     cdef double total = 0
     cdef int32_t i, a
     for i in range(d.n):
         a = d.spreads[i].sensitive
-        total += spread(&d.spreads[i], values[a], counts[a], n_present[a], size)
+        total += spread(&d.spreads[i], values[a], counts[a], n_present[a],
+                        counted(rules, size, counts[a], n_present[a]))
     return total
 
 
@@ -367,11 +378,11 @@ cdef bint passes(const Rules* rules, int64_t size,
         rule = &rules.rules[i]
         a = rule.sensitive
         if not rule.test(values[a], counts[a], n_present[a], rules.table_counts[a], rules.n_values[a],
-                         size, rules.n_rows, rule.params):
+                         counted(rules, size, counts[a], n_present[a]), rules.totals[a], rule.params):
             return False
     cdef const Diversity* diversity = <const Diversity*> rules.s_diversity
     while diversity != NULL:
-        if total_spread(diversity, size, values, counts, n_present) > diversity.bound:
+        if total_spread(rules, diversity, size, values, counts, n_present) > diversity.bound:
             return False
         diversity = diversity.next
     return True
@@ -494,6 +505,7 @@ def _lines(lines):
 # Per kind, in the order in which they are tested: what follows it, after the sensitive attribute where it names one.
 _KINDS = {
     "size": (_count_of,),
+    "units": (_count_of,),
     "distinct": (_count_of,),
     "share": (_exact,),
     "recursive": (_exact, _count_of),
@@ -516,7 +528,7 @@ def _rule_of(rule, n_tables):
         raise ValueError(f"no such rule: {rule[0] if isinstance(rule, tuple | list) and rule else rule!r}")
     kind, *rest = rule
     checks = _KINDS[kind]
-    if kind not in ("size", "s_diversity"):
+    if kind not in ("size", "units", "s_diversity"):
         if not rest or not isinstance(rest[0], int | np.integer) or not 0 <= rest[0] < n_tables:
             raise ValueError(f"no sensitive attribute {rest[0] if rest else None}")
         checks = (int, *checks)
@@ -551,7 +563,7 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     cdef Real* real
     cdef Order* order
     cdef Hierarchy* hierarchy
-    n = rules.n_rows
+    n = int(table.sum())
     present = table > 0
     n_present = int(present.sum())
     if kind == "distinct":
@@ -691,10 +703,10 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
             closeness[closeness < 1 - r - DIVERSITY_TOLERANCE] = 0
             weights = closeness - np.where(parent < 0, 0, closeness[parent])
             spreads[i].weights = reals(keep, weights)
-        if rules.n_rows:
+        if present.any():
             codes = np.flatnonzero(present)
             counts = table[present]
-            total += spread(&spreads[i], &codes[0], &counts[0], codes.shape[0], rules.n_rows)
+            total += spread(&spreads[i], &codes[0], &counts[0], codes.shape[0], table.sum())
     rules.s_diversity = diversity
     return total
 
@@ -706,6 +718,7 @@ cdef class Conjunction:
     code (null's included). `rules`: tuples (kind, ...), `a` an index into `table_counts`, real
     parameters as ints or Fractions where they are decided exactly, floats otherwise:
         ("size", k)                       at least k rows
+        ("units", k)                      rows of at least k units
         ("distinct", a, l)                at least l distinct values
         ("share", a, x)                   no value has more than the share x
         ("entropy", a, l)                 entropy at least ln l (float)
@@ -717,21 +730,26 @@ cdef class Conjunction:
         ("beta" | "enhanced_beta", a, beta)
         ("s_diversity", bound, r, lines)  one (a, positions float64) or (a, tree) or (a, None: flat) each
         ("custom", a, cfunc, params)      a `test_t` at cfunc.address, params a float64 array
+    With `by_units` a unit (a person with several rows) counts once per sensitive value that it has, in
+    classes as in the table, so that counts sum to at most the rows.
     `min_size` is the least size at which any class could pass; `table_diversities` holds, for each
     S-diversity bound, the sum that the whole table as one class has.
     """
 
-    def __cinit__(self, table_counts, n_rows, rules):  # not __init__: it runs exactly once
+    def __cinit__(self, table_counts, n_rows, rules, by_units=False):  # not __init__: it runs exactly once
         n_rows = whole(n_rows, 0, 2**32 - 1, "n_rows")
         cdef list keep = []
         self.keep = keep
         self.table_diversities = ()
         tables = [array_of(t, np.int64, 1, "table_counts") for t in all_of(table_counts, object, "table_counts")]
         for t in tables:
-            if (t < 0).any() or (t > n_rows).any() or t.sum() != n_rows:
+            total = t.sum()
+            if (t < 0).any() or (t > n_rows).any() or total > n_rows or (total < n_rows and not by_units):
                 raise ValueError("table_counts must be non-negative and sum to n_rows")
         self.c.n_rows = n_rows
         self.c.min_size = 1
+        self.c.min_units = 0
+        self.c.by_units = bool(by_units)
         self.c.n_rules = 0
         self.c.s_diversity = NULL
         checked = [_rule_of(one, len(tables)) for one in all_of(rules, object, "rules")]
@@ -740,8 +758,10 @@ cdef class Conjunction:
         self.c.rules = rule
         sensitive = False
         for kind, *rest in sorted(checked, key=lambda one: order.index(one[0])):
-            if kind == "size":
+            if kind in ("size", "units"):
                 self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
+                if kind == "units":
+                    self.c.min_units = max(self.c.min_units, min(rest[0], 2**62))
                 continue
             sensitive = True
             if kind == "s_diversity":
@@ -754,17 +774,30 @@ cdef class Conjunction:
             self.c.n_rules += 1
         self.c.n_sensitive = len(tables) if sensitive else 0
         cdef int64_t* n_values = <int64_t*>take(keep, len(tables), sizeof(int64_t))
+        cdef int64_t* totals = <int64_t*>take(keep, len(tables), sizeof(int64_t))
         cdef const int64_t** counts = <const int64_t**>take(keep, len(tables), sizeof(int64_t*))
         for a in range(len(tables)):
             n_values[a] = len(tables[a])
             counts[a] = longs(keep, tables[a])
+            totals[a] = tables[a].sum()
         self.c.n_values = n_values
+        self.c.totals = totals
         self.c.table_counts = <const int64_t* const*> counts
 
     @property
     def min_size(self):
         """No class with fewer rows passes; at least 1."""
         return self.c.min_size
+
+    @property
+    def min_units(self):
+        """No class with rows of fewer units passes; 0 where units are not counted."""
+        return self.c.min_units
+
+    @property
+    def by_units(self):
+        """Whether sensitive counts are of units."""
+        return self.c.by_units
 
     @property
     def n_sensitive(self):
@@ -779,7 +812,8 @@ cdef class Conjunction:
 
 # OUT result: 1 for each class that passes. `values`, `counts` and `n_present` are scratch, one per
 # sensitive attribute: what `passes` reads of the current class.
-cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, const int64_t** offsets,
+cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, const int64_t* units,
+                   const int64_t** offsets,
                    const int64_t** values, const int64_t** counts, int64_t* n_present,
                    const int64_t** first_values, const int64_t** first_counts,
                    uint8_t* result) noexcept nogil:
@@ -790,12 +824,12 @@ cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, 
             values[a] = first_values[a] + offsets[a][i]
             counts[a] = first_counts[a] + offsets[a][i]
             n_present[a] = offsets[a][i + 1] - offsets[a][i]
-        result[i] = passes(rules, sizes[i], <const int64_t* const*> values,
-                           <const int64_t* const*> counts, n_present)
+        result[i] = (units == NULL or units[i] >= rules.min_units) and passes(
+            rules, sizes[i], <const int64_t* const*> values, <const int64_t* const*> counts, n_present)
 
 
 cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, const int64_t[::1] values,
-                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) except -1 nogil:
+                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows, bint by_units) except -1 nogil:
     cdef int64_t i, j, previous, total
     if offsets.shape[0] != sizes.shape[0] + 1 or values.shape[0] != counts.shape[0] or offsets[0] != 0 \
             or offsets[sizes.shape[0]] != values.shape[0]:
@@ -812,17 +846,18 @@ cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, cons
             total += counts[j]
             if total > sizes[i]:
                 return False
-        if total != sizes[i]:
+        if total < (sizes[i] > 0) or (total < sizes[i] and not by_units):
             return False
     return True
 
 
-def passing_classes(conjunction, sizes, offsets, values, counts):
+def passing_classes(conjunction, sizes, offsets, values, counts, units=None):
     """Which classes pass every requirement? uint8, one per class.
 
     `sizes` (int64): rows of each class. Per sensitive attribute one int64 array in `offsets`
     (n_classes + 1), `values` (the codes present in class i, ascending, at offsets[i]:offsets[i + 1])
-    and `counts` (rows with each, > 0). The three are not read where only sizes are asked for.
+    and `counts` (rows with each, > 0; units, where the conjunction counts by units). The three are not read
+    where only sizes are asked for. `units` (int64): units of each class, where a rule counts them.
     """
     cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
     cdef const Rules* rules = &asked.c
@@ -837,8 +872,18 @@ def passing_classes(conjunction, sizes, offsets, values, counts):
     cdef const int64_t** here_values = <const int64_t**>take(keep, n, sizeof(int64_t*))
     cdef const int64_t** here_counts = <const int64_t**>take(keep, n, sizeof(int64_t*))
     cdef int64_t* n_present = <int64_t*>take(keep, n, sizeof(int64_t))
+    cdef const int64_t[::1] view_u
+    cdef const int64_t* first_units = NULL
     if view_s.shape[0] and int(np.min(view_s)) < 0:
         raise ValueError("sizes must be at least 0")
+    if rules.min_units:
+        if units is None:
+            raise ValueError("a rule counts units: give those of each class")
+        view_u = array_of(units, np.int64, 1, "units")
+        if view_u.shape[0] != view_s.shape[0]:
+            raise ValueError("units must be one number per class")
+        if view_u.shape[0]:
+            first_units = &view_u[0]
     if n:
         offsets, values, counts = (
             all_of(arrays, object, name)
@@ -849,7 +894,8 @@ def passing_classes(conjunction, sizes, offsets, values, counts):
         view_o = array_of(offsets[a], np.int64, 1, "offsets")
         view_v = array_of(values[a], np.int64, 1, "values")
         view_c = array_of(counts[a], np.int64, 1, "counts")
-        if not well_formed(view_s, view_o, view_v, view_c, rules.n_values[a], rules.n_rows):
+        if not well_formed(view_s, view_o, view_v, view_c, rules.n_values[a], rules.n_rows,
+                           rules.by_units):
             raise ValueError("values must be ascending codes, counts positive with the class's size as sum, "
                              "and no class larger than the table")
         keep.append((view_o, view_v, view_c))
@@ -858,6 +904,6 @@ def passing_classes(conjunction, sizes, offsets, values, counts):
         first_counts[a] = &view_c[0] if view_c.shape[0] else NULL
     if view_s.shape[0]:
         with nogil:
-            test_all(rules, view_s.shape[0], &view_s[0], first_offsets, here_values, here_counts, n_present,
+            test_all(rules, view_s.shape[0], &view_s[0], first_units, first_offsets, here_values, here_counts, n_present,
                      first_values, first_counts, &out[0])
     return result

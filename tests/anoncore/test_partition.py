@@ -8,8 +8,10 @@ import ctypes
 import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
@@ -250,6 +252,73 @@ def test_a_cut_from_counts_is_the_twins_from_rows(run: dict[str, Any]) -> None:
         sorted(part) for part in parts
     ]
     assert sizes == [len(part) for part in parts]
+
+
+@st.composite
+def runs_of_units(draw: st.DrawFn) -> dict[str, Any]:
+    """Runs whose rows belong to units; some units have many rows, and some values are a unit's own."""
+    run = draw(runs())
+    n = run["codes"].shape[1]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    units = rng.integers(0, draw(st.sampled_from([1, 4, 15, 60])), n)
+    units[rng.random(n) < draw(st.sampled_from([0, 0, 0.5]))] = 0
+    for column in run["columns"]:
+        if draw(st.booleans()):  # as of a person, the same in all rows
+            _, first, of_row = np.unique(units, return_index=True, return_inverse=True)
+            column[:] = column[first][of_row]
+    return run | {
+        "codes": np.array(run["columns"]).reshape(run["codes"].shape).astype(np.int64),
+        "units": units * 70_000 if draw(st.booleans()) else units,
+        "share": Fraction(draw(st.sampled_from(["1", "0.7", "0.5", "0.4"]))),
+        "counts_units": draw(st.booleans()) or not run["sensitive"],
+    }
+
+
+def run_on_units(run: dict[str, Any], **more: Any) -> tuple[np.ndarray, np.ndarray]:
+    units, chosen = run["units"], run["options"].get("rows", slice(None))
+    counts = []
+    for s, d in zip(run["sensitive"], run["sizes"], strict=True):
+        pairs = np.unique(np.array([units[chosen], s[chosen]]), axis=1)
+        counts.append(np.bincount(pairs[1], minlength=d))
+    rules: list[Any] = [("units" if run["counts_units"] else "size", run["k"])]
+    rules += [("share", a, run["share"]) for a in range(len(counts))]
+    return partition(
+        run["columns"],
+        kernel_attributes(run["attributes"]),
+        Conjunction(counts, run["codes"].shape[1], rules, by_units=True),
+        sensitive=run["sensitive_columns"],
+        units=units.astype(np.uint32),
+        **run["options"],
+        **more,
+    )
+
+
+@settings(max_examples=600, deadline=None)
+@given(runs_of_units())
+def test_units_are_counted_as_the_twin_counts_them(run: dict[str, Any]) -> None:
+    units = run["units"].tolist()
+
+    def passes(rows: list[int]) -> bool:
+        n_units = len({units[r] for r in rows})
+        shares = []
+        for s in run["sensitive"]:
+            pairs = {(units[r], int(s[r])) for r in rows}
+            most = Counter(value for _, value in pairs).most_common(1)[0][1]
+            shares.append(Fraction(most, len(pairs)))
+        enough = (n_units if run["counts_units"] else len(rows)) >= run["k"]
+        return enough and all(share <= run["share"] for share in shares)
+
+    expected = twin.partition(run["codes"].T.tolist(), run["attributes"], passes, **run["options"])
+    assert classes_of(*run_on_units(run)) == expected
+
+
+def test_units_are_given_where_they_are_counted_alone() -> None:
+    codes = [np.zeros(4, np.uint8)]
+    attributes = kernel_attributes([Attribute(1)])
+    with pytest.raises(ValueError, match="units are needed"):
+        partition(codes, attributes, Conjunction([], 4, [("units", 2)]))
+    with pytest.raises(ValueError, match="units are needed"):
+        partition(codes, attributes, size_only(2, 4), units=codes[0])
 
 
 @pytest.mark.parametrize("cuts", ["nearest", "median", "relaxed"])

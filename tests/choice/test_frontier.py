@@ -250,17 +250,17 @@ def test_points_are_made_side_by_side(census: pa.Table, monkeypatch: pytest.Monk
 def test_progress_is_told_from_the_calling_thread(census: pa.Table) -> None:
     import threading
 
-    told = []
+    calls = []
     anon.frontier(
         census,
         SCHEMA,
         "k=5,10",
-        progress=lambda *step: told.append((step, threading.current_thread())),
+        progress=lambda *step: calls.append((step, threading.current_thread())),
         n_threads=2,
     )
-    steps = [step for step, _ in told]
+    steps = [step for step, _ in calls]
     assert steps == [("read", 0, 1), ("encode", 0, 1), *(("points", done, 4) for done in range(5))]
-    assert {thread for _, thread in told} == {threading.main_thread()}
+    assert {thread for _, thread in calls} == {threading.main_thread()}
 
 
 def test_what_is_shared_is_computed_once(census: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,11 +286,11 @@ def test_split_trees_of_nested_requirements_cross() -> None:
     x is tried first. k = 2 cuts {x=0 | x=1}; k = 3 does not allow that, and cuts {y=0 | y=1}.
     """
     table = {"x": [0, 0, 0, 0, 1, 1], "y": [0, 0, 0, 1, 1, 1]}
-    found = []
+    places = []
     for k in (2, 3):
         classes = released(table, anon.Schema(["x", "y"]), Configuration((anon.KAnonymity(k),))).classes
-        found.append({frozenset(classes.rows[a:b].tolist()) for a, b in pairwise(classes.offsets)})
-    assert found == [
+        places.append({frozenset(classes.rows[a:b].tolist()) for a, b in pairwise(classes.offsets)})
+    assert places == [
         {frozenset({0, 1, 2, 3}), frozenset({4, 5})},
         {frozenset({0, 1, 2}), frozenset({3, 4, 5})},
     ]
@@ -335,16 +335,18 @@ def test_measures_of_sensitive_attributes_need_one(census: pa.Table) -> None:
 
 
 def test_a_grid_is_all_combinations_the_last_name_fastest() -> None:
-    found = grid("k=10,50 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization")
-    assert len(found) == 2 * 8 * 2 * 2
-    assert found[0] == Configuration((anon.KAnonymity(10), anon.TCloseness(0.05)))
-    assert found[1] == Configuration((anon.KAnonymity(10), anon.TCloseness(0.05)), publish="bucketization")
-    assert found[2].method == anon.Curve()
-    assert found[4].require[1] == anon.TCloseness(0.1)
-    assert found[-1].require == (anon.KAnonymity(50), anon.TCloseness(0.4))
-    assert found[0].name == "mondrian k=10 t=0.05 generalization"
-    assert found[0].requirement == "k-anonymity + t-closeness"
-    assert len({one.name for one in found}) == len(found)
+    configurations = grid("k=10,50 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization")
+    assert len(configurations) == 2 * 8 * 2 * 2
+    assert configurations[0] == Configuration((anon.KAnonymity(10), anon.TCloseness(0.05)))
+    assert configurations[1] == Configuration(
+        (anon.KAnonymity(10), anon.TCloseness(0.05)), publish="bucketization"
+    )
+    assert configurations[2].method == anon.Curve()
+    assert configurations[4].require[1] == anon.TCloseness(0.1)
+    assert configurations[-1].require == (anon.KAnonymity(50), anon.TCloseness(0.4))
+    assert configurations[0].name == "mondrian k=10 t=0.05 generalization"
+    assert configurations[0].requirement == "k-anonymity + t-closeness"
+    assert len({one.name for one in configurations}) == len(configurations)
 
 
 def test_ranges_are_exact_decimals_with_both_ends() -> None:
@@ -538,9 +540,9 @@ def test_the_table_counts_relations(places: list[tuple[float, float]]) -> None:
     swept = swept_of(places)
     lines = swept.table.to_pylist()
     for point, line in zip(swept.points, lines, strict=True):
-        found = [swept.relation(other, point) for other in swept.points if other is not point]
+        relations = [swept.relation(other, point) for other in swept.points if other is not point]
         for relation in ("better", "worse", "tie", "incomparable"):
-            assert line[f"n_{relation}"] == found.count(relation)
+            assert line[f"n_{relation}"] == relations.count(relation)
 
 
 def test_axes_on_which_more_is_better() -> None:
@@ -965,7 +967,7 @@ def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     asked = ["--grid", "k=5,50 method=mondrian,curve", "--grid", "k=601", "--choose", "max_p_loss=0.3"]
     asked += ["--measures", "gcp,dm", "-o", str(out), "--cache", str(tmp_path / "cache")]
     assert main(["frontier", people, *COLUMNS, *asked]) == 0
-    shown = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for words in (
         "curve k=50 generalization",
         "trivial",
@@ -976,11 +978,11 @@ def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         "gcp",
         "knee",
     ):
-        assert words in shown
-    assert "601-anonymity cannot be met" in shown
+        assert words in printed
+    assert "601-anonymity cannot be met" in printed
     assert out.read_text().count("\n") == 8  # a heading, five points and two special cases
     assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     swept = anon.frontier(
         people,
         anon.Schema(["age", "sex", "education"], ["occupation"]),
@@ -988,8 +990,8 @@ def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         measures=["gcp", "dm"],
         cache=tmp_path / "cache",
     )
-    assert {name: told[name] for name in swept.to_dict()} == json.loads(json.dumps(swept.to_dict()))
-    assert told["chosen"]["name"] == swept.choose(max_p_loss=0.3).name
+    assert {name: document[name] for name in swept.to_dict()} == json.loads(json.dumps(swept.to_dict()))
+    assert document["chosen"]["name"] == swept.choose(max_p_loss=0.3).name
     assert len(list((tmp_path / "cache").glob("*.json"))) == 7
 
 
@@ -1004,16 +1006,16 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
         'measures = ["count_error"]\nqueries = ["age >= 50"]\nchoose = "max_gcp=0.9"\ncache = "kept"\n'
     )
     assert main(["frontier", "--config", str(job), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [point["name"] for point in told["points"]] == [
+    document = json.loads(capsys.readouterr().out)
+    assert [point["name"] for point in document["points"]] == [
         "curve k=10 t=0.2 generalization",
         "curve k=10 t=0.4 generalization",
         "mondrian k=10 l=2 generalization",
         "trivial",
         "original",
     ]
-    assert told["privacy"] == "t_js"
-    assert told["chosen"]["utility"] <= 0.9
+    assert document["privacy"] == "t_js"
+    assert document["chosen"]["utility"] <= 0.9
     assert not (tmp_path / "release.parquet").exists()  # that is the release's, of `anon anonymize`
     assert len(list((tmp_path / "kept").glob("*.json"))) == 5
 
@@ -1023,7 +1025,7 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
     [
         ([], 2, "give a grid, such as --grid"),
         (["--grid", "k=5 x=2"], 2, "a grid has no 'x'"),
-        (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, l"),
+        (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, k_count, l"),
         (["--grid", "k=5", "--measures", "p_los"], 2, "did you mean 'p_loss'"),
         (["--grid", "method=curve"], 2, "ask for --k"),
         (["--grid", "k=5", "--privacy", "loss"], 2, "no measure 'loss'"),
@@ -1104,9 +1106,9 @@ def test_figure_2a_of_li_and_li(adult_dir: Path) -> None:
 def test_a_bound_that_nothing_keeps_hides_no_point(people: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--grid", "k=601,602", "--choose", "max_u_loss=-1"]
     assert main(["frontier", people, *COLUMNS, *asked]) == 1
-    shown = capsys.readouterr()
-    assert "601-anonymity cannot be met" in shown.out
-    assert "warning: no point of the grid could be made" in shown.err
-    assert "error: no point keeps max_u_loss = -1" in shown.err
+    printed = capsys.readouterr()
+    assert "601-anonymity cannot be met" in printed.out
+    assert "warning: no point of the grid could be made" in printed.err
+    assert "error: no point keeps max_u_loss = -1" in printed.err
     assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 1
     assert "no point keeps" in json.loads(capsys.readouterr().out)["error"]

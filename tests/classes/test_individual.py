@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from anon.classes import group
 from anon.classes.individual import household_risk, individual_risk
-from anon.errors import DataError, UsageError
-from anon.measures.frequencies import checked_weights, frequencies
+from anon.errors import UsageError
+from anon.measures.frequencies import frequencies
 from reference import individual as twin
 
 A, B = "11122311", "11112212"
@@ -144,11 +144,3 @@ def test_what_has_no_risk_is_refused() -> None:
     for options in ({"nulls": "any"}, {"alpha": 2}, {"compat": "arx"}):
         with pytest.raises(UsageError):
             counted("11", "12", **options)
-
-
-def test_weights_that_are_none_are_counted() -> None:
-    with pytest.raises(DataError, match=r"weight is missing.* in 3 rows, the first of them row 2") as raised:
-        checked_weights([1, 0, math.nan, -1], 4)
-    assert (raised.value.row, raised.value.count) == (1, 3)
-    with pytest.raises(UsageError, match="4 rows need 4 weights"):
-        checked_weights([1.0], 4)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import anon
 from anon import figures, pages
 from anon.command.entry import main
+from anon.html import rows as rows_of
 
 TABLE = pa.table(
     {
@@ -28,11 +29,11 @@ def test_the_report_of_risk_has_its_numbers_and_no_values() -> None:
     html = report.html()
     assert "people alone in the population" in html
     assert "secretville" not in html
-    assert set(report.told["figures"]) == {
+    assert set(report.facts["figures"]) == {
         "Individual risk of the rows",
         "Population uniques by sampling fraction",
     }
-    lines = report.told["figures"]["Population uniques by sampling fraction"]
+    lines = report.facts["figures"]["Population uniques by sampling fraction"]
     assert found.population_uniques is not None
     own = [
         row
@@ -42,7 +43,7 @@ def test_the_report_of_risk_has_its_numbers_and_no_values() -> None:
     assert [row["uniques"] for row in own] == [found.population_uniques.count]
     assert {row["uniques"] for row in lines if row["fraction"] == 1} == {float(found.sample_uniques)}
     counted = pages.of_risk(anon.risk(TABLE, SCHEMA, population=TABLE))
-    assert set(counted.told["figures"]) == {"Individual risk of the rows"}
+    assert set(counted.facts["figures"]) == {"Individual risk of the rows"}
 
 
 def test_the_report_of_special_uniques_tells_rows_by_number() -> None:
@@ -50,8 +51,8 @@ def test_the_report_of_special_uniques_tells_rows_by_number() -> None:
     report = pages.of_suda(found, riskiest=3)
     html = report.html()
     assert "secretville" not in html
-    assert [row["row"] for row in report.told["riskiest"]] == (found.riskiest(3)["row"].to_pylist())
-    bars = report.told["figures"]["Contribution of each quasi-identifier"]
+    assert [row["row"] for row in report.facts["riskiest"]] == (found.riskiest(3)["row"].to_pylist())
+    bars = report.facts["figures"]["Contribution of each quasi-identifier"]
     assert {row["attribute"]: row["percent"] for row in bars} == found.contributions
 
 
@@ -59,7 +60,7 @@ def test_risks_before_and_after_stand_in_one_figure() -> None:
     before = anon.risk(TABLE, SCHEMA, sampling_fraction=0.1)
     release = anon.anonymize(TABLE, SCHEMA, require=[anon.KAnonymity(2)])
     after = anon.risk(release.table, SCHEMA, sampling_fraction=0.1)
-    rows = figures.rows(figures.individual_risks({"before": before.individual, "after": after.individual}))
+    rows = rows_of(figures.individual_risks({"before": before.individual, "after": after.individual}))
     for name, risk in (("before", before), ("after", after)):
         assert sum(row["rows"] for row in rows if row["table"] == name) == risk.n_rows
     assert max(row["to"] for row in rows if row["table"] == "after") < before.max

@@ -26,10 +26,12 @@ TABLE = pa.table(
     }
 )
 SCHEMA = anon.Schema(["a", "b"])
+WEIGHTED = anon.Schema(["a", "b"], sampling_weight="w")
+HOUSEHOLDS = anon.Schema(["a", "b"], unit="h", sampling_weight="w")
 
 
 def test_the_table_of_sdcmicro() -> None:
-    found = anon.risk(TABLE, SCHEMA, weights="w", household="h", method="approx")
+    found = anon.risk(TABLE, HOUSEHOLDS, method="approx")
     assert (found.sample.tolist(), found.population.tolist()) == (
         [4, 4, 4, 1, 1, 1, 4, 1],
         [57, 57, 57, 8, 30, 5, 57, 40],
@@ -50,7 +52,7 @@ def test_the_table_of_sdcmicro() -> None:
 
 def test_a_sampling_fraction_and_equal_weights_are_one() -> None:
     by_fraction = anon.risk(TABLE, SCHEMA, sampling_fraction=0.05)
-    by_weights = anon.risk(TABLE, SCHEMA, weights=np.full(8, 20.0))
+    by_weights = anon.risk(TABLE.set_column(2, "w", pa.array([20.0] * 8)), WEIGHTED)
     assert by_fraction.individual.tolist() == pytest.approx(by_weights.individual.tolist(), rel=1e-14)
     assert by_fraction.population_uniques == by_weights.population_uniques
     assert by_fraction.max == pytest.approx(math.log(20) / 19)
@@ -107,17 +109,11 @@ def test_missing_values_match_anything_when_asked() -> None:
     assert found.sample.tolist() == [1.5, 1, 2]
 
 
-def test_members_without_a_household_are_alone() -> None:
-    found = anon.risk(TABLE.set_column(3, "h", pa.array([None] * 8)), SCHEMA, weights="w", household="h")
-    assert found.household is not None
-    assert found.household.individual.tolist() == pytest.approx(found.individual.tolist())
-
-
 def test_every_row_can_be_written(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "in.parquet")
     out = tmp_path / "rows.parquet"
     words = ["risk", str(tmp_path / "in.parquet"), "--quasi", "a,b", "--sampling-weight", "w"]
-    assert main([*words, "--household", "h", "--per-row", str(out), "--quiet"]) == 0
+    assert main([*words, "--unit", "h", "--per-row", str(out), "--quiet"]) == 0
     rows = pq.read_table(out)
     assert rows.column_names == ["row", "sample", "population", "risk", "household_risk"]
     assert rows["row"].to_pylist() == list(range(1, 9))
@@ -142,14 +138,10 @@ def test_the_command_says_what_the_result_says(tmp_path: Path, capsys: pytest.Ca
     ("options", "message"),
     [
         ({}, "say what is known of the population in one way"),
-        ({"weights": "w", "sampling_fraction": 0.5}, "in one way"),
+        ({"population": TABLE, "sampling_fraction": 0.5}, "in one way"),
         ({"sampling_fraction": 0}, "sampling fraction lies above 0"),
         ({"sampling_fraction": 0.5, "nulls": "any"}, "choose one of 'own', 'wildcard'"),
         ({"population": TABLE, "nulls": "wildcard"}, "leave nulls out"),
-        ({"weights": "h"}, "column 'h' is string; sampling weights are numbers"),
-        ({"weights": [1.0, 2.0]}, "8 rows need 8 weights"),
-        ({"weights": "v"}, "no column 'v'"),
-        ({"sampling_fraction": 0.5, "household": "v"}, "no column 'v'"),
     ],
 )
 def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
@@ -159,8 +151,8 @@ def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
 
 def test_rows_with_bad_weights_are_counted() -> None:
     table = TABLE.set_column(2, "w", pa.array([1.0, 0.0, None, math.nan, 2.0, -1.0, math.inf, 1.0]))
-    with pytest.raises(DataError, match=r"column 'w': .* in 5 rows, the first of them row 2") as raised:
-        anon.risk(table, SCHEMA, weights="w")
+    with pytest.raises(DataError, match=r"column 'w', .* in 5 rows, the first of them row 2") as raised:
+        anon.risk(table, WEIGHTED)
     assert (raised.value.row, raised.value.count, raised.value.column) == (1, 5, "w")
 
 

@@ -20,7 +20,7 @@ OF_PRIVACY: Mapping[str, bool] = MappingProxyType(
     GREATEST_IS_WORST
     | {
         name: RISKS[name].greatest_is_worst
-        for name in ("k", "prosecutor.max", "prosecutor.mean", "sample_uniques")
+        for name in ("k", "k_units", "prosecutor.max", "prosecutor.mean", "sample_uniques")
     }
 )
 OF_UTILITY: Mapping[str, bool] = MappingProxyType(
@@ -65,8 +65,8 @@ class Point:
 
     def to_dict(self) -> dict[str, Any]:
         """The point as plain values, ready for JSON."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
-        return dict(as_plain(told))
+        entry = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
+        return dict(as_plain(entry))
 
 
 def bounds(privacy: str, utility: str) -> dict[str, tuple[int, str]]:

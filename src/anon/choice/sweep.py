@@ -42,7 +42,7 @@ from anon.classes import Published, counts_of, group
 from anon.encoding import Encoded, Missing, encode, encode_column
 from anon.engines import Judged, check_arguments, make
 from anon.entropy import KEY_BYTES, keyed
-from anon.errors import AnonError, UsageError
+from anon.errors import NAME_SENSITIVE, AnonError, UsageError
 from anon.measures import (
     GREATEST_IS_WORST,
     Populations,
@@ -58,6 +58,7 @@ from anon.measures import (
     u_loss,
 )
 from anon.methods import Mondrian, Progress
+from anon.requirements import counting
 from anon.schema import Attribute, Schema, check_names
 from anon.tables import read_source
 from anon.threads import available_threads
@@ -208,20 +209,26 @@ def _prepared(
     judged = Judged.whole(encoded)
     needy = [name for name in names if name in GREATEST_IS_WORST or name == "u_loss"]
     if needy and not encoded.sensitive:
-        raise UsageError(f"{needy[0]} is about sensitive attributes: name one in the schema")
+        raise UsageError(f"{needy[0]} is about sensitive attributes: ", NAME_SENSITIVE)
     for one in tried:
-        judged.rules(one.require)
+        judged.rules(counting(one.require, encoded.schema.unit))
         if one.publish == "bucketization" and not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
+        if one.publish == "bucketization" and encoded.schema.coded:
+            raise UsageError(
+                f"column {encoded.schema.coded[0]!r} has a least level, top or bottom, which a bucketization "
+                "cannot show: try generalizations only"
+            )
+    original = encoded.original
     populations, queries, answers = None, None, None
     if "u_loss" in names:
-        populations = large_populations(encoded, min_support, n_threads=n_threads)
+        populations = large_populations(original, min_support, n_threads=n_threads)
     if "count_error" in names:
         if workload is None:
-            queries = preset(encoded, "li", seed=seed, qd=min(4, len(encoded.quasi)))
+            queries = preset(original, "li", seed=seed, qd=min(4, len(encoded.quasi)))
         else:
-            queries = workload(encoded) if callable(workload) else parse_queries(encoded, workload)
-        answers = true_counts(queries, encoded, n_threads)
+            queries = workload(original) if callable(workload) else parse_queries(original, workload)
+        answers = true_counts(queries, original, n_threads)
     kept, key = None, b""
     if cache is not None:
         kept = open_cache(cache)
@@ -265,6 +272,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
     """What the release shows that `anonymize` makes, with all its checks; the original is intact."""
     encoded = sweep.encoded
     if one is SPECIAL[ORIGINAL]:
+        encoded = encoded.original
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
     alone = isinstance(one.method, Mondrian)
@@ -274,6 +282,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
             one.method,
             one.require,
             publish=one.publish,
+            numeric=one.numeric,
             judged=sweep.judged,
             seed=sweep.seed,
             n_threads=sweep.all_threads if alone else sweep.n_threads,
@@ -323,6 +332,7 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
             for counts, codes in zip(published.counts, sweep.judged.encoded.sensitive_codes, strict=True)
         ],
         joint=False,
+        units=sweep.encoded.units,
         n_threads=sweep.n_threads,
     )
     if published.intact is not None and any(name in OF_INTACT for name in sweep.measures):

@@ -21,12 +21,14 @@ class Classes:
 
     `rows` (uint32) lists the row numbers of the table class by class; class c holds
     `rows[offsets[c]:offsets[c + 1]]` (`offsets` int64, n_classes + 1). `suppressed` (uint32,
-    ascending) are the rows that belong to no class. Every row of the table is in exactly one.
+    ascending) are the rows that belong to no class. Every row of the table is in exactly one. With
+    households, `rows[together[g]:together[g + 1]]` are some whose classes show the same in their columns.
     """
 
     rows: npt.NDArray[np.uint32]
     offsets: npt.NDArray[np.int64]
     suppressed: npt.NDArray[np.uint32]
+    together: npt.NDArray[np.int64] | None = None
 
     @property
     def n_classes(self) -> int:

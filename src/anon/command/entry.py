@@ -78,6 +78,6 @@ def _run(words: Sequence[str]) -> int:
     if "--json" in words:
         print_json(failure)
     else:
-        shown = f" (the value: {failure['value']!r})" if "value" in failure else ""
-        print(f"error: {failure['error']}{shown}", file=sys.stderr)
+        value = f" (the value: {failure['value']!r})" if "value" in failure else ""
+        print(f"error: {failure['error']}{value}", file=sys.stderr)
     return int(failure["exit_code"])

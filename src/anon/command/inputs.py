@@ -139,15 +139,15 @@ def origin_of(
 
 def write_reports(pages: Mapping[Audience, str], about: Callable[[Audience], Report]) -> dict[str, Any]:
     """Write them; what the owner's tells, and where they are, for --json."""
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     for audience, path in pages.items():
         made = about(audience)
         made.write(path)
         if audience == "owner":
-            told |= {"report": path, **made.told}
+            reported |= {"report": path, **made.facts}
         else:
-            told["report_public"] = path
-    return told
+            reported["report_public"] = path
+    return reported
 
 
 def _files(source: str) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from anon.command.options import (
     CHOOSE,
+    CODING,
     CSV_GUARD,
     GRID,
     KEYS,
@@ -86,7 +87,7 @@ class Job(_Keys):
         from anon.schema import Schema
 
         named = {*self.quasi, *self.sensitive}
-        for key in ("kind", "hierarchy", "ordinal", "weight"):
+        for key in ("kind", "hierarchy", "ordinal", "weight", *(each.key for each in CODING)):
             for name in getattr(self, key):
                 if name not in named:
                     raise UsageError(
@@ -99,6 +100,9 @@ class Job(_Keys):
             [self._attribute(name) for name in self.quasi],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
+            unit=self.unit,
+            household=self.household,
+            sampling_weight=self.sampling_weight,
         )
 
     def _attribute(self, name: str) -> Attribute:
@@ -109,7 +113,9 @@ class Job(_Keys):
         if order is not None and kind not in (None, "ordinal"):
             raise UsageError(f"column {name!r}: an order is given, but its kind is {kind}")
         hierarchy = _hierarchy(name, self.hierarchy[name]) if name in self.hierarchy else None
-        return Attribute(name, "ordinal" if order else kind, hierarchy, order, self.weight.get(name, 1.0))
+        coding = {each.key: getattr(self, each.key).get(name) for each in CODING}
+        weight = self.weight.get(name, 1.0)
+        return Attribute(name, "ordinal" if order else kind, hierarchy, order, weight, **coding)
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -233,6 +233,29 @@ ROLES = (
         absent=[],
     ),
     Flag(
+        "unit",
+        Text,
+        "Whose a row is (a person's number): requirements count these, not rows; the column is dropped.",
+        panel=COLUMNS,
+        metavar="COLUMN",
+    ),
+    Flag(
+        "household",
+        list[str],
+        "Quasi-identifiers that all rows of a unit share, and show alike.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        parse=parse.names,
+        absent=[],
+    ),
+    Flag(
+        "sampling_weight",
+        Text,
+        "How many people a row of a sample stands for.",
+        panel=COLUMNS,
+        metavar="COLUMN",
+    ),
+    Flag(
         "hierarchy",
         dict[str, Text | dict[str, Any]],
         "ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "
@@ -271,6 +294,37 @@ WEIGHT = Flag(
     absent={},
 )
 
+CODING = (
+    Flag(
+        "least",
+        dict[str, int | float | Text],
+        "The finest level that is published: a width, a prefix length, month, quarter, year or decade, or "
+        "the column of a hierarchy file (1: the one after the values).",
+        panel=COLUMNS,
+        metavar="COLUMN=LEVEL",
+        parse=partial(parse.ends, "--least"),
+        absent={},
+    ),
+    Flag(
+        "top",
+        dict[str, int | float | Text],
+        "Everything from this number or date on is published as one value, such as >= 90.",
+        panel=COLUMNS,
+        metavar="COLUMN=END",
+        parse=partial(parse.ends, "--top"),
+        absent={},
+    ),
+    Flag(
+        "bottom",
+        dict[str, int | float | Text],
+        "Everything up to this number or date is published as one value, such as <= 18.",
+        panel=COLUMNS,
+        metavar="COLUMN=END",
+        parse=partial(parse.ends, "--bottom"),
+        absent={},
+    ),
+)
+
 # --- what a release must satisfy, how it is made and published
 
 REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
@@ -296,6 +350,12 @@ PUBLISHING = (
     *(_declared(each, PUBLISH) for each in PUBLISHED),
     MISSING,
     Flag("order", Literal["class", "input"], "Rows by class (default), or as in the input.", panel=PUBLISH),
+    Flag(
+        "weights",
+        Literal["class-mean", "keep"],
+        "Sampling weights: the mean of each class (default), or as they are.",
+        panel=PUBLISH,
+    ),
     CSV_GUARD,
     Flag(
         "on_infeasible",
@@ -356,6 +416,7 @@ KEYS = (
     *READING,
     *ROLES,
     WEIGHT,
+    *CODING,
     *REQUIREMENTS,
     *METHODS,
     *SWEEPING,
@@ -386,11 +447,5 @@ OF_POPULATION = (
         float,
         "Share of a population that the table holds: risk of its rows there, and estimated uniques.",
         metavar="SHARE",
-    ),
-    Flag(
-        "sampling_weight",
-        str,
-        "Column with the number of people of the population that each row stands for.",
-        metavar="COLUMN",
     ),
 )

@@ -36,6 +36,17 @@ def weights(texts: Iterable[str]) -> dict[str, float]:
         raise UsageError("--weight takes COLUMN=NUMBER") from None
 
 
+def ends(flag: str, texts: Iterable[str]) -> dict[str, int | float | str]:
+    """COLUMN=NUMBER or COLUMN=TEXT, each column once."""
+    values: dict[str, int | float | str] = {}
+    for name, text in pairs(flag, texts).items():
+        try:
+            values[name] = _number(text)
+        except ValueError:
+            values[name] = text
+    return values
+
+
 def by_column(flag: str, texts: Sequence[str]) -> Any:
     """A number, or numbers by column: `0.1`, or `age=0.1` and more."""
     try:

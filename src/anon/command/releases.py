@@ -25,6 +25,7 @@ from anon.command.inputs import (
     write_reports,
 )
 from anon.command.options import (
+    CODING,
     COLUMNS,
     CONFIG,
     FILE,
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
 
 @command(
     *(INPUT, OUTPUT, CONFIG),
-    *(*ROLES, WEIGHT, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
+    *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
     *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(
@@ -77,7 +78,6 @@ def anonymize(
     config: str | None,
     population: str | None,
     sampling_fraction: float | None,
-    sampling_weight: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -103,14 +103,14 @@ def anonymize(
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
-        if pages or population or sampling_fraction or sampling_weight:
+        if pages or population or sampling_fraction:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.command.spark import run
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
             measured = run(job, progress)
-        warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+        warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
         report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
         return
@@ -127,17 +127,16 @@ def anonymize(
         caught.clear()  # the report shows the release's own
         if release.meets_requirements:
             release.write(output, **job.write_options())
-    notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+    notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None
     if as_json or pages or not quiet:
         privacy = release.privacy(
             population=population,
             sampling_fraction=sampling_fraction,
-            weights=sampling_weight,
             per_class="owner" in pages,
         )
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if "public" in pages and not release.meets_requirements:
         print("note: no release was written, and so no page that may be handed out", file=sys.stderr)
         del pages["public"]
@@ -152,8 +151,8 @@ def anonymize(
                 release, privacy=privacy, utility=utility, origin=origin, audience=audience
             )
 
-        told = write_reports(pages, about)
-    report_release(files, release, None if quiet and not as_json else privacy, as_json, told, notes)
+        reported = write_reports(pages, about)
+    report_release(files, release, None if quiet and not as_json else privacy, as_json, reported, notes)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 
@@ -189,7 +188,6 @@ def check(
     sensitive_table: str | None,
     population: str | None,
     sampling_fraction: float | None,
-    sampling_weight: str | None,
     per_class: str | None,
     report: str | None,
     report_public: str | None,
@@ -227,28 +225,27 @@ def check(
         at_risk=risk_k,
         population=people_of(context, job, population),
         sampling_fraction=sampling_fraction,
-        weights=sampling_weight,
         per_class=per_class is not None or "owner" in pages,
         require=require,
         roles_from_file=roles_from_file,
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
         from anon.verbs import labels_as_written
 
         table = table if schema is None else labels_as_written(table, schema)
         origin = origin_of(context, read, [per_class], [source, second])
-        told = write_reports(
+        reported = write_reports(
             pages,
             lambda audience: reports.of_check(
                 privacy, table.table, require=require, origin=origin, audience=audience
             ),
         )
     if as_json:
-        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **told})
+        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **reported})
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
@@ -288,7 +285,6 @@ def compare(
     id_column: str | None,
     population: str | None,
     sampling_fraction: float | None,
-    sampling_weight: str | None,
     report: str | None,
     report_public: str | None,
     as_json: bool,
@@ -312,18 +308,18 @@ def compare(
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     people = people_of(context, job, population)
-    given |= {"population": people, "sampling_fraction": sampling_fraction, "weights": sampling_weight}
+    given |= {"population": people, "sampling_fraction": sampling_fraction}
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
         origin = origin_of(context, read, [], [released, sensitive_table])
-        told = write_reports(
+        reported = write_reports(
             pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
         )
     if as_json:
-        print_json({**utility, **told})
+        print_json({**utility, **reported})
     elif not quiet:
         print_tables(*utility_words(f"Utility of {Path(released).name}", utility))

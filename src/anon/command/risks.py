@@ -53,7 +53,6 @@ RISK_K = Flag(
 
 @command(
     *(TABLE, CONFIG, *ROLES, *OF_POPULATION),
-    Flag("household", str, "Rows with equal values are one household: its risk too.", metavar="COLUMN"),
     Flag(
         "model",
         str,
@@ -71,8 +70,6 @@ def risk(
     config: str | None,
     population: str | None,
     sampling_fraction: float | None,
-    sampling_weight: str | None,
-    household: str | None,
     model: str,
     nulls: str,
     approximate: bool,
@@ -102,8 +99,6 @@ def risk(
         job.roles(),
         population=people_of(context, job, population),
         sampling_fraction=sampling_fraction,
-        weights=sampling_weight,
-        household=household,
         method="approx" if approximate else "exact",
         at_risk=risk_k,
         **options,

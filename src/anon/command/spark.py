@@ -8,14 +8,13 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import PurePosixPath
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from anon.command.job import Job
 from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measure_release
-from anon.errors import DataError, RecheckError, UsageError
+from anon.errors import DataError, UsageError
 from anon.measures import Privacy
 
 if TYPE_CHECKING:
@@ -45,6 +44,8 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
         raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
     if options.pop("order", "class") != "class":
         raise UsageError("rows have no order on Spark: leave out order = 'input'")
+    if options.pop("weights", None) is not None:
+        raise UsageError("sampling weights are for one machine: leave out weights")
     if options.pop("on_infeasible", "error") != "error":
         raise UsageError("a trivial release is for one machine: leave out on_infeasible = 'trivial'")
     if PurePosixPath(job.input).suffix.lower() not in ("", *SUFFIXES):
@@ -73,25 +74,20 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
         with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
             made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
             releases = made if isinstance(made, tuple) else (made,)
-            shown = {attribute.name for attribute in schema.quasi}
+            published = {attribute.name for attribute in schema.quasi}
             if not isinstance(made, tuple):
-                shown = {*made.columns} - ({*df.columns} - shown)
+                published = {*made.columns} - ({*df.columns} - published)
             sensitive = schema.bind(arrow_schema(df)).sensitive
-            names = [name for name in releases[0].columns if name in shown]
+            names = [name for name in releases[0].columns if name in published]
             n_rows = releases[0].count()
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
             for release, folder in zip(releases, begun, strict=True):
                 release.write.mode("overwrite").parquet(folder)
             files = [spark.read.parquet(folder) for folder in begun]
             written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
-            measured = measure_release(written, names, sensitive, require)
-            if measured.unmet or measured.n_rows != n_rows:
-                raise RecheckError(
-                    "the files do not hold the release that was checked; this is a fault of the tool, "
-                    "nothing was written"
-                )
+            measured = measure_release(written, names, sensitive, require, n_rows)
             _move_all(spark, outputs)
-        return replace(measured, unmet=None)
+        return measured
     finally:
         for release in releases:
             release.unpersist()
@@ -103,15 +99,15 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
 def _signals_later() -> Iterator[None]:
     """Signals with a handler wait until Java has started, which would otherwise stay behind."""
     came: list[int] = []
-    held = {}
+    handlers = {}
     if current_thread() is main_thread():
-        held = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
+        handlers = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
     try:
-        for number in held:
+        for number in handlers:
             signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
-        for number, handler in held.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         for came_now in came:
             signal.raise_signal(came_now)

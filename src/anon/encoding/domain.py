@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anon.encoding.coding import Coding
 from anon.schema import Kind, Levels, Schema, Tree, prune
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Domain:
     ranks for an ordinal one; None for a nominal one.
     `unit_lattice` is True where every multiple of one unit between the ends is a possible value
     (integers, dates, decimals), False for floats and timestamps, which have length instead.
+    With a `coding` (quasi-identifiers alone) some codes are published as one.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Domain:
     tree: Tree | None = None
     levels: Levels | None = None
     weight: float = 1.0
+    coding: Coding | None = None
 
     @property
     def n_values(self) -> int:
@@ -63,6 +66,18 @@ class Domain:
 
 
 @dataclass(frozen=True, repr=False)
+class Units:
+    """Whose each row is: `codes` (one per row) below `n`, in no order that means anything."""
+
+    name: str
+    codes: Codes
+    n: int
+
+    def __repr__(self) -> str:
+        return f"Units({self.name!r}, n={self.n})"
+
+
+@dataclass(frozen=True, repr=False)
 class Encoded:
     """A table whose quasi-identifiers and sensitive attributes are codes.
 
@@ -71,7 +86,10 @@ class Encoded:
     `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
     likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
     `missing="suppress"`; they keep their codes but belong to no class. `draw`, if any, numbers the rows
-    (uint32) in a secret order.
+    (uint32) in a secret order. `units` tells whose each row is, `weights` (float64, > 0) how many people
+    it stands for, where the schema names the columns. `fine_codes` are the quasi-identifiers' codes before
+    least levels, top and bottom codes, one array for each (none where no attribute has any of these): what
+    was lost is measured against them.
     """
 
     table: pa.Table | Scan
@@ -82,6 +100,14 @@ class Encoded:
     sensitive_codes: tuple[Codes, ...]
     suppressed: npt.NDArray[np.uint32]
     draw: npt.NDArray[np.uint32] | None = None
+    units: Units | None = None
+    weights: npt.NDArray[np.float64] | None = None
+    fine_codes: tuple[Codes, ...] = ()
+
+    @property
+    def original(self) -> Encoded:
+        """The table as it was before least levels, top and bottom codes."""
+        return replace(self, quasi_codes=self.fine_codes) if self.fine_codes else self
 
     @property
     def ties(self) -> tuple[Codes, ...]:
@@ -154,4 +180,5 @@ def narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
         positions=positions,
         tree=None if domain.tree is None or not values.any() else prune(domain.tree, values),
         levels=None,
+        coding=None,
     )

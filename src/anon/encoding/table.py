@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from anon.encoding.columns import check_numbers, encode_factors, rows, text_labels
 from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type
 from anon.encoding.factors import Factors, each_column
-from anon.errors import DataError, UsageError
+from anon.encoding.units import check_shared, encode_units, encode_weights
+from anon.errors import CATEGORY, DataError, UsageError
 from anon.schema import TICKS_PER_SECOND, Schema, check_names
 from anon.threads import available_threads
 
@@ -61,26 +62,44 @@ def encode(
             count = int(np.count_nonzero(null))
             row = int(np.argmax(null))
             raise DataError(
-                f"column {domain.name!r} is missing {rows(row, count)}; "
-                "fill it, or choose missing='category' or 'suppress'",
+                f"column {domain.name!r} is missing {rows(row, count)}; fill it, or choose ",
+                CATEGORY,
+                " or 'suppress'",
                 column=domain.name,
                 row=row,
                 count=count,
             )
         dropped |= null
-    identifying = set(bound.identifying)
+    units = weights = None
+    if bound.unit is not None:
+        units = encode_units(table, bound.unit)
+        for name in bound.household:
+            place = [domain.name for domain, _ in encoded].index(name)
+            check_shared(name, encoded[place][1], units)
+    if bound.sampling_weight is not None:
+        weights = encode_weights(table, bound.sampling_weight)
+    quasi = tuple(codes for _, codes in encoded[: len(bound.quasi)])
+    room = np.empty if isinstance(table, pa.Table) else table.empty
+    coded = tuple(
+        codes if domain.coding is None else domain.coding.coded(codes, room)
+        for domain, codes in encoded[: len(bound.quasi)]
+    )
+    identifying = set(bound.dropped)
     kept = [name for name in table.column_names if name not in identifying]
     m = len(bound.quasi)
     suppressed = np.flatnonzero(dropped).astype(np.uint32)
     suppressed.flags.writeable = False
     return Encoded(
-        table=table.select(kept) if bound.identifying else table,
+        table=table.select(kept) if identifying else table,
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
-        quasi_codes=tuple(codes for _, codes in encoded[:m]),
+        quasi_codes=coded,
         sensitive=tuple(domain for domain, _ in encoded[m:]),
         sensitive_codes=tuple(codes for _, codes in encoded[m:]),
         suppressed=suppressed,
+        units=units,
+        weights=weights,
+        fine_codes=quasi if bound.coded else (),
     )
 
 

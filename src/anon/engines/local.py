@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, cells, full_cells, merge
+from anon.classes import Cells, Classes, cells, full_cells, group, merge, to_levels
 from anon.encoding import Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
-from anon.errors import InfeasibleError, UsageError
-from anon.methods import Identity, Method, Progress, Suppress, Task, repair
+from anon.errors import InfeasibleError, Parameter, UsageError
+from anon.methods import Identity, Method, Progress, Suppress, Task, counts_units, repair
 from anon.release import Publish, Release, recode
-from anon.requirements import Requirement, check_list, compile, infeasible
+from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
 from anon.schema import Role, Schema, role_of_name
 from anoncore.requirement import Conjunction
 
@@ -43,15 +44,24 @@ def check_arguments(
     if not isinstance(method, Method):
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
     if require and not method.enforces:
-        raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
+        raise UsageError(
+            f"{type(method).__name__} enforces nothing: drop the requirements or use ",
+            Parameter("Mondrian()", "--method mondrian"),
+        )
     if method.grows and not any(r.least_rows for r in require):
         raise UsageError(
-            f"{type(method).__name__} grows classes of at least k rows: "
-            "ask for KAnonymity(k) or AlphaK(alpha, k)"
+            f"{type(method).__name__} grows classes of at least k rows: ask for ",
+            Parameter("KAnonymity(k) or AlphaK(alpha, k)", "--k"),
         )
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.check_published(publish, numeric)
+    if schema.coded and (publish == "bucketization" or method.perturbs):
+        what = "a bucketization" if publish == "bucketization" else type(method).__name__
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom, which {what} cannot show: it "
+            "publishes values, not cells; recode the column before, or publish generalizations"
+        )
     for name, value, allowed in (
         ("publish", publish, ("generalization", "bucketization")),
         ("order", order, ("class", "input")),
@@ -83,9 +93,35 @@ class Judged:
             counts.append(rows.astype(np.int64))
         return cls(judged, tuple(counts), encoded.n_rows - len(encoded.suppressed))
 
+    @cached_property
+    def n_units(self) -> int | None:
+        """Units that have a published row; None where the schema names none."""
+        units = self.encoded.units
+        return None if units is None else int(np.count_nonzero(np.bincount(units.codes[self.encoded.kept])))
+
+    @cached_property
+    def unit_counts(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """The units with each code of each sensitive attribute (int64)."""
+        units, counts = self.encoded.units, []
+        assert units is not None
+        for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):
+            pairs = group((codes, units.codes), self.encoded.suppressed)
+            of_pair = codes[pairs.rows[pairs.offsets[:-1]]]
+            counts.append(np.bincount(of_pair, minlength=domain.n_codes).astype(np.int64))
+        return tuple(counts)
+
     def rules(self, require: Sequence[Requirement]) -> Conjunction:
         """The requirements as one test; UsageError where one makes no sense for the table."""
-        return compile(require, self.encoded.sensitive, self.counts, self.n_rows)
+        rules = compile(require, self.encoded.sensitive, self.counts, self.n_rows)
+        if self.n_units is None or not rules.n_sensitive:
+            return rules
+        return compile(require, self.encoded.sensitive, self.unit_counts, self.n_rows, by_units=True)
+
+    def impossible(self, require: Sequence[Requirement]) -> InfeasibleError | None:
+        """Why no release meets the requirements, if the table as one class does not."""
+        rules = self.rules(require)
+        counts = self.unit_counts if rules.by_units else self.counts
+        return infeasible(require, self.encoded.sensitive, counts, self.n_rows, self.n_units)
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,6 +161,7 @@ def make(
     require: Sequence[Requirement],
     *,
     publish: Publish = "generalization",
+    numeric: str = "interval",
     judged: Judged | None = None,
     seed: int | Sequence[int] = 0,
     n_threads: int = 1,
@@ -138,8 +175,10 @@ def make(
     InfeasibleError where no classes hold the requirements; with `trivial` all rows then become one class.
     """
     judged = Judged.whole(encoded) if judged is None else judged
-    require = (*require, *method.implied())
-    impossible = infeasible(require, judged.encoded.sensitive, judged.counts, judged.n_rows)
+    if encoded.schema.household:
+        _check_households(method, publish, numeric)
+    require = counting((*require, *method.implied()), encoded.schema.unit if encoded.units else None)
+    impossible = judged.impossible(require)
     if impossible is not None and not trivial:
         raise impossible
     rng = np.random.default_rng(seed)
@@ -147,14 +186,27 @@ def make(
     if progress is not None:
         progress("partition", 0, 1)
     method = method if impossible is None else Suppress("quasi")
-    classes = _classes(judged.encoded, method, task, require, publish)
+    classes = _classes(judged.encoded, method, task, require, publish, numeric)
     starred = method == Suppress("quasi")
     shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     return Made(encoded, classes, shown, require, method, publish, impossible, task)
 
 
+def _check_households(method: Method, publish: str, numeric: str) -> None:
+    """Raise UsageError where the rows of a household would not show the same."""
+    what = ""
+    if method.perturbs or (method.enforces and not method.keeps_households):
+        what = f"{type(method).__name__} does not keep households together: use Mondrian()"
+    elif publish == "bucketization":
+        what = "a bucketization leaves quasi-identifiers intact"
+    elif numeric in ("midpoint", "mean"):
+        what = f"numeric={numeric!r} is of classes, not of households: choose interval, bounds or level"
+    if what:
+        raise UsageError(f"{what}; or leave out household=")
+
+
 def _classes(
-    encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str
+    encoded: Encoded, method: Method, task: Task, require: Sequence[Requirement], publish: str, numeric: str
 ) -> Classes:
     """The method's classes; where it does not enforce every requirement itself, merged until all hold."""
     if len(encoded.suppressed) == encoded.n_rows:
@@ -162,10 +214,46 @@ def _classes(
     if publish == "bucketization" and method.chooses:
         encoded = replace(encoded, draw=permutation(encoded.n_rows, task.entropy))
     k = max((r.least_rows or 1 for r in require), default=1)
-    classes = method.classes(encoded, task, k)
+    counts_rows = not counts_units(task.rules) or not method.enforces
+    of_method = task
+    if not counts_rows and not method.counts_units:  # it sees to the rows, the repair to whose they are
+        of_method = replace(task, rules=compile([KAnonymity(task.rules.min_size)], (), (), task.rules.n_rows))
+    classes = method.classes(encoded, of_method, k)
     if method.grows and publish == "generalization":
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-    return repair(classes, encoded, task.rules, ties=method.ties) if method.repaired else classes
+    if method.repaired or of_method is not task:
+        classes = repair(classes, encoded, task.rules, ties=method.ties)
+    if task.rules.by_units and not counts_rows and publish == "generalization":
+        return _settled(classes, encoded, method, task, numeric)
+    return classes
+
+
+def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, numeric: str) -> Classes:
+    """Classes that all pass, also where those that look alike are one.
+
+    By units two classes that pass may fail together: one whose values a unit of the other has too.
+    """
+    if numeric in ("midpoint", "mean"):
+        raise UsageError(
+            f"numeric={numeric!r} makes classes look alike, which may then not meet what is required of the "
+            "units' sensitive values: choose interval, bounds or level"
+        )
+    while True:
+        shown = cells(encoded, classes, task.n_threads)
+        if numeric == "level":
+            shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
+        merged, _ = merge(classes, shown, task.n_threads)
+        if merged.n_classes == classes.n_classes:
+            return classes
+        mended = repair(merged, encoded, task.rules, ties=method.ties)
+        if classes.together is not None:
+            if mended.n_classes < merged.n_classes:
+                raise UsageError(
+                    "classes of several households look alike and together do not meet what is required of "
+                    "sensitive values: ask for less, or leave out household="
+                )
+            return classes
+        classes = mended
 
 
 def notes_on_neutral(neutral: Iterable[str], distinct: Container[str], of_rows: str = "") -> list[str]:

@@ -77,14 +77,14 @@ def tradeoff(points: Sequence[Mapping[str, Any]], privacy: str, utility: str) ->
     )
 
 
-def frontier(found: Any) -> Figure:
+def frontier(swept: Any) -> Figure:
     """The points of an `anon.Frontier` on its two axes."""
     points = [
         {name: getattr(point, name) for name in ("name", "requirement", "privacy", "utility", "efficient")}
-        for point in found.points
+        for point in swept.points
         if point.satisfied
     ]
-    return tradeoff(points, found.privacy, found.utility)
+    return tradeoff(points, swept.privacy, swept.utility)
 
 
 def class_sizes(sizes: npt.NDArray[np.int64]) -> Figure:

@@ -6,24 +6,23 @@ from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, hand
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
+    Disclosure,
     disclosure_of,
     part_of,
-    worst_of,
     zero,
 )
-from anon.measures.frequencies import Frequencies, frequencies, weights_of
+from anon.measures.frequencies import Frequencies, frequencies
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
-from anon.measures.privacy import Privacy, measure_columns, of_intact
+from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
 from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
 from anon.measures.risk import (
     NullMatching,
     PopulationRisk,
-    Sizes,
+    matching_of,
     null_matching,
     population_risk,
-    prosecutor_risk,
 )
 from anon.measures.suda import (
     MinimalUniques,
@@ -50,8 +49,10 @@ from anon.measures.uniques import (
     population_uniques,
     refuse_fraction,
 )
+from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
+from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
+    "Disclosure",
     "Frequencies",
     "Measure",
     "MinimalUniques",
@@ -71,7 +73,7 @@ __all__ = [
     "PopulationUniques",
     "Populations",
     "Privacy",
-    "Sizes",
+    "UnitRisk",
     "Utility",
     "Workload",
     "answer",
@@ -86,6 +88,7 @@ __all__ = [
     "histogram",
     "js_divergence",
     "large_populations",
+    "matching_of",
     "matching_rows",
     "measure_columns",
     "measure_privacy",
@@ -94,6 +97,7 @@ __all__ = [
     "normalized_errors",
     "null_matching",
     "of_intact",
+    "once_per_unit",
     "parse_queries",
     "part_of",
     "population_risk",
@@ -101,17 +105,18 @@ __all__ = [
     "population_uniques",
     "preset",
     "privacy_tables",
-    "prosecutor_risk",
+    "put_together",
     "random_queries",
     "refuse_fraction",
+    "risk_of_sizes",
     "risk_table",
     "suda_tables",
     "true_counts",
     "u_loss",
+    "units_of_classes",
     "utility_tables",
     "value_contributions",
+    "weighted_disclosure",
     "weights",
-    "weights_of",
-    "worst_of",
     "zero",
 ]

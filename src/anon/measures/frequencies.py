@@ -6,21 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 import anoncore.classes as classes_kernel
 from anon.classes import Classes
 from anon.encoding import Codes
-from anon.errors import DataError, UsageError
+from anon.errors import UsageError
 from anon.measures.risk import meet
-from anon.schema import check_names
-
-if TYPE_CHECKING:
-    from anon.tables import Scan
 
 Nulls = Literal["own", "wildcard"]
 Compat = Literal["sdcmicro"]
@@ -106,39 +101,3 @@ def _wildcard(
                 if other is pattern:  # the class itself counts in full
                     total[pattern] += (1 - weight) * amounts[pattern]
     return counted[0], counted[1]
-
-
-def weights_of(table: pa.Table | Scan, weights: str | npt.ArrayLike | None) -> Floats | None:
-    """How many people each row of a table stands for: the column of that name, or what is given, checked."""
-    if not isinstance(weights, str):
-        return None if weights is None else checked_weights(weights, table.num_rows)
-    check_names([weights], table.column_names)
-    column = table.select([weights])
-    column = (column if isinstance(column, pa.Table) else column.whole()).column(0)
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise DataError(f"column {weights!r} is {kind}; sampling weights are numbers", column=weights)
-    numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return checked_weights(numbers, table.num_rows, f"column {weights!r}", weights)
-
-
-def checked_weights(
-    weights: npt.ArrayLike, n_rows: int, what: str = "sampling weights", column: str | None = None
-) -> Floats:
-    """Weights as float64, one per row, finite and above 0; DataError that counts the rows that are not."""
-    numbers = np.asarray(weights, np.float64)
-    if numbers.shape != (n_rows,):
-        raise UsageError(f"{what}: {n_rows} rows need {n_rows} weights, not {numbers.size}")
-    with np.errstate(invalid="ignore"):
-        wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
-    if len(wrong):
-        first = int(wrong[0])
-        raise DataError(
-            f"{what}: the weight is missing, infinite or not above 0 in {len(wrong)} rows, the first of them "
-            f"row {first + 1}; a weight is the number of people that a row stands for: correct it, or leave "
-            "those rows out",
-            column=column,
-            row=first,
-            count=len(wrong),
-        )
-    return numbers

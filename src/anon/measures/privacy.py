@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Classes, group, sensitive_counts
-from anon.encoding import Codes, Domain
+from anon.encoding import Codes, Domain, Units
 from anon.errors import UsageError
 from anon.measures.disclosure import (
     OF_CLASSES,
@@ -37,6 +37,8 @@ from anon.measures.risk import (
     null_matching,
     prosecutor_risk,
 )
+from anon.measures.units import UnitRisk, once_per_unit, unit_risk
+from anon.measures.weighted import WeightedDisclosure
 from anon.plain import as_plain
 
 
@@ -48,6 +50,9 @@ class Privacy(Disclosure):
     `worst_sensitive` names the attribute that sets each, `by_sensitive` holds each attribute's own.
     `n_suppressed` rows belong to no class. Of them `n_starred` have `*` in every quasi-identifier, in
     a file made by another tool; `k_with_starred` is k with those as one more class.
+    `units` tells of the units (persons with several rows) where the schema names them: measures of sensitive
+    attributes then count each unit once for every value that it has in a class.
+    `weighted` is what is learned of the people that the rows of a sample stand for, where it has weights.
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
@@ -71,6 +76,8 @@ class Privacy(Disclosure):
     combined: Disclosure | None = None
     n_starred: int = 0
     k_with_starred: int | None = None
+    units: UnitRisk | None = None
+    weighted: WeightedDisclosure | None = None
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
     population_before: PopulationRisk | None = None
@@ -79,6 +86,16 @@ class Privacy(Disclosure):
     unmet: tuple[str, ...] | None = None
     roles_from: Literal["given", "file"] | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def k_units(self) -> int | None:
+        """The fewest units of a class; None where the schema names none."""
+        return None if self.units is None else self.units.k
+
+    @property
+    def k_unit_bags(self) -> int | None:
+        """The fewest units with the same bag of cells; None where the schema names none."""
+        return None if self.units is None else self.units.k_bags
 
     @property
     def joint(self) -> Disclosure:
@@ -118,6 +135,7 @@ def measure(
     at_risk: Sequence[float] = (2, 5, 10),
     joint: bool = True,
     per_class: bool = False,
+    units: Units | None = None,
     n_threads: int = 1,
 ) -> Privacy:
     """Measure a release from its classes.
@@ -126,44 +144,75 @@ def measure(
     codes says that the release leaves the attribute out, and all its measures are 0. `joint=False` is
     for a release that publishes every sensitive attribute apart.
     """
-    by_sensitive: dict[str, Disclosure] = {}
+    by_sensitive: dict[str, Disclosure | None] = {}
     table: dict[str, Column] = {"class": np.arange(classes.n_classes), "size": classes.sizes}
-    measured: list[str] = []
+    measured: list[Disclosure] = []
     for domain, codes in zip(sensitive, sensitive_codes, strict=True):
+        by_sensitive[domain.name] = None
         if codes is None or classes.n_classes == 0:
-            by_sensitive[domain.name] = zero()
             continue
-        counts = sensitive_counts(classes, codes, domain.n_codes, n_threads)
-        by_sensitive[domain.name] = disclosure(counts, domain, n_threads)
-        measured.append(domain.name)
+        counted = classes if units is None else once_per_unit(classes, [codes], units, n_threads)
+        counts = sensitive_counts(counted, codes, domain.n_codes, n_threads)
+        measured.append(disclosure(counts, domain, n_threads))
+        by_sensitive[domain.name] = measured[-1]
         if per_class:
             columns = measured_columns(counts, domain, n_threads)
             table |= {f"{domain.name}.{name}": columns[name] for name in OF_CLASSES if name in columns}
     combined = None
     if joint and by_sensitive:
-        combined = by_sensitive[measured[0]] if measured else zero()
+        combined = measured[0] if measured else zero()
         if len(measured) > 1:
-            combined = joint_disclosure(
-                classes, [codes for codes in sensitive_codes if codes is not None], n_threads
-            )
-    worst, worst_sensitive = worst_of({name: by_sensitive[name] for name in measured} or by_sensitive)
+            known = [codes for codes in sensitive_codes if codes is not None]
+            counted = classes if units is None else once_per_unit(classes, known, units, n_threads)
+            combined = joint_disclosure(counted, known, n_threads)
     sizes = classes.sizes
-    if len(sizes):
-        worst["worst"]["k"] = int(sizes.argmin())
+    privacy = put_together(by_sensitive, combined, *np.unique(sizes, return_counts=True), at_risk)
+    return replace(
+        privacy,
+        n_suppressed=len(classes.suppressed),
+        worst={**privacy.worst, "k": int(sizes.argmin())} if len(sizes) else privacy.worst,
+        per_class=pa.table(table) if per_class else None,
+        units=None if units is None else unit_risk(classes, units, at_risk, n_threads),
+    )
+
+
+def put_together(
+    by_sensitive: Mapping[str, Disclosure | None],
+    combined: Disclosure | None,
+    size: npt.NDArray[np.int64],
+    n_of_size: npt.NDArray[np.int64],
+    at_risk: Sequence[float],
+) -> Privacy:
+    """The measures of a release of `n_of_size[i]` classes of `size[i]` rows (ascending).
+
+    `by_sensitive` is None for an attribute of which nothing is published, `combined` is of all together.
+    """
+    every = {name: zero() if one is None else one for name, one in by_sensitive.items()}
+    known = {name: one for name, one in by_sensitive.items() if one is not None}
+    worst, worst_sensitive = worst_of(known or every)
+    sizes = class_sizes(size, n_of_size)
     return Privacy(
         **worst,
-        n_rows=len(classes.rows),
-        n_suppressed=len(classes.suppressed),
-        n_classes=classes.n_classes,
-        k=int(sizes.min()) if len(sizes) else 0,
-        sizes=class_sizes(sizes),
-        prosecutor=prosecutor_risk(sizes, sizes, at_risk),
-        sample_uniques=int(np.count_nonzero(sizes == 1)),
-        by_sensitive=by_sensitive,
+        **risk_of_sizes(size, n_of_size, at_risk),
+        n_rows=int(np.sum(size * n_of_size)),
+        n_suppressed=0,
+        n_classes=int(n_of_size.sum()),
+        k=sizes.min,
+        sizes=sizes,
+        by_sensitive=every,
         worst_sensitive=worst_sensitive,
         combined=combined,
-        per_class=pa.table(table) if per_class else None,
     )
+
+
+def risk_of_sizes(
+    size: npt.NDArray[np.int64], n_of_size: npt.NDArray[np.int64], at_risk: Sequence[float]
+) -> dict[str, Any]:
+    """The prosecutor's risk and the sample uniques, from how many classes have each size."""
+    return {
+        "prosecutor": prosecutor_risk(size * n_of_size, size, at_risk),
+        "sample_uniques": int(n_of_size[size == 1].sum()),
+    }
 
 
 def measure_columns(
@@ -177,6 +226,7 @@ def measure_columns(
     at_risk: Sequence[float] = (2, 5, 10),
     joint: bool = True,
     per_class: bool = False,
+    units: Units | None = None,
     n_threads: int = 1,
 ) -> tuple[Privacy, Classes]:
     """Measure a table made by anyone: its classes are the rows with equal codes in every `quasi`.
@@ -200,6 +250,7 @@ def measure_columns(
         at_risk=at_risk,
         joint=joint,
         per_class=per_class,
+        units=units,
         n_threads=n_threads,
     )
     first = classes.rows[classes.offsets[:-1]]
@@ -219,9 +270,5 @@ def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 
     `intact` are the rows that are equal in them: the prosecutor's risk and sample uniques are of these, not
     of buckets (spec 2).
     """
-    sizes = intact.sizes
-    return replace(
-        privacy,
-        prosecutor=prosecutor_risk(sizes, sizes, at_risk),
-        sample_uniques=int(np.count_nonzero(sizes == 1)),
-    )
+    size, n_of_size = np.unique(intact.sizes, return_counts=True)
+    return replace(privacy, **risk_of_sizes(size, n_of_size, at_risk))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes, group
 from anon.encoding import Codes, Domain
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anoncore.suda import minimal_uniques
 
 Scores = Literal["elliot", "ihsn"]
@@ -65,8 +65,9 @@ def find_minimal_uniques(
     n_sets = sum(math.comb(m, size) for size in range(1, (max_size or m) + 1))
     if n_sets > MOST_SETS and max_size is None:
         raise UsageError(
-            f"{m} quasi-identifiers have {n_sets} sets, which may take very long: bound their size "
-            "(max_size=3), or choose fewer"
+            f"{m} quasi-identifiers have {n_sets} sets, which may take very long: bound their size (",
+            Parameter("max_size=3", "--max-size 3"),
+            "), or choose fewer",
         )
     classes = group(columns, n_threads=n_threads)
     first = classes.rows[classes.offsets[:-1]]

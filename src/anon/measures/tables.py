@@ -38,6 +38,16 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
         ("mean risk of re-identification", risk["mean"]),
         *_at_risk("share of rows", risk["at_risk"]),
     ]
+    if units := measures.get("units"):
+        rows += [
+            ("units", units["n_units"]),
+            ("units of the smallest class (k of units)", units["k"]),
+            ("classes of one unit", units["alone"]),
+            ("units with the same bag of cells, at least", units["k_bags"]),
+            ("greatest risk of a unit", units["risk"]["max"]),
+            ("mean risk of a unit", units["risk"]["mean"]),
+            *_at_risk("share of units", units["risk"]["at_risk"]),
+        ]
     if measures["n_starred"]:
         rows.append(("rows of * only, set apart", measures["n_starred"]))
         rows.append(("k with those as a class", measures["k_with_starred"]))

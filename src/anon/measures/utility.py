@@ -21,6 +21,7 @@ from anon.measures.divergence import kl_divergence
 from anon.measures.loss import AttributeLoss, CellLoss, SensitiveDiversity, cell_loss, s_diversity_of, sum_of
 from anon.measures.populations import u_loss
 from anon.measures.risk import PopulationRisk
+from anon.measures.weighted import WeightedLoss, weighted_loss
 from anon.plain import as_plain
 
 
@@ -132,6 +133,14 @@ class Utility:
         return self.w_u * self.um / max(n_quasi, 1) + self.w_p * self.pm / max(n_sensitive, 1)
 
     @cached_property
+    def weighted(self) -> WeightedLoss | None:
+        """The loss of the people that the rows of a sample stand for; None without sampling weights."""
+        weights = self.published.original.weights
+        if weights is None or self.loss is None:
+            return None
+        return weighted_loss(self.published, weights)
+
+    @cached_property
     def kl(self) -> float:
         """KL divergence of the QI-SA distribution reconstructed from the release from the true one.
 
@@ -145,8 +154,8 @@ class Utility:
     @cached_property
     def u_loss(self) -> float:
         """Utility loss of Li & Li (4.2) at `min_support`: mean JS divergence over large populations."""
-        shown = self._estimable()
-        return u_loss(shown, self.min_support, n_threads=shown.n_threads).u_loss
+        published = self._estimable()
+        return u_loss(published, self.min_support, n_threads=published.n_threads).u_loss
 
     def _estimable(self) -> Published:
         if self.loss is None:
@@ -164,6 +173,7 @@ class Utility:
         """
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
+        plain["weighted"] = self.weighted
         for name in (*_CELL_MEASURES, *(("kl", "u_loss") if estimates else ())):
             try:
                 plain[name] = getattr(self, name)

@@ -17,7 +17,7 @@ from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.repair import repair
-from anon.methods.task import Method, Progress, Task
+from anon.methods.task import Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
@@ -38,6 +38,7 @@ __all__ = [
     "Progress",
     "Suppress",
     "Task",
+    "counts_units",
     "read_method",
     "repair",
 ]

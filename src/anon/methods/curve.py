@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
@@ -64,9 +64,13 @@ class Curve(Method):
 
     def __post_init__(self) -> None:
         if self.loss not in ("ncp", "ordered"):
-            raise UsageError(f"loss={self.loss!r} is unknown: use 'ncp' or 'ordered'")
+            raise UsageError(
+                Parameter(f"loss={self.loss!r}", f"--loss {self.loss}"), " is unknown: use 'ncp' or 'ordered'"
+            )
         if self.ties not in ("rank", "input"):
-            raise UsageError(f"ties={self.ties!r} is unknown: use 'rank' or 'input'")
+            raise UsageError(
+                Parameter(f"ties={self.ties!r}", f"--ties {self.ties}"), " is unknown: use 'rank' or 'input'"
+            )
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)

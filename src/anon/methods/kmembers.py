@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
-from anon.errors import DataError, InfeasibleError, UsageError
+from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, InfeasibleError, Parameter, UsageError
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
 from anoncore import kmembers
@@ -53,6 +53,15 @@ class KMembers(Method):
             if getattr(self, name) not in get_args(choices):
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
 
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        if self.objective == "protection" and not sensitive:
+            raise UsageError(
+                Parameter('objective="protection"', "--objective protection"),
+                " needs a sensitive attribute: ",
+                NAME_SENSITIVE,
+            )
+        return self.objective == "protection"
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)
 
@@ -68,9 +77,7 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
     if method.ties == "rank":
         kept = ranked_rows(encoded, threads)
     sensitive = None
-    if method.objective == "protection":
-        if not encoded.sensitive:
-            raise UsageError('objective="protection" needs a sensitive attribute: name one in the schema')
+    if method.needs_complete(encoded.sensitive):
         refuse_missing(encoded, kept)
         codes, offsets, rows = records([codes[kept] for codes in encoded.sensitive_codes], threads)
         sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)
@@ -129,7 +136,8 @@ def refuse_missing(encoded: Encoded, kept: RowNumbers) -> None:
         if len(missing):
             raise DataError(
                 f"{domain.name}: {len(missing)} values are missing, the first in row {missing.min() + 1}; "
-                'S-diversity has no place for them: use missing="suppress"',
+                "S-diversity has no place for them: use ",
+                SUPPRESS,
                 column=domain.name,
                 row=int(missing.min()),
                 count=len(missing),

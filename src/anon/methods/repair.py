@@ -37,7 +37,10 @@ def repair(
     offsets = starts_of_sizes(end - first)
     widths = widths_of(encoded.quasi, loss)
     records = curve.place(widths, pack(encoded.quasi_codes), rows)
-    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules)
+    units = None
+    if encoded.units is not None and (rules.min_units or rules.by_units):
+        units = encoded.units.codes[rows].astype(np.uint32)
+    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules, units)
     sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
     together = np.argsort(home, kind="stable")
     rows = rows[ranges(offsets[together], offsets[together + 1])]

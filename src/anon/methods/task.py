@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from anon.classes import Classes
-from anon.encoding import Encoded
+from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
 from anon.errors import UsageError
 from anon.requirements import Declared, Option, Requirement, flag
@@ -38,13 +38,19 @@ class Task:
     entropy: Entropy = system
 
 
+def counts_units(rules: Conjunction) -> bool:
+    """Whether some rule cannot be tested without knowing whose a row is."""
+    return rules.min_units > 0 or rules.by_units
+
+
 class Method(Declared):
     """A way to make classes, or to perturb a table before; every method is a frozen dataclass of this kind.
 
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
-    least k rows; both leave to repair what is `repaired`. `perturbs` is whether it changes the table,
-    `on_spark` whether Spark runs it. `ties` orders equal rows.
+    least k rows; both leave to repair what is `repaired`, and units where it does not itself see to them
+    (`counts_units`). `keeps_households`: the rows of one show the same in its columns. `perturbs`
+    is whether it changes the table, `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -52,6 +58,8 @@ class Method(Declared):
     enforces: ClassVar[bool] = True
     grows: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
+    counts_units: ClassVar[bool] = False
+    keeps_households: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"
@@ -91,6 +99,10 @@ class Method(Declared):
 
     def check_published(self, publish: str, numeric: str) -> None:
         """Raise UsageError where what it makes cannot be published like this."""
+
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        """Whether no sensitive value may be missing; UsageError where an attribute must be given."""
+        return False
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anon import figures
-from anon.html import Section, number
+from anon.html import Section, number, rows
 from anon.measures import risk_table, suda_tables
 from anon.pages.origin import Origin, Report, origin_section
 
@@ -19,10 +19,10 @@ def of_risk(risk: RowRisk, *, origin: Origin | None = None) -> Report:
     drawn = [figures.individual_risks({"table": risk.individual})]
     if risk.by != "table" and risk.n_rows:
         drawn.append(figures.uniques_by_fraction(risk.uniques_by_fraction(), risk.sampling_fraction))
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "audience": "owner",
         **risk.to_dict(),
-        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "figures": {figure.title: rows(figure) for figure in drawn},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Nothing was required.",
     }
@@ -30,19 +30,19 @@ def of_risk(risk: RowRisk, *, origin: Origin | None = None) -> Report:
         f"Of {number(risk.n_rows)} people {number(risk.expected)} are expected to be found by whoever looks "
         f"for all of them in the population; the greatest risk of one is {number(risk.max)}."
     )
-    sections = (Section("In short", (short,), (risk_table(told),), tuple(drawn)), origin_section(told))
-    return Report("Report of risk in the population", told, sections)
+    sections = (Section("In short", (short,), (risk_table(facts),), tuple(drawn)), origin_section(facts))
+    return Report("Report of risk in the population", facts, sections)
 
 
 def of_suda(suda: Suda, *, riskiest: int = 20, origin: Origin | None = None) -> Report:
     """Which rows few attributes single out, by number, and what each attribute contributes."""
     drawn = (figures.contributions(suda.contributions),)
     listed = suda.riskiest(riskiest).to_pylist()
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "audience": "owner",
         **suda.to_dict(),
         "riskiest": listed,
-        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "figures": {figure.title: rows(figure) for figure in drawn},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Nothing was required.",
     }
@@ -50,5 +50,5 @@ def of_suda(suda: Suda, *, riskiest: int = 20, origin: Origin | None = None) -> 
         f"Of {number(suda.n_rows)} rows {number(suda.n_unique)} are singled out by some set of attributes. "
         "Rows are told by their number in the table, from 1."
     )
-    sections = (Section("In short", (short,), suda_tables(told, listed), drawn), origin_section(told))
-    return Report("Report of special uniques", told, sections)
+    sections = (Section("In short", (short,), suda_tables(facts, listed), drawn), origin_section(facts))
+    return Report("Report of special uniques", facts, sections)

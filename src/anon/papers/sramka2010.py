@@ -66,9 +66,9 @@ def run(setting: Setting) -> Results:
     releases = {way: _k_members(setting, table, schema, k) for way, k in zip(BY_K, KS, strict=True)}
     few = _schema(*FEW)
     narrow = {way: _k_members(setting, table, few, k) for way, k in zip(BY_K, KS, strict=True)}
-    found = _scenario(setting, table, schema).run(n_threads=setting.n_threads, progress=setting.tell)
-    users = {each.sanitization: each for each in found.good}
-    attacks = {(each.scenario, each.sanitization): each for each in found.bad}
+    compared = _scenario(setting, table, schema).run(n_threads=setting.n_threads, progress=setting.tell)
+    users = {each.sanitization: each for each in compared.good}
+    attacks = {(each.scenario, each.sanitization): each for each in compared.bad}
     published = {name: entry["published"] for name, entry in printed_in("sramka2010")["figures"].items()}
     figures = _figures(complete, users, attacks, published)
     findings = {
@@ -343,9 +343,9 @@ def _beside(
 ) -> Table:
     """Rows of figures named "row, column", published above measured."""
     rows = []
-    for label, told in labels.items():
-        rows.append((f"{told}, published", *[_plain(published.get(f"{label}, {one}")) for one in columns]))
-        rows.append((f"{told}, measured", *[figures.get(f"{label}, {one}") for one in columns]))
+    for label, name in labels.items():
+        rows.append((f"{name}, published", *[_plain(published.get(f"{label}, {one}")) for one in columns]))
+        rows.append((f"{name}, measured", *[figures.get(f"{label}, {one}") for one in columns]))
     return Table(title, ("", *columns), tuple(rows))
 
 

@@ -27,6 +27,7 @@ from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import Release, release_table
+from anon.release.weights import Weights, alone_with_weight, check_weights
 
 __all__ = [
     "CLASS_ID",
@@ -34,10 +35,13 @@ __all__ = [
     "SECOND",
     "Publish",
     "Release",
+    "Weights",
     "alike",
+    "alone_with_weight",
     "are_numbers",
     "bucket_ids",
     "buckets_of",
+    "check_weights",
     "failing_groups",
     "in_buckets",
     "is_bucketized",

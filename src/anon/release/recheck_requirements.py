@@ -351,10 +351,6 @@ by_itself = _each(_by_itself)
 """The test that a requirement brings where `TESTS` has none: its `recheck`, of an attribute's Counts."""
 
 
-def _k_anonymity(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
-    return np.asarray(size >= requirement.k)
-
-
 def _k_map(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
     """At least k rows, or so many that k people give as many with no more than the significance."""
     k, mean = requirement.k, requirement.k * float(requirement.sampling_fraction)
@@ -383,7 +379,6 @@ def _max_risk(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
 
 
 OF_ROWS: dict[str, Callable[[Any, npt.NDArray[np.int64]], Bools]] = {
-    "KAnonymity": _k_anonymity,
     "KMap": _k_map,
     "MaxRisk": _max_risk,
 }

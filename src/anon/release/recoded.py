@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
-from anon.schema import hierarchy_to_dict, value_type
+from anon.release.weights import Weights, class_means
+from anon.schema import CODING, hierarchy_to_dict, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
@@ -35,6 +36,7 @@ _MEANING = {
     "intact": "the original value",
     "noise": "number: the value with Laplace noise added",
 }
+_CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +60,7 @@ class Recoded:
     file_schema: pa.Schema | None = None
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
+    weights: Weights = "class-mean"
 
     @property
     def n_rows(self) -> int:
@@ -68,8 +71,24 @@ class Recoded:
     def sensitive_table(self) -> pa.Table:
         """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
         if self.publish != "bucketization":
-            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+            raise UsageError(
+                "only a bucketization has a sensitive table; ",
+                Parameter("publish='bucketization'", "--publish bucketization"),
+                " makes one",
+            )
         return _sensitive_counts(self.encoded, self.classes)
+
+    def _households(self) -> dict[str, Any]:
+        """What households show alike, and what else of them is a quasi-identifier."""
+        names = self.encoded.schema.household
+        return {"household": {"columns": list(names), "quasi": [*names, "size"]}} if names else {}
+
+    @property
+    def claimed(self) -> list[str]:
+        """The requirements that no file decides: they count units, which are not published."""
+        if self.encoded.units is None:
+            return []
+        return [repr(each) for each in self.requirements if getattr(each, "count", None) != "rows"]
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -95,6 +114,9 @@ class Recoded:
             },
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
+            **({"claimed": self.claimed} if self.claimed else {}),
+            **self._households(),
+            **({} if self.encoded.weights is None else {"weights": self.weights}),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,
@@ -103,15 +125,33 @@ class Recoded:
                 cells.domain.name: {
                     "columns": [column.name for column in columns] or [cells.domain.name],
                     "type": str(value_type(cells.domain.values.type)),
-                    "meaning": _MEANING[_rendering(self, cells)],
+                    "meaning": _MEANING[_rendering(self, cells)]
+                    + (_CODED if cells.domain.coding is not None else ""),
                 }
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             },
+            **self._coding(),
             **self._sensitive_order(),
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
+
+    def _coding(self) -> dict[str, Any]:
+        """Least levels, top and bottom codes by column, where there are any."""
+        given = {
+            each.name: {key: getattr(each, key) for key in CODING if getattr(each, key) is not None}
+            for each in self.encoded.schema.quasi
+            if each.is_coded
+        }
+        return {"coding": given} if given else {}
+
+    @cached_property
+    def mean_weights(self) -> pa.Array | None:
+        """For every row of the original the sampling weight that is shown; None where they are kept."""
+        if self.encoded.weights is None or self.weights == "keep" or not self.n_rows:
+            return None
+        return class_means(self.encoded, self.classes)
 
     @cached_property
     def _ordered_domains(self) -> tuple[Domain, ...]:

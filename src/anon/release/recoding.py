@@ -16,12 +16,13 @@ from anon.classes import Cells, Classes, Column, Rendering, merge, render, to_le
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
-from anon.errors import UsageError
+from anon.errors import NAME_SENSITIVE, UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
 from anon.release.recoded import Order, Publish
 from anon.release.release import Release, contents
+from anon.release.weights import Weights, recheck_weights
 from anon.tables import check_publishable
 from anon.threads import available_threads
 from anoncore.classes import shuffle
@@ -45,6 +46,7 @@ def recode(
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
     noise: Mapping[str, Any] | None = None,
+    weights: Weights = "class-mean",
     n_threads: int | None = None,
     entropy: Entropy = system,
 ) -> Release:
@@ -63,7 +65,7 @@ def recode(
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
         position = permutation(classes.n_classes, entropy).astype(np.int64)
         numeric = "interval"
     elif publish == "perturbation":
@@ -112,7 +114,10 @@ def recode(
         file_schema,
         tuple(dropped),
         noise,
+        weights,
     )
+    if release.mean_weights is not None:
+        recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
     object.__setattr__(release, "_seal", contents(release))

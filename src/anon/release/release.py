@@ -34,7 +34,7 @@ from anon.classes import (
 )
 from anon.classes import cells as cells_of
 from anon.encoding import encode, of_published_rows
-from anon.errors import DataError, InfeasibleError, PrivacyWarning, UsageError
+from anon.errors import DataError, InfeasibleError, UsageError
 from anon.html import Table, html_of
 from anon.measures import (
     Privacy,
@@ -43,7 +43,7 @@ from anon.measures import (
     null_matching,
     of_intact,
     population_risk,
-    weights_of,
+    weighted_disclosure,
 )
 from anon.measures import measure_privacy as measure
 from anon.release.columns import fields_of, in_memory, rows_taken
@@ -151,7 +151,7 @@ class Release(Recoded):
             ) from error
         for note in (each.note() for each in formulas if each is not None):
             if note is not None:
-                warnings.warn(note, PrivacyWarning, stacklevel=2)
+                warnings.warn(note, stacklevel=2)
 
     def privacy(
         self,
@@ -159,16 +159,15 @@ class Release(Recoded):
         at_risk: Sequence[float] = (2, 5, 10),
         population: Any = None,
         sampling_fraction: float | None = None,
-        weights: str | npt.ArrayLike | None = None,
         per_class: bool = False,
         n_threads: int | None = None,
     ) -> Privacy:
         """Every privacy measure of the release (spec 2), from its classes.
 
         `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
-        table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or `weights` (how many people
-        each row of the original stands for, or the neutral column that says so) add journalist and marketer
-        risk, of the original too (`population_before`). `per_class` adds a table of every measure of every
+        table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or without either the
+        schema's sampling weights add journalist and marketer risk, of the original too
+        (`population_before`). `per_class` adds a table of every measure of every
         class.
         """
         threads = available_threads(n_threads)
@@ -184,8 +183,12 @@ class Release(Recoded):
             at_risk=at_risk,
             joint=self.publish != "bucketization",
             per_class=per_class,
+            units=encoded.units,
             n_threads=threads,
         )
+        if encoded.weights is not None:
+            weighted = weighted_disclosure(classes, encoded.sensitive, codes, encoded.weights)
+            measured = replace(measured, weighted=weighted)
         groups = classes
         if self.publish == "bucketization":
             groups = group(encoded.quasi_codes, encoded.suppressed, threads)
@@ -197,12 +200,12 @@ class Release(Recoded):
             measured = replace(measured, null_matching=matching)
         if population is not None and self.noise is not None:
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
-        if any(each is not None for each in (population, sampling_fraction, weights)):
+        of_row = encoded.weights if population is None and sampling_fraction is None else None
+        if any(each is not None for each in (population, sampling_fraction, of_row)):
             before = group(encoded.quasi_codes, encoded.suppressed, threads)
             inside: tuple[Any, Any] = None, None
             if population is not None:
                 inside = _inside(self, groups, before, read_table(population), threads)
-            of_row = weights_of(encoded.table, weights)
             after, first = (
                 population_risk(each, of_class, sampling_fraction, at_risk, weights=of_row)
                 for each, of_class in zip((groups, before), inside, strict=True)
@@ -236,7 +239,7 @@ class Release(Recoded):
         generalized, perturbed = self.publish == "generalization", self.noise is not None
         by_numbers = generalized and self.numeric in ("midpoint", "mean")
         return Published(
-            self.encoded,
+            self.encoded.original,
             self.classes,
             counts_of(self.encoded, self.classes, self.dropped),
             cells=self.cells if generalized else None,
@@ -275,6 +278,9 @@ class Release(Recoded):
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
+            **(
+                {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
+            ),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }

@@ -13,7 +13,7 @@ from typing import Any
 
 from anon.requirements.anonymity import KAnonymity
 from anon.requirements.closeness import TCloseness
-from anon.requirements.conjunction import check_list, compile, infeasible
+from anon.requirements.conjunction import check_list, compile, counting, infeasible
 from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
@@ -41,6 +41,7 @@ __all__ = [
     "TCloseness",
     "check_list",
     "compile",
+    "counting",
     "exact",
     "flag",
     "in_toml",

@@ -20,25 +20,42 @@ class Schema:
 
     `quasi` and `sensitive` take names or Attributes, `identifying` names; identifying columns are
     dropped from every release. A bare name takes its kind from the Arrow type: numbers, dates and
-    times are numeric, strings and booleans nominal.
+    times are numeric, strings and booleans nominal. `unit` names the column that tells whose a row is, where
+    somebody has several: requirements then count these persons (or other units), and the column is dropped.
+    `household` names quasi-identifiers that all rows of a unit share, and show alike in a release.
+    `sampling_weight` names the column that tells how many people a row of a sample stands for.
     """
 
     quasi: tuple[Attribute, ...]
     sensitive: tuple[Attribute, ...] = ()
     identifying: tuple[str, ...] = ()
+    unit: str | None = None
+    household: tuple[str, ...] = ()
+    sampling_weight: str | None = None
 
     def __init__(
         self,
         quasi: Iterable[str | Attribute],
         sensitive: Iterable[str | Attribute] = (),
         identifying: Iterable[str | Attribute] = (),
+        *,
+        unit: str | None = None,
+        household: Iterable[str] = (),
+        sampling_weight: str | None = None,
     ) -> None:
         object.__setattr__(self, "quasi", _attributes(quasi, "quasi"))
         object.__setattr__(self, "sensitive", _attributes(sensitive, "sensitive"))
         names = tuple(attribute.name for attribute in _attributes(identifying, "identifying"))
         object.__setattr__(self, "identifying", names)
+        self._set_units(unit, household, sampling_weight)
         if not self.quasi:
             raise UsageError("a schema needs at least one quasi-identifier")
+        for attribute in self.sensitive:
+            if attribute.is_coded:
+                raise UsageError(
+                    f"column {attribute.name!r}: least, top and bottom are for quasi-identifiers; recode a "
+                    "sensitive column before it is read"
+                )
         role_of: dict[str, Role] = {}
         for name, role in self._roles():
             if name in role_of:
@@ -51,11 +68,50 @@ class Schema:
                 raise UsageError(f"column {name!r} is named {twice}; name it once")
             role_of[name] = role
 
+    def _set_units(self, unit: str | None, household: Iterable[str], sampling_weight: str | None) -> None:
+        """Whom requirements count, and how much a row stands for."""
+        quasi = {attribute.name for attribute in self.quasi}
+        sensitive = {attribute.name for attribute in self.sensitive}
+        for key, name in (("unit", unit), ("sampling_weight", sampling_weight)):
+            if name is not None and (not isinstance(name, str) or not name):
+                raise UsageError(f"{key} takes the name of one column")
+            for role, names in (("quasi", quasi), ("sensitive", sensitive)):
+                if name in names:
+                    raise UsageError(f"column {name!r} is named as {key} and as {role}: name it once")
+        if unit is not None and unit == sampling_weight:
+            raise UsageError(f"column {unit!r} is named as unit and as sampling_weight: name it once")
+        if sampling_weight is not None and sampling_weight in self.identifying:
+            raise UsageError(
+                f"column {sampling_weight!r} is named as sampling_weight and as identifying: name it once"
+            )
+        if isinstance(household, str) or not isinstance(household, Iterable):
+            raise UsageError("household takes a list of quasi-identifiers")
+        shared = tuple(household)
+        if shared and unit is None:
+            raise UsageError("household needs unit: name the column that tells a row's household")
+        for name in shared:
+            if name not in quasi:
+                raise UsageError(
+                    f"household names {name!r}, which is not a quasi-identifier; name it in quasi"
+                )
+            if shared.count(name) > 1:
+                raise UsageError(f"household names {name!r} twice; name it once")
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "household", shared)
+        object.__setattr__(self, "sampling_weight", sampling_weight)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The columns that identify: no release shows them."""
+        also = () if self.unit is None else (self.unit,)
+        return tuple(dict.fromkeys((*self.identifying, *also)))
+
     def _roles(self) -> list[tuple[str, Role]]:
         return [
             *((attribute.name, Role.QUASI) for attribute in self.quasi),
             *((attribute.name, Role.SENSITIVE) for attribute in self.sensitive),
-            *((name, Role.IDENTIFYING) for name in self.identifying),
+            *((name, Role.IDENTIFYING) for name in self.dropped),
+            *((name, Role.NEUTRAL) for name in (self.sampling_weight,) if name is not None),
         ]
 
     def role(self, name: str) -> Role:
@@ -73,7 +129,19 @@ class Schema:
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
             self.identifying,
+            unit=self.unit,
+            household=self.household,
+            sampling_weight=self.sampling_weight,
         )
+
+    def uncoded(self) -> Schema:
+        """This schema without least levels, top and bottom codes."""
+        return Schema([each.uncoded() for each in self.quasi], self.sensitive, self.identifying)
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """The quasi-identifiers with a least level, a top or a bottom code."""
+        return tuple(attribute.name for attribute in self.quasi if attribute.is_coded)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain lists, dicts, strings and numbers: what a job file holds."""
@@ -81,16 +149,23 @@ class Schema:
             "quasi": [attribute_to_dict(attribute) for attribute in self.quasi],
             "sensitive": [attribute_to_dict(attribute) for attribute in self.sensitive],
             "identifying": list(self.identifying),
+            **({} if self.unit is None else {"unit": self.unit}),
+            **({"household": list(self.household)} if self.household else {}),
+            **({} if self.sampling_weight is None else {"sampling_weight": self.sampling_weight}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`; keys that mean nothing are refused."""
-        known_keys(data, ("quasi", "sensitive", "identifying"), "a schema")
+        keys = ("quasi", "sensitive", "identifying", "unit", "household", "sampling_weight")
+        known_keys(data, keys, "a schema")
         return cls(
             [attribute_from_dict(item) for item in listed_in(data, "quasi")],
             [attribute_from_dict(item) for item in listed_in(data, "sensitive")],
             [attribute_from_dict(item) for item in listed_in(data, "identifying")],
+            unit=data.get("unit"),
+            household=listed_in(data, "household"),
+            sampling_weight=data.get("sampling_weight"),
         )
 
     def __repr__(self) -> str:
@@ -99,6 +174,10 @@ class Schema:
             parts.append(f"sensitive={list(self.sensitive)!r}")
         if self.identifying:
             parts.append(f"identifying={list(self.identifying)!r}")
+        for name, value in (("unit", self.unit), ("household", list(self.household))):
+            parts += [f"{name}={value!r}"] if value else []
+        if self.sampling_weight is not None:
+            parts.append(f"sampling_weight={self.sampling_weight!r}")
         return f"Schema({', '.join(parts)})"
 
 

@@ -10,16 +10,18 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from anon.classes import merge
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
 from anon.methods import Method, Mondrian, Progress
-from anon.release import Release, recheck_noise
+from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
 from anon.schema import Schema
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.inspect import identifying_neutral
+from anon.verbs.repeats import notes_on_repeats
 
 
 def anonymize(
@@ -32,6 +34,7 @@ def anonymize(
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
     missing: Literal["category", "suppress", "error"] = "category",
     order: Literal["class", "input"] = "class",
+    weights: Weights = "class-mean",
     on_infeasible: Literal["error", "trivial"] = "error",
     seed: int = 0,
     n_threads: int | None = None,
@@ -60,6 +63,9 @@ def anonymize(
         Null is a value of its own, or its rows are not published, or it is an error.
     order : "class" | "input"
         Rows by class and shuffled inside each, or as they came (which lets rows be matched by position).
+    weights : "class-mean" | "keep"
+        What is published of the schema's sampling weights: the mean of each class, since different weights
+        in a class tell its rows apart, or what they are.
     on_infeasible : "error" | "trivial"
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
@@ -83,6 +89,7 @@ def anonymize(
     """
     method = Mondrian() if method is None else method
     check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
+    check_weights(weights)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
@@ -106,6 +113,7 @@ def anonymize(
         method,
         require,
         publish=publish,
+        numeric=numeric,
         seed=seed,
         n_threads=n_threads,
         progress=progress,
@@ -116,6 +124,16 @@ def anonymize(
     elif made.require and made.classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
 
+    if made.impossible is None and noise is None:
+        notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
+    if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
+        shown, _ = merge(made.classes, made.cells, n_threads)
+        alone = alone_with_weight(shown, encoded.weights)
+        notes.append(
+            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(shown.rows)} "
+            'rows are alone in their class; weights="class-mean" shows the mean of each class'
+        )
+
     tell("recode", 0, 1)
     release = made.release(
         publish=publish if noise is None else "perturbation",
@@ -123,6 +141,7 @@ def anonymize(
         numeric=numeric,
         order=order,
         missing=missing,
+        weights=weights,
         seed=seed,
         warnings=notes,
         sources=[str(path) for path in source.paths],
@@ -138,6 +157,7 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
     named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(
         noise["attributes"] if noise else ()
     )
+    named.add(encoded.schema.sampling_weight or "")
     neutral = [name for name in encoded.table.column_names if name not in named]
     table = encoded.table.select(neutral)
     of_rows = ""

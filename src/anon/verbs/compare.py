@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes import Cell, Cells, Classes, Counts, Published, group, quote, reader, single_cells
-from anon.encoding import Domain, Encoded, encode, encode_like
-from anon.errors import DataError, UsageError
-from anon.measures import Utility, population_risk, weights_of
+from anon.encoding import Domain, Encoded, encode, encode_like, encode_weights
+from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
+from anon.measures import Utility, population_risk
 from anon.measures import measure_utility as measure
 from anon.release import (
     bucket_ids,
@@ -49,7 +49,6 @@ def compare(
     min_support: float = 0.05,
     population: Any = None,
     sampling_fraction: float | None = None,
-    weights: str | None = None,
     at_risk: Sequence[float] = (2, 5, 10),
     n_threads: int | None = None,
 ) -> Utility:
@@ -84,9 +83,8 @@ def compare(
         A table of the population that the original was drawn from: the answer then has `population` and
         `population_before`, the risk of the release's and of the original's rows there.
     sampling_fraction : float in (0, 1], optional
-        In its place the share of the population that was drawn.
-    weights : str, optional
-        Or the column of both tables with the number of people that each row stands for.
+        In its place the share of the population that was drawn. Without either it is the risk of the
+        schema's sampling weights, where both tables have them.
     at_risk : sequence of float
         Thresholds of that risk, as for `check`.
     n_threads : int, optional
@@ -107,7 +105,7 @@ def compare(
     before, after = (
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
-    encoded = encode(before, _roles(told, schema), n_threads=threads)
+    encoded = encode(before, _roles(told, schema), n_threads=threads).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
@@ -125,7 +123,9 @@ def compare(
     else:
         published, shown = generalized(encoded, after, told, threads)
     measured = measure(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
-    if any(each is not None for each in (population, sampling_fraction, weights)):
+    weight = encoded.schema.sampling_weight
+    has_weights = weight in after.column_names and population is None and sampling_fraction is None
+    if has_weights or population is not None or sampling_fraction is not None:
         intact = published.intact
         now = published.classes if intact is None else group(intact, n_threads=threads)
         sides = (
@@ -137,7 +137,7 @@ def compare(
             inside = None
             if population is not None:
                 classes, inside, _ = people_inside(side, encoded.schema, of_file, population, threads)
-            of_row = weights_of(side, weights)
+            of_row = encode_weights(side, weight) if has_weights and weight is not None else None
             risks.append(population_risk(classes, inside, sampling_fraction, at_risk, weights=of_row))
         measured = replace(measured, population=risks[0], population_before=risks[1])
     if id is None:
@@ -150,11 +150,15 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     if given is not None:
         return given
     if told is None:
-        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     for name, cell in told["cells"].items():
         if told["kinds"][name] == "ordinal" or cell["meaning"].startswith("text: a value or a node"):
             raise UsageError(
-                f"column {name!r} cannot be read without its order or hierarchy: give them in a schema"
+                f"column {name!r} cannot be read without its order or hierarchy: ",
+                Parameter(
+                    "give them in a schema",
+                    "name --quasi and --sensitive, and give it with --hierarchy or --ordinal",
+                ),
             )
     attributes = [
         [Attribute(name, "numeric" if told["kinds"][name] == "numeric" else "nominal") for name in names]

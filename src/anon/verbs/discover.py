@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anon.classes import group, group_numbers
 from anon.encoding import Codes, label_codes
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, Parameter, UsageError
 from anon.schema import check_names, kind_of
 from anon.tables import read_source
 from anon.threads import available_threads, in_threads
@@ -109,7 +109,9 @@ def discover(
     if n_sets > MOST_SETS:
         raise UsageError(
             f"{len(names)} columns have {n_sets} sets of up to {max_size}, more than {MOST_SETS}: bound "
-            f"their size (max_size={max_size - 1}), or name fewer columns"
+            "their size (",
+            Parameter(f"max_size={max_size - 1}", f"--max-size {max_size - 1}"),
+            "), or name fewer columns",
         )
     codes = [column for column, _ in label_codes(table, names, threads)]
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Classes, group, household_risk, individual_risk
-from anon.encoding import encode, label_codes
-from anon.errors import UsageError
+from anon.encoding import Units, encode, encode_units
+from anon.errors import NAME_QUASI, Parameter, UsageError
 from anon.measures import (
     Frequencies,
     Model,
@@ -23,12 +23,11 @@ from anon.measures import (
     model_estimates,
     population_uniques,
     refuse_fraction,
-    weights_of,
 )
 from anon.measures import histogram as histogram_of
 from anon.plain import as_plain
 from anon.release import metadata_of, refuse_sensitive_half
-from anon.schema import Schema, check_names
+from anon.schema import Schema
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.check import labels_as_written, measured_roles, starred_rows
@@ -189,8 +188,6 @@ def risk(
     *,
     population: Any = None,
     sampling_fraction: float | None = None,
-    weights: str | npt.ArrayLike | None = None,
-    household: str | None = None,
     method: Literal["exact", "approx"] = "exact",
     model: Model = "dankar",
     nulls: Literal["own", "wildcard"] = "own",
@@ -201,23 +198,21 @@ def risk(
 ) -> RowRisk:
     """The risk that each row's person is found by who searches the population.
 
-    The table is a sample of the population, or a release of one. Exactly one of `population`,
-    `sampling_fraction` and `weights` says what is known of the population.
+    The table is a sample of the population, or a release of one. What is known of the population is said by
+    `population` or by `sampling_fraction`; without either by the schema's sampling weights.
 
     Parameters
     ----------
     source : as for `anonymize`
     schema : Schema, optional
-        The quasi-identifiers; with a `population` their kinds and hierarchies are used too. Without it the
-        table must be a release of this package that says its roles itself.
+        The quasi-identifiers, and the column of sampling weights; with a `population` kinds and hierarchies
+        are used too. Where `unit` names whose a row is, such as a household's number, the risk that one of
+        its rows is found is told too. Without a schema the table must be a release of this package that
+        says its roles itself.
     population : as `source`, optional
         A table of the population: the risk of a row is one over the people inside its cells.
     sampling_fraction : float in (0, 1], optional
         The share of the population that was drawn.
-    weights : str or array, optional
-        How many people each row stands for, or the column that says so.
-    household : str, optional
-        The column whose equal values are the members of a household; null is a household of its own.
     method : "exact" or "approx"
         Of the individual risk; "approx" is sdcMicro's default.
     model : "dankar", "zayatz", "pitman", "snb" or "thinned"
@@ -239,22 +234,31 @@ def risk(
         A weight is missing or not above 0; or the population has fewer people than the table in some class.
     """
     threads = available_threads(n_threads)
-    if sum(each is not None for each in (population, sampling_fraction, weights)) != 1:
+    weight, unit = (None, None) if schema is None else (schema.sampling_weight, schema.unit)
+    if (population is None) + (sampling_fraction is None) != 1 and (
+        weight is None or population is not None or sampling_fraction is not None
+    ):
         raise UsageError(
-            "say what is known of the population in one way: a table of it (population), the share of it "
-            "that the table is (sampling_fraction), or how many people each row stands for (weights)"
+            "say what is known of the population in one way: a table of it (",
+            Parameter("population", "--population"),
+            "), the share of it that the table is (",
+            Parameter("sampling_fraction", "--sampling-fraction"),
+            "), or the column that says how many people each row stands for (",
+            Parameter("sampling_weight of the schema", "--sampling-weight"),
+            ")",
         )
+    if population is not None or sampling_fraction is not None:
+        weight = None
     if sampling_fraction is not None:
         refuse_fraction(sampling_fraction)
     given = read_source(source)
     told = metadata_of(given)
     refuse_sensitive_half(given, schema)
     if schema is None and told is None:
-        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
     table = given.table
-    of_row = weights_of(table, weights)
     counted = None
     by: Literal["table", "sampling fraction", "weights"]
     if population is not None:
@@ -276,7 +280,7 @@ def risk(
                 float(alone), alone / n_people, n_people, "count", "the population is known", {"count": alone}
             )
     else:
-        roles = Schema(measured_roles(told, schema).quasi)
+        roles = Schema(measured_roles(told, schema).uncoded().quasi, sampling_weight=weight)
         encoded = encode(table, roles, empty=True, n_threads=threads)
         starred = starred_rows(encoded) if told is None else None
         left_out = None if starred is None else np.flatnonzero(starred).astype(np.uint32)
@@ -284,7 +288,8 @@ def risk(
         first = classes.rows[classes.offsets[:-1]]
         shown = [codes[first] for codes in encoded.quasi_codes]
         missing = [codes == domain.n_values for domain, codes in zip(encoded.quasi, shown, strict=True)]
-        found = frequencies(classes, shown, missing, of_row, nulls=nulls, alpha=alpha, compat=compat)
+        found = frequencies(classes, shown, missing, encoded.weights, nulls=nulls, alpha=alpha, compat=compat)
+        of_row = encoded.weights
         by = "weights" if of_row is not None else "sampling fraction"
         if sampling_fraction is not None:
             fraction = float(sampling_fraction)
@@ -306,7 +311,7 @@ def risk(
         classes.sizes[found.f > 0],
         fraction,
         tuple(at_risk),
-        None if household is None else _households(individual, table, household, threads),
+        None if unit is None else _households(individual, encode_units(table, unit)),
         model,
         counted,
     )
@@ -334,14 +339,9 @@ def _at_rows(classes: Classes, values: Floats, n_rows: int, empty: float) -> Flo
     return of_row
 
 
-def _households(individual: Floats, table: Any, column: str, n_threads: int) -> HouseholdRisk:
-    check_names([column], table.column_names)
-    [(codes, words)] = label_codes(table, [column], n_threads)
-    members = codes.astype(np.int64)
-    alone = np.flatnonzero(members == len(words) - 1)
-    members[alone] = len(words) - 1 + np.arange(len(alone))
+def _households(individual: Floats, units: Units) -> HouseholdRisk:
     known = ~np.isnan(individual)
-    _, households = np.unique(members[known], return_inverse=True)
+    _, households = np.unique(units.codes[known], return_inverse=True)
     of_row = np.full(len(individual), np.nan)
     of_row[known] = household_risk(individual[known], households)
     n_households = int(households.max(initial=-1)) + 1

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.encoding import Encoded, encode
-from anon.errors import UsageError
+from anon.errors import NAME_QUASI, UsageError
 from anon.measures import (
     MinimalUniques,
     contributions,
@@ -177,10 +177,10 @@ def suda(
     told = metadata_of(given)
     refuse_sensitive_half(given, schema)
     if schema is None and told is None:
-        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
-    roles = Schema(measured_roles(told, schema).quasi)
+    roles = Schema(measured_roles(told, schema).uncoded().quasi)
     encoded = encode(given.table, roles, empty=True, n_threads=threads)
     found = find_minimal_uniques(encoded.quasi, encoded.quasi_codes, max_size, threads)
     weight = weights(found, scores)

@@ -33,8 +33,8 @@ from anon.engines.spark.read import (
 )
 from anon.engines.spark.solve import NODE_ROWS, solved
 from anon.engines.spark.tree import Plan, top_tree
-from anon.errors import DataError, PrivacyWarning, RecheckError, UsageError
-from anon.methods import Method, Mondrian, Progress
+from anon.errors import DataError, Parameter, PrivacyWarning, RecheckError, UsageError
+from anon.methods import METHODS, Method, Mondrian, Progress
 from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
 from anon.requirements import Requirement, infeasible
 from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
@@ -145,8 +145,19 @@ def check_asked(
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    for key in ("unit", "household", "sampling_weight"):
+        if getattr(schema, key):
+            raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
+    if any(getattr(each, "count", None) not in (None, "rows") for each in require):
+        raise UsageError("Spark counts rows, not units: anonymize on one machine")
+    if schema.coded:
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
+            "recode the column before, or anonymize on one machine"
+        )
     if not method.on_spark:
-        raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
+        *some, last = (each.__name__ for each in METHODS if each.on_spark)
+        raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
     if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
         raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
     if isinstance(method, Mondrian) and method.relaxed and publish == "bucketization":
@@ -155,7 +166,7 @@ def check_asked(
             "use relaxed=False, or publish a generalization"
         )
     if getattr(method, "ties", "rank") != "rank":
-        raise UsageError('rows have no order on Spark: use ties="rank"')
+        raise UsageError("rows have no order on Spark: use ", Parameter('ties="rank"', "--ties rank"))
     refuse_custom(require)
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
@@ -205,7 +216,7 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
     derived = []
     for field in read.rows.schema.fields:
         domain = quasi.get(field.name)
-        if field.name in read.schema.identifying:
+        if field.name in read.schema.dropped:
             continue
         if domain is None or publish == "bucketization":
             fields.append(StructField(field.name, _without_metadata(field.dataType)))

@@ -26,8 +26,8 @@ from anon.engines.spark.frames import (
     unpacked,
 )
 from anon.engines.spark.tree import Plan
-from anon.errors import DataError, UsageError
-from anon.methods import TGC, Method, Mondrian
+from anon.errors import CATEGORY, SUPPRESS, DataError, UsageError
+from anon.methods import Method, Mondrian
 from anon.schema import Attribute, Schema, check_names
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
     for domain, rows, _ in found[:n]:
         if missing == "error" and domain.has_null:
             raise DataError(
-                f"column {domain.name!r} is missing in {int(rows[-1])} rows; "
-                "fill it, or choose missing='category' or 'suppress'",
+                f"column {domain.name!r} is missing in {int(rows[-1])} rows; fill it, or choose ",
+                CATEGORY,
+                " or 'suppress'",
                 column=domain.name,
                 count=int(rows[-1]),
             )
@@ -173,18 +174,14 @@ def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def refuse_missing(read: ReadFrame, method: Method) -> None:
-    """What TGC refuses of a whole table it must refuse before the work is shared out."""
-    if not isinstance(method, TGC):
-        return
-    if method.w_p > 0 and not read.sensitive:
-        raise UsageError("w_p > 0 needs a sensitive attribute: name one in the schema, or use w_u=1, w_p=0")
-    limited = method.prepartition and method.delta_split not in ("auto", None)
-    if method.w_p > 0 or method.delta == "auto" or limited:
+    """What a method refuses of a whole table it must refuse before the work is shared out."""
+    if method.needs_complete(read.sensitive):
         for domain, counts in zip(read.sensitive, read.counts, strict=True):
             if domain.has_null:
                 raise DataError(
                     f"{domain.name}: {int(counts[-1])} values are missing; "
-                    'S-diversity has no place for them: use missing="suppress"',
+                    "S-diversity has no place for them: use ",
+                    SUPPRESS,
                     column=domain.name,
                     count=int(counts[-1]),
                 )
@@ -192,7 +189,7 @@ def refuse_missing(read: ReadFrame, method: Method) -> None:
 
 def kept_columns(read: ReadFrame, publish: str) -> list[str]:
     """The columns that are published as they are."""
-    hidden = set(read.schema.identifying)
+    hidden = set(read.schema.dropped)
     if publish == "generalization":
         hidden |= {domain.name for domain in read.quasi}
     return [name for name in read.arrow.names if name not in hidden]
