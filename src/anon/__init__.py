@@ -5,7 +5,18 @@ from anon import datasets, miners, workload
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
 from anon.measures import Privacy, Utility, large_populations, u_loss
-from anon.methods import TGC, Anatomy, Budget, Curve, Identity, KMembers, Laplace, Mondrian, Suppress
+from anon.methods import (
+    TGC,
+    Anatomy,
+    Budget,
+    Curve,
+    FullDomain,
+    Identity,
+    KMembers,
+    Laplace,
+    Mondrian,
+    Suppress,
+)
 from anon.release import Release
 from anon.requirements import (
     AlphaK,
@@ -53,6 +64,7 @@ __all__ = [
     "DataError",
     "DeltaDisclosure",
     "Frontier",
+    "FullDomain",
     "GoodUtility",
     "Identity",
     "InfeasibleError",

@@ -91,6 +91,13 @@ def described(room: str) -> Any:
 
 
 @cache
+def lattice() -> Any:
+    from anoncore.lattice import Lattice
+
+    return Lattice(CODES.astype(np.uint32), [[u32(0, 1, 2, 2), u32(0, 0, 0, 0)]] * 3)
+
+
+@cache
 def closeness() -> Any:
     from anoncore.diversity import Closeness
 
@@ -518,6 +525,20 @@ KERNELS: dict[str, Kernel] = {
             "sensitive": (closeness(), np.array([[0], [1]]), i64(0, 3, 6), u32(0, 2, 4, 1, 3, 5)),
         },
         right=("sensitive None",),
+    ),
+    "lattice.Lattice": Kernel(
+        lambda: {"codes": CODES.astype(np.uint32), "labels": [[u32(0, 1, 2, 2), u32(0, 0, 0, 0)]] * 3},
+        right=(
+            "codes shorter",
+            "codes longer",
+            "codes empty",
+            "codes first",
+            *(f"labels [{a}] {how}" for a in range(3) for how in ("shorter", "longer")),
+        ),
+    ),
+    "lattice.roll_up": Kernel(
+        lambda: {"lattice": lattice(), "node": (0, 1, 1), "members": u32(0, 2, 5), "counts": i64(1, 2, 1)},
+        right=("members first", "members last", "counts first"),
     ),
     "merge.repair": Kernel(
         lambda: {

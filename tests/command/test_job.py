@@ -34,7 +34,11 @@ spill = "scratch"
 quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
+unit = "household"
+household = ["zip"]
+sampling_weight = "factor"
 k = 10
+k_count = "units"
 l = 3
 l_kind = "recursive"
 c = 2.5
@@ -82,6 +86,7 @@ publish = "generalization"
 numeric = "level"
 missing = "suppress"
 order = "input"
+weights = "keep"
 csv_guard = true
 on_infeasible = "trivial"
 seed = 7
@@ -118,14 +123,14 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert job.write_options() == {"csv_guard": True}
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
-        **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2},
+        **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2, "weights": "keep"},
     }
     assert job.requirements() == [
-        anon.KAnonymity(10),
+        anon.KAnonymity(10, count="units"),
         anon.LDiversity(3, "recursive", 2.5),
         anon.TCloseness(0.2, "hierarchical"),
         anon.DeltaDisclosure(1.5),
-        anon.AlphaK(0.5, 10),
+        anon.AlphaK(0.5, 10, count="units"),
         anon.BetaLikeness(2, enhanced=True),
         anon.SDiversityBound(0.4, r=0.5),
         anon.KMap(20, 0.2, significance=0.01),
@@ -147,6 +152,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
             {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}
         ],
         "identifying": ["name, full"],
+        **{"unit": "household", "household": ["zip"], "sampling_weight": "factor"},
     }
 
 

@@ -57,7 +57,7 @@ def nodes(
     encoded: Encoded, method: anon.Mondrian, rules: Any, target: Any, node_rows: int
 ) -> list[npt.NDArray[np.intp]]:
     """The rows of the nodes of at most `node_rows` rows, or that no cut divides."""
-    described, first = attributes(encoded.quasi), priority(encoded.quasi, method.split)
+    described, first = attributes(encoded.quasi), priority(encoded.quasi, encoded.quasi, method.split)
     tracked = [
         (codes, domain.n_codes)
         for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)

@@ -596,7 +596,7 @@ def test_a_row_aligned_table_is_as_good_as_the_release_that_it_was() -> None:
     assert given.run().good[0].by_miner[0].u_orig == made["declines"][0]["u_orig"]
 
 
-@pytest.mark.parametrize(("original", "shown"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])
+@pytest.mark.parametrize(("original", "published"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])
 def test_the_gains_of_a_given_table_are_about_what_it_shows(original: str, published: str) -> None:
     # alone in two classes, u and v are guessed rightly, 1/2 of the time without them
     schema, bad = anon.Schema(["q"], ["s"]), anon.BadUtility("q", ["ZeroR"], ["ZeroR"])

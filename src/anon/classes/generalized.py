@@ -123,6 +123,8 @@ def take(
 
 
 def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Cells:
+    if domain.coding is not None and domain.coding.is_star:
+        return _full_cell(domain, classes.n_classes)
     null_code = domain.n_values if domain.has_null else -1
     low, high, null = kernel.boxes(codes, classes.rows, classes.offsets, null_code, n_threads)
     keys = [low, high]

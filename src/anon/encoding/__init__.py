@@ -4,7 +4,7 @@
 Missing values end here: null is a code of its own, or its rows are suppressed.
 """
 
-from anon.encoding.coding import Coding
+from anon.encoding.coding import Coding, coding_of
 from anon.encoding.columns import coded_columns, encode_column, label_codes
 from anon.encoding.domain import (
     Codes,
@@ -28,6 +28,7 @@ __all__ = [
     "Units",
     "code_type",
     "coded_columns",
+    "coding_of",
     "encode",
     "encode_column",
     "encode_like",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ class Coding:
     line `lower[c]` and `upper[c]` (of the type of the values) are the ends of what it is published as, and
     `closed[c]` whether the upper one belongs to it; a tree has `labels[c]`, a line of one block its name.
     With `has_bottom` the first block holds everything up to its upper end, with `has_top` the last everything
-    from its lower end on.
+    from its lower end on. `is_star`: there is one block, which null belongs to.
     """
 
     first: Ends
@@ -38,6 +38,13 @@ class Coding:
     labels: tuple[str, ...] = ()
     has_bottom: bool = False
     has_top: bool = False
+    is_star: bool = False
+
+    @classmethod
+    def star(cls, n_values: int) -> Self:
+        """All values, and null, are one."""
+        last = np.full(n_values, max(n_values - 1, 0), np.uint32)
+        return cls(np.zeros(n_values, np.uint32), last, labels=("*",) * n_values, is_star=True)
 
     @property
     def n_blocks(self) -> int:
@@ -48,7 +55,7 @@ class Coding:
         self, codes: npt.NDArray[Any], room: Callable[[int, np.dtype[Any]], npt.NDArray[Any]] = np.empty
     ) -> npt.NDArray[Any]:
         """The codes of rows, each that of its block; null's (all above) stays. `room` makes the array."""
-        code_of = np.append(self.first, len(self.first)).astype(codes.dtype)
+        code_of = np.append(self.first, 0 if self.is_star else len(self.first)).astype(codes.dtype)
         coded = room(len(codes), codes.dtype)
         for start in range(0, len(codes), BLOCK):
             np.take(code_of, codes[start : start + BLOCK], out=coded[start : start + BLOCK], mode="clip")

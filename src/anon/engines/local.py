@@ -15,7 +15,18 @@ from anon.classes import Cells, Classes, cells, full_cells, group, merge, to_lev
 from anon.encoding import Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
 from anon.errors import InfeasibleError, Parameter, UsageError
-from anon.methods import Identity, Method, Progress, Suppress, Task, counts_units, repair
+from anon.methods import (
+    NO_LIMITS,
+    Identity,
+    Lattice,
+    Limits,
+    Method,
+    Progress,
+    Suppress,
+    Task,
+    counts_units,
+    repair,
+)
 from anon.release import Publish, Release, recode
 from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
 from anon.schema import Role, Schema, role_of_name
@@ -32,6 +43,7 @@ def check_arguments(
     on_infeasible: str,
     seed: int,
     progress: Progress | None,
+    limits: Limits = NO_LIMITS,
 ) -> None:
     """Raise UsageError where an argument of `anonymize` is none of its values, or two do not go together."""
     if not isinstance(schema, Schema):
@@ -56,6 +68,12 @@ def check_arguments(
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.check_published(publish, numeric)
+    if not method.recodes and limits != NO_LIMITS:
+        raise UsageError(
+            f"{type(method).__name__} suppresses no rows and does not search: leave out suppress and "
+            "time_limit, or use ",
+            Parameter("FullDomain()", "--method full-domain"),
+        )
     if schema.coded and (publish == "bucketization" or method.perturbs):
         what = "a bucketization" if publish == "bucketization" else type(method).__name__
         raise UsageError(
@@ -139,6 +157,7 @@ class Made:
     publish: Publish
     impossible: InfeasibleError | None
     task: Task
+    lattice: Lattice | None = None
 
     def release(self, **more: Any) -> Release:
         """The release that shows the cells, verified; `more` is what else `recode` takes."""
@@ -151,6 +170,7 @@ class Made:
             "dropped": dropped,
             "n_threads": self.task.n_threads,
             "entropy": self.task.entropy,
+            "lattice": self.lattice,
         }
         return recode(self.encoded, self.classes, self.cells, **(known | more))
 
@@ -168,11 +188,13 @@ def make(
     progress: Progress | None = None,
     entropy: Entropy = system,
     trivial: bool = False,
+    limits: Limits = NO_LIMITS,
 ) -> Made:
     """The method's classes of encoded rows, each holding every requirement, and their cells.
 
     `judged` are the same rows as requirements see them, by default the whole table. Raises
     InfeasibleError where no classes hold the requirements; with `trivial` all rows then become one class.
+    `limits` are those of a method that may suppress rows or search for long.
     """
     judged = Judged.whole(encoded) if judged is None else judged
     if encoded.schema.household:
@@ -181,6 +203,10 @@ def make(
     impossible = judged.impossible(require)
     if impossible is not None and not trivial:
         raise impossible
+    lattice = None
+    if method.recodes and impossible is None:
+        encoded, method, lattice = method.recoded(encoded, judged.encoded, require, limits)
+        judged = Judged.whole(encoded)
     rng = np.random.default_rng(seed)
     task = Task(judged.rules(require), rng, n_threads, progress, entropy)
     if progress is not None:
@@ -189,7 +215,7 @@ def make(
     classes = _classes(judged.encoded, method, task, require, publish, numeric)
     starred = method == Suppress("quasi")
     shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
-    return Made(encoded, classes, shown, require, method, publish, impossible, task)
+    return Made(encoded, classes, shown, require, method, publish, impossible, task, lattice)
 
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:

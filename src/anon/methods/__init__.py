@@ -13,11 +13,12 @@ from typing import Any, Literal
 from anon.errors import UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
+from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.repair import repair
-from anon.methods.task import Method, Progress, Task, counts_units
+from anon.methods.task import NO_LIMITS, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
@@ -26,13 +27,17 @@ __all__ = [
     "METHOD",
     "METHODS",
     "METHOD_OPTIONS",
+    "NO_LIMITS",
     "TGC",
     "Anatomy",
     "Budget",
     "Curve",
+    "FullDomain",
     "Identity",
     "KMembers",
     "Laplace",
+    "Lattice",
+    "Limits",
     "Method",
     "Mondrian",
     "Progress",
@@ -48,6 +53,7 @@ METHODS: tuple[type[Method], ...] = (
     KMembers,
     Curve,
     TGC,
+    FullDomain,
     Anatomy,
     Laplace,
     Identity,

@@ -122,7 +122,7 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     Households are parted first, by their columns and their size, and then the rows of each part by the other
     quasi-identifiers.
     """
-    if encoded.schema.household and encoded.units is not None:
+    if encoded.units is not None and encoded.schema.household:
         return _of_households(encoded, encoded.units, method, task)
     rows = None
     if method.relaxed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -43,6 +44,28 @@ def counts_units(rules: Conjunction) -> bool:
     return rules.min_units > 0 or rules.by_units
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a search may cost: the greatest share of rows that it may suppress, and its seconds."""
+
+    suppress: Fraction = Fraction(0)
+    time_limit: float | None = None
+
+    @classmethod
+    def of(cls, suppress: Any, time_limit: Any) -> Self:
+        """The limits as given; UsageError where they are none."""
+        is_share = isinstance(suppress, int | float | Fraction) and not isinstance(suppress, bool)
+        if not is_share or not 0 <= suppress < 1:
+            raise UsageError("suppress is the greatest share of rows to leave out: at least 0 and below 1")
+        is_time = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+        if time_limit is not None and (not is_time or time_limit <= 0):
+            raise UsageError("time_limit must be seconds above 0")
+        return cls(Fraction(str(suppress)), time_limit)
+
+
+NO_LIMITS = Limits()
+
+
 class Method(Declared):
     """A way to make classes, or to perturb a table before; every method is a frozen dataclass of this kind.
 
@@ -61,6 +84,7 @@ class Method(Declared):
     counts_units: ClassVar[bool] = False
     keeps_households: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
+    recodes: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"
 
@@ -106,6 +130,14 @@ class Method(Declared):
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""
+        raise NotImplementedError
+
+    def recoded(
+        self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
+    ) -> tuple[Encoded, Method, Any]:
+        """The table with the levels chosen for its columns, and without the rows that fail there; the method
+        that applies these levels; what was seen on the way. `judged` are the rows as requirements see them.
+        """
         raise NotImplementedError
 
     def perturb(

@@ -124,10 +124,13 @@ def check_cells(
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
     shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    is_whole = all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells)
+    if is_whole and len(cells) == 1 and (shown_null | ~null).all():
+        return  # a suppressed column
     if (shown_null != null).any():
         raise _fault(domain, "missing values outside their cell", int((shown_null != null).sum()))
-    if all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells):
-        return  # a suppressed column
+    if is_whole:
+        return
     if _is_flat(domain):
         unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits)
         if unlike.any():

@@ -61,6 +61,12 @@ class Recoded:
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
     weights: Weights = "class-mean"
+    lattice: Any = None
+
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """The level of each quasi-identifier in schema order; None unless the recoding is full-domain."""
+        return getattr(self.method, "levels", None)
 
     @property
     def n_rows(self) -> int:
@@ -88,7 +94,11 @@ class Recoded:
         """The requirements that no file decides: they count units, which are not published."""
         if self.encoded.units is None:
             return []
-        return [repr(each) for each in self.requirements if getattr(each, "count", None) != "rows"]
+        return [
+            repr(each)
+            for each in self.requirements
+            if type(each).__name__ != "KAnonymity" or getattr(each, "count", None) != "rows"
+        ]
 
     @property
     def metadata(self) -> dict[str, Any]:

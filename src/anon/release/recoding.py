@@ -47,6 +47,7 @@ def recode(
     dropped: Sequence[str] = (),
     noise: Mapping[str, Any] | None = None,
     weights: Weights = "class-mean",
+    lattice: Any = None,
     n_threads: int | None = None,
     entropy: Entropy = system,
 ) -> Release:
@@ -115,6 +116,7 @@ def recode(
         tuple(dropped),
         noise,
         weights,
+        lattice,
     )
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)

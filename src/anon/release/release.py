@@ -63,8 +63,8 @@ class Release(Recoded):
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
-    which `noise` tells. `sources` are the paths of the input, `file_schema`
-    the types that its columns had there.
+    which `noise` tells. `lattice` is what full-domain recoding saw of other levels. `sources` are the
+    paths of the input, `file_schema` the types that its columns had there.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.

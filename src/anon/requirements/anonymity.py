@@ -55,6 +55,10 @@ class KAnonymity(Requirement):
         return replace(self, count="units")
 
     @property
+    def absorbing(self) -> bool:
+        return True
+
+    @property
     def family(self) -> str:
         return "k-anonymity" if self.count in (None, "rows") else f"k-anonymity of {self.count}"
 

@@ -71,6 +71,10 @@ class LDiversity(Requirement):
         return super().settings() | ({"c": plain(self.c)} if self.kind == "recursive" else {})
 
     @property
+    def absorbing(self) -> bool:
+        return self.kind == "distinct"
+
+    @property
     def family(self) -> str:
         return "l-diversity" if self.kind == "probabilistic" else f"{self.kind} l-diversity"
 

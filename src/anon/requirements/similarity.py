@@ -45,6 +45,10 @@ class SDiversityBound(Requirement):
         set_parameter(self, "r", real("r", self.r, least=0, most=1))
 
     @property
+    def monotone(self) -> bool:
+        return self.r >= 1
+
+    @property
     def family(self) -> str:
         return "S-diversity"
 

@@ -10,7 +10,9 @@ from anon.schema.columns import Kind, check_names, check_unique, is_measurable, 
 from anon.schema.guess import IDENTIFYING_SHARE, Named, named, role_of_name, shapes
 from anon.schema.hierarchy.declared import (
     CsvFile,
+    Dates,
     Hierarchy,
+    Intervals,
     Listed,
     Nested,
     Prefix,
@@ -22,6 +24,7 @@ from anon.schema.hierarchy.declared import (
     not_finer,
     prefix,
 )
+from anon.schema.hierarchy.ladder import Ladder, ladder_of
 from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
 from anon.schema.hierarchy.rows import hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
@@ -33,8 +36,11 @@ __all__ = [
     "TICKS_PER_SECOND",
     "Attribute",
     "CsvFile",
+    "Dates",
     "Hierarchy",
+    "Intervals",
     "Kind",
+    "Ladder",
     "Levels",
     "Listed",
     "MissingValues",
@@ -55,6 +61,7 @@ __all__ = [
     "is_text",
     "kind_of",
     "label_of",
+    "ladder_of",
     "lca",
     "least_sets",
     "levels_of",

@@ -14,7 +14,7 @@ from anon.classes import merge
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
-from anon.methods import Method, Mondrian, Progress
+from anon.methods import Limits, Method, Mondrian, Progress
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
 from anon.schema import Schema
@@ -36,6 +36,8 @@ def anonymize(
     order: Literal["class", "input"] = "class",
     weights: Weights = "class-mean",
     on_infeasible: Literal["error", "trivial"] = "error",
+    suppress: float = 0,
+    time_limit: float | None = None,
     seed: int = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -51,9 +53,9 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity(), Suppress(what), Laplace(epsilon)
-        Default Mondrian(). KMembers, TGC and Curve need a k; Identity, Suppress and Laplace enforce nothing
-        and accept no requirement.
+    method : Mondrian(), KMembers(), TGC(), Curve(), FullDomain(), Anatomy(l), Identity(), Suppress(what), ...
+        Or Laplace(epsilon). Default Mondrian(). KMembers, TGC and Curve need a k; Identity, Suppress and
+        Laplace enforce nothing and accept no requirement.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
         What is learned across buckets is not bounded (docs/security.md).
@@ -69,6 +71,11 @@ def anonymize(
     on_infeasible : "error" | "trivial"
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
+    suppress : float
+        The greatest share of rows that may be left out, those in classes that fail (FullDomain only).
+    time_limit : float, optional
+        Seconds after which the search takes the best it has seen; the result then says so, and may differ
+        from run to run (FullDomain only).
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
         classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
@@ -88,7 +95,8 @@ def anonymize(
         The finished release failed its own independent check (a fault of the tool).
     """
     method = Mondrian() if method is None else method
-    check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
+    limits = Limits.of(suppress, time_limit)
+    check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress, limits)
     check_weights(weights)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
@@ -118,12 +126,18 @@ def anonymize(
         n_threads=n_threads,
         progress=progress,
         trivial=on_infeasible == "trivial",
+        limits=limits,
     )
     if made.impossible is not None:
         notes.append(f"{made.impossible}; this one-class release can be measured, not written")
     elif made.require and made.classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
 
+    n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
+    if n_failing:
+        notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
+    if made.lattice is not None and not made.lattice.optimal:
+        notes.append("the time limit ended the search: other levels may lose less")
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:

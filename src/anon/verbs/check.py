@@ -35,7 +35,7 @@ from anon.release import (
     second_table,
     with_kinds,
 )
-from anon.requirements import Requirement, TCloseness, check_list, compile, counting
+from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
 from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
@@ -206,7 +206,7 @@ def _units_of(
     unit = None if schema is None else schema.unit
     of_bags = [each for each in require if getattr(each, "count", None) == "unit-bags"]
     if unit is not None and unit not in table.column_names:
-        of_rows = [each for each in require if getattr(each, "count", None) == "rows"]
+        of_rows = [each for each in require if isinstance(each, KAnonymity) and each.count == "rows"]
         for each in require:
             if each not in of_rows:
                 raise UsageError(

@@ -44,6 +44,11 @@ class Dates:
 
     units: tuple[str, ...]
 
+    @property
+    def ordered(self) -> list[str]:
+        """The units, finest first."""
+        return sorted(self.units, key=CALENDAR.index)
+
     def __repr__(self) -> str:
         return f"dates({', '.join(map(repr, self.units))})"
 

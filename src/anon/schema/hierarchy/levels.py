@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
-from anon.schema.hierarchy.declared import CALENDAR, MOST_DIGITS, Dates, Hierarchy, Intervals
+from anon.schema.hierarchy.declared import MOST_DIGITS, Dates, Hierarchy, Intervals
 from anon.schema.hierarchy.rows import hierarchy_rows, placed
 from anon.schema.hierarchy.tree import MissingValues, frozen, parents_of, readonly
 
@@ -72,7 +72,7 @@ def levels_of(
             bins = [_interval_bins(values, width, unit_lattice, column) for width in widths]
             return _levels_of_bins(tuple(map(str, widths)), bins, positions)
         if isinstance(hierarchy, Dates):
-            units = sorted(hierarchy.units, key=CALENDAR.index)
+            units = hierarchy.ordered
             bins = [_calendar_bins(values, unit, column) for unit in units]
             return _levels_of_bins(tuple(units), bins, positions)
     except OverflowError:
