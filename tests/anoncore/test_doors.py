@@ -718,6 +718,15 @@ KERNELS: dict[str, Kernel] = {
             "sets of one part": {"reach": None, "sets": (i64(0, 1, 2),)},
         },
     ),
+    "suda.minimal_uniques": Kernel(
+        lambda: {
+            "codes": np.array([[0, 1, 1], [1, 0, 1]], np.uint8),
+            "nulls": i64(-1, 1),
+            "single": u8(1, 1, 0),
+            "max_size": 2,
+        },
+        right=("codes first 255", "codes last 255"),
+    ),
     "tgc.Objective": Kernel(
         lambda: {
             "attributes": described("diversity"),

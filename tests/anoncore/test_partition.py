@@ -252,6 +252,8 @@ def test_a_cut_from_counts_is_the_twins_from_rows(run: dict[str, Any]) -> None:
         sorted(part) for part in parts
     ]
     assert sizes == [len(part) for part in parts]
+
+
 @st.composite
 def runs_of_units(draw: st.DrawFn) -> dict[str, Any]:
     """Runs whose rows belong to units; some units have many rows, and some values are a unit's own."""

@@ -52,6 +52,11 @@ beta = 2
 enhanced = true
 s_bound = 0.4
 r = 0.5
+k_map = 20
+k_map_fraction = 0.2
+k_map_significance = 0.01
+max_risk = 0.05
+max_risk_fraction = 0.1
 method = "mondrian"
 split = ["zip", "age"]
 cuts = "median"
@@ -146,6 +151,8 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         anon.AlphaK(0.5, 10, count="units"),
         anon.BetaLikeness(2, enhanced=True),
         anon.SDiversityBound(0.4, r=0.5),
+        anon.KMap(20, 0.2, significance=0.01),
+        anon.MaxRisk(0.05, 0.1),
     ]
     with pytest.raises(UsageError, match="--objective is a setting of --method kmembers"):
         job.configured_method()

@@ -149,7 +149,7 @@ def test_a_copy_of_a_sensitive_column_is_named() -> None:
 def test_columns_that_tell_nothing_are_not_named() -> None:
     rng = np.random.default_rng(5)
     table = pa.table({name: rng.integers(0, 30, 4000) for name in ("q", "r", "a", "b")})
-    table = table.append_column("id", pa.array([i // 2 for i in range(4000)])).append_column(
+    table = table.append_column("serial_of_form", pa.array([i // 2 for i in range(4000)])).append_column(
         "nested", pa.array([[1]] * 4000)
     )
     release = anon.anonymize(table, anon.Schema(["q", "r"], neutral="rest"), require=[anon.KAnonymity(10)])

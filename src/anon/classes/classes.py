@@ -88,6 +88,15 @@ def ranked_rows(encoded: Encoded, n_threads: int = 1) -> npt.NDArray[np.uint32]:
     return group(columns, encoded.suppressed, n_threads).rows
 
 
+def equal_rows(both: Sequence[Codes], classes: Classes, n_threads: int = 1) -> npt.NDArray[np.int64]:
+    """How many rows of another table, whose codes follow the table's in `both`, equal each class's rows."""
+    n_rows = len(classes.rows) + len(classes.suppressed)
+    members, bounds = kernel.group(both, None, n_threads)
+    numbers = group_numbers(members, bounds)
+    others = np.bincount(numbers[n_rows:], minlength=len(bounds) - 1)
+    return others[numbers[classes.rows[classes.offsets[:-1]]]]
+
+
 def group_numbers(members: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """For each grouped element the number of its group (uint32), from the kernel's groups in CSR form."""
     numbers = np.empty(len(members), np.uint32)

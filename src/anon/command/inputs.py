@@ -48,6 +48,17 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     return reading(path, options)
 
 
+def people_of(context: typer.Context, job: Job, population: str | None) -> Any:
+    """The table of the population, where one is named."""
+    from anon.tables import read_source
+
+    return (
+        None
+        if population is None
+        else read_source(population, **reading_options(context, job, population)).table
+    )
+
+
 def ends_of(job: Job, *others: str | None) -> tuple[str, str]:
     """The input and the output, which is not to take the place of anything that is read."""
     if job.input is None:

@@ -457,9 +457,18 @@ SENSITIVE_TABLE = Flag(
     metavar="FILE",
     is_path=True,
 )
-SAMPLING_FRACTION = Flag(
-    "sampling_fraction",
-    float,
-    "Share of a population that the table holds, for journalist and marketer risk.",
-    metavar="SHARE",
+OF_POPULATION = (
+    Flag(
+        "population",
+        Text,
+        "Table of the population, for the risk of the rows there.",
+        metavar="FILE",
+        is_path=True,
+    ),
+    Flag(
+        "sampling_fraction",
+        float,
+        "Share of a population that the table holds: risk of its rows there, and estimated uniques.",
+        metavar="SHARE",
+    ),
 )

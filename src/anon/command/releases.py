@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import ends_of, keep, origin_of, outputs_of, pages_of, reading_options, write_reports
+from anon.command.inputs import (
+    ends_of,
+    keep,
+    origin_of,
+    outputs_of,
+    pages_of,
+    people_of,
+    reading_options,
+    write_reports,
+)
 from anon.command.options import (
     CODING,
     COLUMNS,
@@ -23,6 +32,7 @@ from anon.command.options import (
     INPUT,
     METHODS,
     MIN_SUPPORT,
+    OF_POPULATION,
     OUTPUT,
     PRINTING,
     PUBLISHING,
@@ -32,7 +42,6 @@ from anon.command.options import (
     REQUIREMENTS,
     ROLES,
     RUNNING,
-    SAMPLING_FRACTION,
     SENSITIVE_TABLE,
     SOURCE,
     WEIGHT,
@@ -57,19 +66,11 @@ if TYPE_CHECKING:
     from anon.html import Audience
     from anon.pages import Report
 
-POPULATION = Flag(
-    "population",
-    Text,
-    "Table of the population, for journalist and marketer risk.",
-    metavar="FILE",
-    is_path=True,
-)
-
 
 @command(
     *(INPUT, OUTPUT, CONFIG),
     *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
-    *(POPULATION, SAMPLING_FRACTION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
@@ -176,7 +177,7 @@ def anonymize(
         default="2,5,10,20",
         parse=partial(whole_numbers, "--risk-k"),
     ),
-    *(SENSITIVE_TABLE, SAMPLING_FRACTION),
+    *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
     *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
@@ -188,6 +189,7 @@ def check(
     roles_from_file: bool,
     risk_k: tuple[int, ...],
     sensitive_table: str | None,
+    population: str | None,
     sampling_fraction: float | None,
     per_class: str | None,
     report: str | None,
@@ -212,7 +214,7 @@ def check(
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
         second = str(sensitive_path(source))
-    read = [source, second, config, *job.files()]
+    read = [source, second, config, population, *job.files()]
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
@@ -224,6 +226,7 @@ def check(
         if sensitive_table is None
         else anon.read_source(sensitive_table, **reading_options(context, job, sensitive_table)),
         at_risk=risk_k,
+        population=people_of(context, job, population),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or "owner" in pages,
         require=require,
@@ -273,7 +276,7 @@ def check(
     ),
     Flag("r", float, "Range r of S-diversity (1)."),
     replace(MIN_SUPPORT, panel=None),
-    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def compare(
     context: typer.Context,
@@ -283,6 +286,8 @@ def compare(
     sensitive_table: str | None,
     config: str | None,
     id_column: str | None,
+    population: str | None,
+    sampling_fraction: float | None,
     report: str | None,
     report_public: str | None,
     as_json: bool,
@@ -296,7 +301,7 @@ def compare(
     import anon
     from anon.tables import reading
 
-    read = [original, released, sensitive_table, config, *job.files()]
+    read = [original, released, sensitive_table, config, population, *job.files()]
     pages = pages_of(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))
     second, third = (
@@ -305,6 +310,8 @@ def compare(
     )
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    people = people_of(context, job, population)
+    given |= {"population": people, "sampling_fraction": sampling_fraction}
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
     reported: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from anon.encoding.domain import (
     of_published_rows,
 )
 from anon.encoding.table import encode, encode_like
-from anon.encoding.units import encode_units, number_units
+from anon.encoding.units import encode_units, encode_weights, number_units
 
 __all__ = [
     "Codes",
@@ -33,6 +33,7 @@ __all__ = [
     "encode_column",
     "encode_like",
     "encode_units",
+    "encode_weights",
     "equal_codes",
     "label_codes",
     "narrowed",

@@ -10,13 +10,17 @@ from anon.figures.plots import (
     save,
     tradeoff,
 )
+from anon.figures.risks import contributions, individual_risks, uniques_by_fraction
 
 __all__ = [
     "attribute_losses",
     "class_losses",
     "class_sizes",
+    "contributions",
     "frontier",
+    "individual_risks",
     "query_errors",
     "save",
     "tradeoff",
+    "uniques_by_fraction",
 ]

@@ -101,6 +101,8 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "population.journalist.mean": Measure(True),
         "population.journalist.at_risk": Measure(True),
         "population.marketer": Measure(True),
+        "population.uniques.count": Measure(True),
+        "population.uniques.share": Measure(True),
     }
 )
 

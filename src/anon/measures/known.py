@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def known(
     sizes = classes.sizes
     if not len(sizes):
         return Known(
-            k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, Fraction(1), at_risk), columns={}
+            k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, at_risk), columns={}
         )
     k = int(sizes.min()) if k is None else k
     sample, class_of = _sampled(classes)
@@ -105,7 +104,7 @@ def known(
     return Known(
         k=int(every.min()),
         sample_uniques=int(np.count_nonzero(every == 1)),
-        prosecutor=prosecutor_risk(every, every, Fraction(1), at_risk),
+        prosecutor=prosecutor_risk(every, every, at_risk),
         columns=columns,
         not_counted=tuple(not_counted),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -63,6 +62,8 @@ class Privacy(Disclosure):
     `intact` says of a bucketization that everybody sees its quasi-identifiers: `prosecutor` and
     `sample_uniques` are then of rows that are equal in them, and stand first.
     `known` says what they are to who knows the neutral columns too, where that was asked.
+    `population` is the risk in the population, where that was said something of, and `population_before` that
+    of the original's rows before they were made a release.
     `notes` tell of columns whose values were not read as
     they are written.
     """
@@ -83,6 +84,7 @@ class Privacy(Disclosure):
     weighted: WeightedDisclosure | None = None
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
+    population_before: PopulationRisk | None = None
     per_class: pa.Table | None = None
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
@@ -217,7 +219,7 @@ def risk_of_sizes(
 ) -> dict[str, Any]:
     """The prosecutor's risk and the sample uniques, from how many classes have each size."""
     return {
-        "prosecutor": prosecutor_risk(size * n_of_size, size, Fraction(1), at_risk),
+        "prosecutor": prosecutor_risk(size * n_of_size, size, at_risk),
         "sample_uniques": int(n_of_size[size == 1].sum()),
     }
 

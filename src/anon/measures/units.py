@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +43,7 @@ def unit_risk(
     rows, starts = _by_unit(unit_of_row, class_of_row, n_threads)
     found_among = np.minimum.reduceat(sizes[class_of_row[rows]], starts[:-1])
     among, n_with = np.unique(found_among, return_counts=True)
-    risk = prosecutor_risk(n_with, among, Fraction(1), at_risk)
+    risk = prosecutor_risk(n_with, among, at_risk)
     bags = _least_bag(class_of_row[rows], starts, n_threads)
     return UnitRisk(len(starts) - 1, int(sizes.min()), bags, int(np.count_nonzero(sizes == 1)), risk)
 

@@ -20,6 +20,7 @@ from anon.errors import UsageError
 from anon.measures.divergence import kl_divergence
 from anon.measures.loss import AttributeLoss, CellLoss, SensitiveDiversity, cell_loss, s_diversity_of, sum_of
 from anon.measures.populations import u_loss
+from anon.measures.risk import PopulationRisk
 from anon.measures.weighted import WeightedLoss, weighted_loss
 from anon.plain import as_plain
 
@@ -50,7 +51,9 @@ class Utility:
     Loukides & Shao's protection (definition 2.5, range `r`), the mean over classes, and `pm_rows` over
     rows; None where a published sensitive value is null. `avg_wtd` weighs UM and PM (definition 3.2)
     by `w_u` and `w_p`. Of the `n_suppressed` rows `n_starred` stand as rows of `*` in a file made by
-    another tool. `aligned` is there where `compare` was told to match rows.
+    another tool. `aligned` is there where `compare` was told to match rows, `population` and
+    `population_before` where it was told of the population: the risk of the rows there, of the release and of
+    the original.
 
     Measures that need the cells raise UsageError where the release does not show them.
     """
@@ -73,6 +76,8 @@ class Utility:
     min_support: float
     loss: CellLoss | None
     aligned: Aligned | None = None
+    population: PopulationRisk | None = None
+    population_before: PopulationRisk | None = None
     published: Published = field(compare=False)
 
     @property

@@ -32,7 +32,7 @@ from anon.release.recheck_cells import (
     facts_of,
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
-from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
+from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, units_of_groups
 from anon.schema import Attribute
 
@@ -229,7 +229,7 @@ def _check_requirements(
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
-        if type(requirement).__name__ != "KAnonymity":
+        if type(requirement).__name__ not in ("KAnonymity", *OF_ROWS):
             only = getattr(requirement, "sensitive", None)
             for name, (domain, codes) in sensitive.items():
                 if name not in counts and only in (None, name):
@@ -251,6 +251,8 @@ def _passing(
 ) -> Bools:
     """Which classes meet a requirement: their sizes or units, and the counts of every attribute tested."""
     name = type(requirement).__name__
+    if name in OF_ROWS:
+        return OF_ROWS[name](requirement, sizes)
     count = getattr(requirement, "count", None) or "rows"
     people = {"rows": sizes, "units": n_units}.get(count)
     if people is None:

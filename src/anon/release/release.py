@@ -25,6 +25,7 @@ from anon.classes import (
     Classes,
     Published,
     counts_of,
+    equal_rows,
     group,
     is_full,
     population_counts,
@@ -167,9 +168,10 @@ class Release(Recoded):
         """Every privacy measure of the release (spec 2), from its classes.
 
         `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
-        table with the same quasi-identifiers, or a `sampling_fraction` in (0, 1], adds journalist and
-        marketer risk. `per_class` adds a table of every measure of every class, `neutral` what the classes
-        are to who knows the neutral columns too (`known`; None where there are none).
+        table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or without either the
+        schema's sampling weights add journalist and marketer risk, of the original too
+        (`population_before`). `per_class` adds a table of every measure of every class, `neutral` what the
+        classes are to who knows the neutral columns too (`known`; None where there are none).
         """
         threads = available_threads(n_threads)
         encoded, classes = of_published_rows(self.encoded), self.classes
@@ -201,11 +203,17 @@ class Release(Recoded):
             measured = replace(measured, null_matching=matching)
         if population is not None and self.noise is not None:
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
-        if population is not None or sampling_fraction is not None:
-            inside = None if population is None else _inside(self, groups, read_table(population), threads)
-            measured = replace(
-                measured, population=population_risk(groups, inside, sampling_fraction, at_risk)
+        of_row = encoded.weights if population is None and sampling_fraction is None else None
+        if any(each is not None for each in (population, sampling_fraction, of_row)):
+            before = group(encoded.original.quasi_codes, encoded.suppressed, threads)
+            inside: tuple[Any, Any] = None, None
+            if population is not None:
+                inside = _inside(self, groups, before, read_table(population), threads)
+            after, first = (
+                population_risk(each, of_class, sampling_fraction, at_risk, weights=of_row)
+                for each, of_class in zip((groups, before), inside, strict=True)
             )
+            measured = replace(measured, population=after, population_before=first)
         if neutral and self.neutral:
             measured = replace(measured, known=self.known(at_risk, groups, threads))
         return replace(
@@ -261,7 +269,7 @@ class Release(Recoded):
                 columns[0] if by_numbers and cells.domain.kind == "numeric" else None
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             ),
-            k_asked=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
+            k_asked=max((one.least_rows or 0 for one in self.requirements if one.asks_k), default=None),
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
@@ -359,8 +367,11 @@ def contents(release: Release) -> tuple[Any, ...]:
     return tuple(getattr(release, each.name) for each in fields(release) if each.init)
 
 
-def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
-    """Rows of a population inside the cells of each group of the release's rows that look alike.
+def _inside(
+    release: Release, groups: Classes, before: Classes, population: pa.Table, n_threads: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of a population inside the cells of each group of the release's rows that look alike, and those
+    equal to each group of the original's (`before`).
 
     Both tables get the codes of their union.
     """
@@ -382,7 +393,7 @@ def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: 
             shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
         shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
     inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
-    return population_counts(shown, inside, n_threads)
+    return population_counts(shown, inside, n_threads), equal_rows(union.quasi_codes, before, n_threads)
 
 
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:

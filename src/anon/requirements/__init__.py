@@ -18,6 +18,7 @@ from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
 from anon.requirements.option import Declared, Option, flag, in_toml, merged
+from anon.requirements.population import KMap, MaxRisk
 from anon.requirements.requirement import Requirement, exact
 from anon.requirements.similarity import SDiversityBound
 
@@ -31,7 +32,9 @@ __all__ = [
     "Declared",
     "DeltaDisclosure",
     "KAnonymity",
+    "KMap",
     "LDiversity",
+    "MaxRisk",
     "Option",
     "Requirement",
     "SDiversityBound",
@@ -55,6 +58,8 @@ REQUIREMENTS: tuple[type[Requirement], ...] = (
     AlphaK,
     BetaLikeness,
     SDiversityBound,
+    KMap,
+    MaxRisk,
 )
 REQUIREMENT_OPTIONS = merged(each.options for each in REQUIREMENTS)
 

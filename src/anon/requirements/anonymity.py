@@ -34,6 +34,7 @@ class KAnonymity(Requirement):
     published rows (Nergiz 2009): it is measured, and no method enforces it.
     """
 
+    asks_k: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("k", int, "k-anonymity: rows (with --unit: units) of a class."),
         COUNT,

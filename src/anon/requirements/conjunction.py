@@ -89,8 +89,7 @@ def infeasible(
             reason = f"the table has {plural(n_units, 'unit')}, so the largest k is {n_units}"
             tightest = n_units
         elif (requirement.least_rows or 0) > n_rows:
-            reason = f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}"
-            tightest = n_rows
+            reason, tightest = requirement._explain_rows(n_rows)
         elif (summed := requirement._explain_sum(conjunction)) is not None:
             reason, tightest = summed
         else:

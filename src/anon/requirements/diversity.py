@@ -128,6 +128,7 @@ class AlphaK(Requirement):
     `count` is whom k counts, as for `KAnonymity`.
     """
 
+    asks_k: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (Option("alpha", float, "(α,k)-anonymity, with --k."),)
     needs: ClassVar[tuple[str, ...]] = ("k",)
 

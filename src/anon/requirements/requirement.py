@@ -32,15 +32,16 @@ SMALLEST = Fraction(1, 10**15)  # of a parameter that is not 0
 class Requirement(Declared):
     """A test that every published class must pass.
 
-    The first of its `options` asks for it, the others need that one. `cacheable` is whether its
-    parameters tell all that it does, `of_table` whether it compares a class with the table, `on_spark`
-    whether it can be sent to other machines.
+    The first of its `options` asks for it, the others need that one. `asks_k` is whether its `least_rows` are
+    the k of k-anonymity, `cacheable` whether its parameters tell all that it does, `of_table` whether it
+    compares a class with the table, `on_spark` whether it can be sent to other machines.
 
     One that the independent re-check of a release has no test of brings its own, in plain NumPy:
     `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
     of one sensitive attribute.
     """
 
+    asks_k: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
     of_table: ClassVar[bool] = False
     on_spark: ClassVar[bool] = True
@@ -125,6 +126,10 @@ class Requirement(Declared):
         (a number that is least for the attribute hardest to satisfy, the reason, the tightest parameter)
         """
         return 0, f"the whole table as one class fails it on {name!r}", None
+
+    def _explain_rows(self, n_rows: int) -> tuple[str, Any]:
+        """Why a table of `n_rows` rows has too few of them: the reason, the tightest parameter."""
+        return f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}", n_rows
 
     def _explain_sum(self, conjunction: Conjunction) -> tuple[str, Any] | None:
         """The same of a requirement that is not tested by attribute: the reason, the tightest parameter."""

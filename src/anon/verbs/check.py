@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes import MISSING, Classes, group, sensitive_counts, texts
-from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, label_codes
+from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, encode_weights, label_codes
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import (
     Privacy,
@@ -39,6 +39,7 @@ from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, c
 from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
+from anon.verbs.people import people_inside
 from anoncore.requirement import passing_classes
 
 BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
@@ -50,6 +51,7 @@ def check(
     *,
     sensitive_table: Any = None,
     at_risk: Sequence[float] = (2, 5, 10),
+    population: Any = None,
     sampling_fraction: float | None = None,
     per_class: bool = False,
     require: Sequence[Requirement] = (),
@@ -73,8 +75,11 @@ def check(
         The second table of a bucketization. Needed for tables in memory; beside a file it is found.
     at_risk : sequence of float
         Report the share of rows whose risk is above x, or 1/x where x >= 1.
+    population : as `source`, optional
+        A table of the population: journalist and marketer risk are one over the people inside the cells.
     sampling_fraction : float in (0, 1], optional
-        Share of a population that the table holds, for journalist and marketer risk.
+        In its place the share of the population that the table holds, for the individual risk. Without
+        either it is that of the schema's sampling weights, where the table has them.
     per_class : bool
         Also give every measure of every class, as an Arrow table.
     require : sequence of requirements
@@ -112,6 +117,7 @@ def check(
             BELIEVED,
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
+    given = schema
     notes: tuple[str, ...] = ()
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
@@ -126,7 +132,7 @@ def check(
         schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
     units, require, of_bags = _units_of(table, schema, require)
-    schema = _schema(told, schema).uncoded()  # the cells of a release are what they are
+    schema = measured_roles(told, schema).uncoded()  # the cells of a release are what they are
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
         if units is not None:
             raise UsageError(
@@ -173,11 +179,15 @@ def check(
         _refuse_undecided(missed, require, domains, told, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         privacy = replace(privacy, unmet=missed)
-    if sampling_fraction is not None:
-        privacy = replace(
-            privacy,
-            population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
-        )
+    weight = None if given is None else given.sampling_weight
+    has_weights = weight in table.column_names and population is None and sampling_fraction is None
+    if has_weights or population is not None or sampling_fraction is not None:
+        inside = None
+        if population is not None:
+            groups, inside, _ = people_inside(table, given or schema, told, population, n_threads)
+        of_row = encode_weights(table, weight) if has_weights and weight is not None else None
+        measured = population_risk(groups, inside, sampling_fraction, at_risk, weights=of_row)
+        privacy = replace(privacy, population=measured)
     return replace(
         privacy,
         roles_from=roles_from,
@@ -348,7 +358,7 @@ def _refuse_undecided(
             )
 
 
-def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+def measured_roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     """Roles for measuring: published cells are opaque, sensitive attributes keep their kind."""
     if given is not None:
         return Schema([attribute.name for attribute in given.quasi], given.sensitive)

@@ -33,7 +33,7 @@ from anon.classes import (
 )
 from anon.encoding import Codes, Domain, Encoded, encode_like, label_codes
 from anon.errors import DataError
-from anon.requirements import REQUIREMENTS, Requirement
+from anon.requirements import REQUIREMENTS
 from anon.schema import (
     Attribute,
     CsvFile,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from anon.tables import Scan
 
 _COMPARED = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
-_HAVE_K = [each.__name__ for each in REQUIREMENTS if each.least_rows is not Requirement.least_rows]
+_HAVE_K = [each.__name__ for each in REQUIREMENTS if each.asks_k]
 _ASKED_K = re.compile(rf"(?:{'|'.join(_HAVE_K)})\(.*\bk=([0-9]+)")
 _UNBOUNDED = {"inf": math.inf, "+inf": math.inf, "∞": math.inf, "-inf": -math.inf, "-∞": -math.inf}
 
