@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Widths of cells in integer units: what the cuts, the refinement and the repair minimize."""
 
+from anoncore.requirement cimport Conjunction
 from anoncore.types cimport int32_t, int64_t
 
 # A row is a record of int32 fields: ordered attributes (padded to a multiple of 4), then trees,
@@ -28,3 +29,7 @@ cdef class Widths:
     cdef const int32_t[::1] place
     cdef const int64_t[::1] field
     cdef object keep
+
+# What a caller hands over, checked.
+cdef const int32_t[:, ::1] records_of(Widths widths, records) except *
+cdef const int32_t[:, ::1] sensitive_of(Conjunction rules, sensitive, int64_t n) except *

@@ -388,6 +388,29 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("rules None",),
     ),
+    "recut.divide": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "offsets": i64(0, 4, 6),
+            "k": 2,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+        },
+        right=("rules None",),
+    ),
+    "recut.recut": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "offsets": i64(0, 2, 4, 6),
+            "k": 2,
+            "reach": 90,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+        },
+        right=("rules None",),
+    ),
     "curve.repair": Kernel(
         lambda: {
             "widths": described("curve"),

@@ -53,7 +53,6 @@ relaxed = true
 target = "disease"
 objective = "utility"
 loss = "ncp"
-refine = true
 ties = "rank"
 w_u = 0.5
 w_p = 0.5

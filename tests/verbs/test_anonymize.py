@@ -262,7 +262,7 @@ def test_growing_methods_meet_every_requirement_through_repair(method: Any, publ
     assert measured.t_js <= 0.3
 
 
-BATTERY = [anon.Mondrian(), anon.Mondrian(relaxed=True), anon.Curve(refine=False), anon.Anatomy(2), *GROWING]
+BATTERY = [anon.Mondrian(), anon.Mondrian(relaxed=True), anon.Curve("best"), anon.Anatomy(2), *GROWING]
 
 
 @pytest.mark.parametrize("method", BATTERY, ids=repr)
@@ -303,7 +303,17 @@ def test_every_method_passes_the_same_battery(method: Any, missing: str) -> None
 def test_growing_methods_need_a_k() -> None:
     schema = anon.Schema(quasi=["age"], sensitive=["relationship"])
     with pytest.raises(anon.UsageError, match="KAnonymity"):
-        anon.anonymize(CENSUS, schema, require=[anon.LDiversity(2)], method=anon.Curve())
+        anon.anonymize(CENSUS, schema, require=[anon.LDiversity(2)], method=anon.KMembers())
+
+
+def test_curve_needs_no_k() -> None:
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["relationship"])
+    require = [anon.LDiversity(2), anon.TCloseness(0.3)]
+    ours = anon.anonymize(CENSUS, schema, require=require, method=anon.Curve())
+    simple = anon.anonymize(CENSUS, schema, require=require, method=anon.Mondrian())
+    assert ours.privacy().l_probabilistic >= 2
+    assert ours.privacy().t_js <= 0.3
+    assert ours.utility().gcp < simple.utility().gcp
 
 
 REQUIREMENTS = [

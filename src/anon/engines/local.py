@@ -41,7 +41,7 @@ def check_arguments(
         raise UsageError(f"method must be one of anon's methods, not {type(method).__name__}")
     if require and not method.enforces:
         raise UsageError(f"{type(method).__name__} enforces nothing: drop the requirements or use Mondrian()")
-    if method.grows and not any(r.least_rows for r in require):
+    if method.needs_k and not any(r.least_rows for r in require):
         raise UsageError(
             f"{type(method).__name__} grows classes of at least k rows: "
             "ask for KAnonymity(k) or AlphaK(alpha, k)"

@@ -43,7 +43,7 @@ class Method(Declared):
 
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
-    least k rows; both leave to repair what is `repaired`. `perturbs` is whether it changes the table,
+    least k rows, `needs_k` whether that must be asked for; both leave to repair what is `repaired`. `perturbs` is whether it changes the table,
     `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
@@ -51,6 +51,7 @@ class Method(Declared):
     forms: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     enforces: ClassVar[bool] = True
     grows: ClassVar[bool] = False
+    needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
