@@ -25,7 +25,7 @@ from anon.measures import answers, workload
 from anon.methods import curve as method
 from anon.methods import mondrian
 from anon.methods.curve import Curve
-from anon.methods.repair import pack, repair, sensitive_of, widths_of
+from anon.methods.repair import pack, widths_of
 from anon.methods.task import Task
 from anon.schema.attribute import nominal, numeric, ordinal
 from anon.schema.schema import Schema
@@ -223,15 +223,6 @@ def test_refine(benchmark: Any, arranged: Any, capsys: pytest.CaptureFixture[str
     assert after < before
     with capsys.disabled():
         print(f"\none pass over {len(records):,} rows: loss {after / before:.3f} of what it was")
-
-
-def test_repair(benchmark: Any, people: Encoded, capsys: pytest.CaptureFixture[str]) -> None:
-    classes = by_mondrian(people, task(people, K))
-    rules = task(people, K, ("js", 0, 0.2)).rules
-    repaired = benchmark.pedantic(repair, args=(classes, people, rules), rounds=1)
-    assert sensitive_of(people, repaired.rows).shape == (people.n_rows, 1)
-    with capsys.disabled():
-        print(f"\nrepair of {classes.n_classes:,} classes for t = 0.2: {repaired.n_classes:,} are left")
 
 
 @pytest.mark.adult

@@ -12,7 +12,7 @@ import pytest
 import scipy
 from scipy.spatial import cKDTree
 
-from anoncore.partition import Attributes, partition
+from anoncore.partition import Attributes, best_cut, partition, turns
 from anoncore.requirement import Conjunction
 
 K = 10
@@ -117,4 +117,45 @@ def test_partition_sensitive(
         f"k={K} alone",
         runner(columns),
         bar=bar,
+    )
+
+
+def test_best_cut(versus: Versus, n_rows: int) -> None:
+    """The root's cut from counts of pairs of codes, against the cut of the rows that they count."""
+    rng = np.random.default_rng(1)
+    d, column = n_rows // 4, rng.integers(0, n_rows // 4, n_rows).astype(np.uint32)
+    sensitive = rng.integers(0, 14, n_rows).astype(np.uint16)
+    pair, rows = np.unique(column.astype(np.int64) * 14 + sensitive, return_counts=True)
+    values, first = np.unique(pair // 14, return_index=True)
+    starts = np.append(first, len(pair))
+    below = np.concatenate([[0], np.cumsum(np.add.reduceat(rows, first))])
+    described = attributes([np.array([d - 1])])
+    whole = Conjunction(
+        [np.bincount(sensitive)], n_rows, [("size", n_rows // 3), ("share", 0, Fraction(1, 3))]
+    )
+    histogram = (0, values, below, [(starts, pair % 14, rows)])
+
+    def run() -> object:
+        return best_cut(described, [histogram], whole)
+
+    assert run() is not None
+    versus(
+        f"one cut of {len(pair)} counts",
+        run,
+        f"one cut of {n_rows} rows",
+        lambda: partition([column], described, whole, sensitive=[sensitive]),
+        bar=1,
+    )
+
+
+def test_turns(versus: Versus) -> None:
+    m = 1000
+    described = attributes([np.array([255])] * m)
+    low, high = np.arange(m) % 100, 100 + np.arange(m) % 156
+    versus(
+        f"turns of {m} attributes",
+        lambda: turns(described, low, high, high - low + 1),
+        "sorted() of their widths",
+        lambda: sorted(range(m), key=lambda a: low[a] - high[a]),
+        bar=20,
     )

@@ -10,10 +10,30 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 
-class AnonError(Exception):
+@dataclass(frozen=True)
+class Parameter:
+    """Part of a message: a parameter as a program writes it, and as the command does.
+
+    `Parameter('ties="rank"', "--ties rank")`, or words around it: `Parameter("in a schema", "with --quasi")`.
+    """
+
+    written: str
+    flag: str
+
+
+class Said(Exception):
+    """What is said to a user, who called a function or, in the words of `in_flags`, the command."""
+
+    def __init__(self, *message: str | Parameter) -> None:
+        super().__init__("".join(part if isinstance(part, str) else part.written for part in message))
+        self.in_flags = "".join(part if isinstance(part, str) else part.flag for part in message)
+
+
+class AnonError(Said):
     """Base of all errors raised on purpose; `exit_code` is what the `anon` command returns."""
 
     exit_code = 2
@@ -32,14 +52,13 @@ class DataError(AnonError, ValueError):
 
     def __init__(
         self,
-        message: str,
-        *,
+        *message: str | Parameter,
         column: str | None = None,
         row: int | None = None,
         count: int | None = None,
         value: Any = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(*message)
         self.column = column
         self.row = row
         self.count = count
@@ -55,8 +74,8 @@ class InfeasibleError(AnonError):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, requirement: Any = None, tightest: Any = None) -> None:
-        super().__init__(message)
+    def __init__(self, *message: str | Parameter, requirement: Any = None, tightest: Any = None) -> None:
+        super().__init__(*message)
         self.requirement = requirement
         self.tightest = tightest
 
@@ -74,5 +93,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(map(repr, close))}? " if close else ""
 
 
-class PrivacyWarning(UserWarning):
+NAME_SENSITIVE = Parameter("name one in the schema", "name one with --sensitive")
+NAME_QUASI = Parameter("name its quasi-identifiers in a schema", "name its quasi-identifiers with --quasi")
+SUPPRESS = Parameter('missing="suppress"', "--missing suppress")
+CATEGORY = Parameter("missing='category'", "--missing category")
+CSV_GUARD = Parameter("csv_guard=True", "--csv-guard")
+ORDER_OF_INPUT = Parameter('order="input"', "--order input")
+
+
+class PrivacyWarning(Said, UserWarning):
     """The release holds what was asked for, but something about it deserves a look."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 
 T = TypeVar("T")
 MOST_THREADS = 1024
@@ -26,7 +26,10 @@ def available_threads(asked: int | None = None) -> int:
     except TypeError:
         n_threads = 0
     if not 1 <= n_threads <= MOST_THREADS:
-        raise UsageError(f"n_threads must be None or a whole number from 1 to {MOST_THREADS}")
+        raise UsageError(
+            Parameter("n_threads", "--threads"),
+            f" must be None or a whole number from 1 to {MOST_THREADS}",
+        )
     return n_threads
 
 

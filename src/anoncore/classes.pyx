@@ -13,6 +13,7 @@ import numpy as np
 from anoncore.doors import array_of, codes_of, parts_of, whole
 
 from anoncore.memory cimport fits, take
+from anoncore.sort cimport sort_keys
 from anoncore.types cimport code_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.string cimport memcpy, memset
@@ -98,88 +99,6 @@ cdef void pack(const Column* columns, int n_columns, const row_t* rows, int64_t 
                         key[i] = key[i] * radix + wide[rows[i]]
 
 
-cdef void sort_pairs(uint64_t* key, row_t* row, uint64_t* key2, row_t* row2, int64_t n) noexcept nogil:
-    # Stable sort of (key, row) by key, in place; key2 and row2 are scratch of the same length.
-    cdef int64_t i, j, total
-    cdef uint64_t k, varying = 0
-    cdef row_t r
-    cdef int digit, n_digits, shift
-    cdef uint32_t counts[8][256]
-    cdef int64_t starts[257]
-    cdef uint64_t* swap_key
-    cdef row_t* swap_row
-    cdef uint64_t* home = key
-    if n <= 24:
-        for i in range(1, n):
-            k = key[i]
-            r = row[i]
-            j = i
-            while j > 0 and key[j - 1] > k:
-                key[j] = key[j - 1]
-                row[j] = row[j - 1]
-                j -= 1
-            key[j] = k
-            row[j] = r
-        return
-    for i in range(1, n):
-        varying |= key[i] ^ key[0]
-    if varying == 0:
-        return
-    if n > (1 << 15):
-        # too large for the cache: split by the highest varying byte, then sort the parts
-        shift = 0
-        while shift < 56 and varying >> (shift + 8):
-            shift += 1
-        memset(starts, 0, sizeof(starts))
-        for i in range(n):
-            starts[((key[i] >> shift) & 255) + 1] += 1
-        for i in range(256):
-            starts[i + 1] += starts[i]
-        for i in range(n):
-            j = (key[i] >> shift) & 255
-            key2[starts[j]] = key[i]
-            row2[starts[j]] = row[i]
-            starts[j] += 1
-        memcpy(key, key2, n * sizeof(uint64_t))
-        memcpy(row, row2, n * sizeof(row_t))
-        total = 0
-        for i in range(256):
-            if starts[i] > total + 1:
-                sort_pairs(key + total, row + total, key2 + total, row2 + total, starts[i] - total)
-            total = starts[i]
-        return
-    n_digits = 1
-    while n_digits < 8 and varying >> (8 * n_digits):
-        n_digits += 1
-    memset(counts, 0, n_digits * 256 * sizeof(uint32_t))
-    for i in range(n):
-        k = key[i]
-        for digit in range(n_digits):
-            counts[digit][(k >> (8 * digit)) & 255] += 1
-    for digit in range(n_digits):
-        shift = 8 * digit
-        if (varying >> shift) & 255 == 0:
-            continue
-        total = 0
-        for i in range(256):
-            starts[i] = total
-            total += counts[digit][i]
-        for i in range(n):
-            j = (key[i] >> shift) & 255
-            key2[starts[j]] = key[i]
-            row2[starts[j]] = row[i]
-            starts[j] += 1
-        swap_key = key
-        key = key2
-        key2 = swap_key
-        swap_row = row
-        row = row2
-        row2 = swap_row
-    if key != home:
-        memcpy(key2, key, n * sizeof(uint64_t))
-        memcpy(row2, row, n * sizeof(row_t))
-
-
 def _pack_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, int64_t start, int64_t stop,
                 int shift, uint64_t[::1] key, int64_t[::1] histogram):
     cdef list keep = []
@@ -216,13 +135,25 @@ def _sort_buckets(const int64_t[::1] bounds, int64_t first, int64_t end,
                   uint64_t[::1] key, uint32_t[::1] row, uint64_t[::1] key2, uint32_t[::1] row2):
     """Sort buckets first..end - 1; return how many distinct keys they hold."""
     cdef int64_t b, i, low, high, n_distinct = 0
+    cdef uint64_t* home
+    cdef uint64_t* one
+    cdef uint64_t* other
+    cdef row_t* one_row
+    cdef row_t* other_row
     with nogil:
         for b in range(first, end):
             low = bounds[b]
             high = bounds[b + 1]
             if low == high:
                 continue
-            sort_pairs(&key[low], &row[low], &key2[low], &row2[low], high - low)
+            home = one = &key[low]
+            one_row = &row[low]
+            other = &key2[low]
+            other_row = &row2[low]
+            sort_keys(&one, &one_row, &other, &other_row, high - low, 0)
+            if one != home:
+                memcpy(other, one, (high - low) * sizeof(uint64_t))
+                memcpy(other_row, one_row, (high - low) * sizeof(row_t))
             n_distinct += 1
             for i in range(low + 1, high):
                 n_distinct += key[i] != key[i - 1]
@@ -335,49 +266,8 @@ def group(columns, rows=None, n_threads=1, block_rows=1 << 18):
 
 # ---------------------------------------------------------------- what a class holds of one column
 
-cdef void sort_codes(uint32_t* code, uint32_t* code2, int64_t n) noexcept nogil:
-    # Ascending sort in place; code2 is scratch.
-    cdef int64_t i, j, total
-    cdef uint32_t k, varying = 0
-    cdef int shift
-    cdef int64_t starts[256]
-    cdef uint32_t* home = code
-    cdef uint32_t* swap
-    if n <= 32:
-        for i in range(1, n):
-            k = code[i]
-            j = i
-            while j > 0 and code[j - 1] > k:
-                code[j] = code[j - 1]
-                j -= 1
-            code[j] = k
-        return
-    for i in range(1, n):
-        varying |= code[i] ^ code[0]
-    for shift in range(0, 32, 8):
-        if (varying >> shift) & 255 == 0:
-            continue
-        memset(starts, 0, sizeof(starts))
-        for i in range(n):
-            starts[(code[i] >> shift) & 255] += 1
-        total = 0
-        for i in range(256):
-            j = starts[i]
-            starts[i] = total
-            total += j
-        for i in range(n):
-            j = (code[i] >> shift) & 255
-            code2[starts[j]] = code[i]
-            starts[j] += 1
-        swap = code
-        code = code2
-        code2 = swap
-    if code != home:
-        memcpy(code2, code, n * sizeof(uint32_t))
-
-
 cdef int64_t count_class(const code_t* codes, const row_t* rows, int64_t size, int64_t n_values,
-                         uint32_t* table, uint32_t* code, uint32_t* code2,
+                         uint32_t* table, uint64_t* code, uint64_t* code2,
                          uint32_t* values, int64_t* counts) noexcept nogil:
     # Distinct codes of one class, ascending, with counts. `table` (n_values zeros, left as zeros)
     # where the class is not much smaller than the domain, a sort otherwise.
@@ -394,10 +284,10 @@ cdef int64_t count_class(const code_t* codes, const row_t* rows, int64_t size, i
         return n_present
     for i in range(size):
         code[i] = codes[rows[i]]
-    sort_codes(code, code2, size)
+    sort_keys(&code, NULL, &code2, NULL, size, 0)
     for i in range(size):
         if i == 0 or code[i] != code[i - 1]:
-            values[n_present] = code[i]
+            values[n_present] = <uint32_t> code[i]
             counts[n_present] = 0
             n_present += 1
         counts[n_present - 1] += 1
@@ -413,8 +303,8 @@ def _count_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_
         bound += min(size, n_values)
     cdef list keep = []
     cdef uint32_t* table = <uint32_t*> take(keep, n_values if n_values <= 4 * largest else 0, sizeof(uint32_t))
-    cdef uint32_t* code = <uint32_t*> take(keep, largest, sizeof(uint32_t))
-    cdef uint32_t* code2 = <uint32_t*> take(keep, largest, sizeof(uint32_t))
+    cdef uint64_t* code = <uint64_t*> take(keep, largest, sizeof(uint64_t))
+    cdef uint64_t* code2 = <uint64_t*> take(keep, largest, sizeof(uint64_t))
     values = np.empty(bound, np.uint32)
     counts = np.empty(bound, np.int64)
     cdef uint32_t[::1] value = values

@@ -4,6 +4,10 @@
 from anoncore.requirement cimport Conjunction
 from anoncore.types cimport int32_t, int64_t
 
+cdef enum:
+    BEYOND = 1 << 30    # more than any field of a record
+
+
 # A row is a record of int32 fields: ordered attributes (padded to a multiple of 4), then trees,
 # then flat attributes (padded again).
 cdef struct Space:
@@ -30,6 +34,87 @@ cdef class Widths:
     cdef const int64_t[::1] field
     cdef object keep
 
-# What a caller hands over, checked.
+
+# `records` of `place`, and the `sensitive` codes of n rows (a column per attribute that the rules read), checked.
 cdef const int32_t[:, ::1] records_of(Widths widths, records) except *
 cdef const int32_t[:, ::1] sensitive_of(Conjunction rules, sensitive, int64_t n) except *
+
+
+# Four fields at a time, in words that compilers turn into vector instructions of any processor.
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+
+    typedef int32_t anon_lanes __attribute__((vector_size(16)));
+
+    static inline anon_lanes anon_load(const int32_t* from) {
+        anon_lanes lanes;
+        memcpy(&lanes, from, sizeof lanes);
+        return lanes;
+    }
+    static inline anon_lanes anon_least(anon_lanes a, anon_lanes b) {
+        anon_lanes less = a < b;
+        return (a & less) | (b & ~less);
+    }
+    static inline anon_lanes anon_most(anon_lanes a, anon_lanes b) {
+        anon_lanes more = a > b;
+        return (a & more) | (b & ~more);
+    }
+    static inline void anon_widen(int32_t* low, int32_t* high, const int32_t* record, int n) {
+        for (int f = 0; f < n; f += 4) {
+            anon_lanes here = anon_load(record + f);
+            anon_lanes bottom = anon_least(anon_load(low + f), here), top = anon_most(anon_load(high + f), here);
+            memcpy(low + f, &bottom, sizeof bottom);
+            memcpy(high + f, &top, sizeof top);
+        }
+    }
+    static inline int32_t anon_span(const int32_t* low, const int32_t* high, const int32_t* low_2,
+                                    const int32_t* high_2, const int32_t* full, int n) {
+        anon_lanes total = {0, 0, 0, 0};
+        for (int f = 0; f < n; f += 4) {
+            anon_lanes bottom = anon_least(anon_load(low + f), anon_load(low_2 + f));
+            anon_lanes top = anon_most(anon_load(high + f), anon_load(high_2 + f));
+            total += anon_least(top - bottom, anon_load(full + f));
+        }
+        return total[0] + total[1] + total[2] + total[3];
+    }
+    """
+    # Bounds that take up one more record; n is a multiple of 4.
+    void widen "anon_widen" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
+    # Sum of the widths, each at most full, of n fields of two boxes together; n is a multiple of 4.
+    int32_t joined_span "anon_span" (const int32_t* low, const int32_t* high, const int32_t* low_2,
+                                     const int32_t* high_2, const int32_t* full, int n) noexcept nogil
+
+
+cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
+    # Width of the ordered and the tree attributes together.
+    cdef int32_t total = joined_span(low, high, low, high, space.full, n_ordered), node
+    cdef int f
+    for f in range(space.n_trees):
+        node = space.leaf[space.tree_starts[f] + low[n_ordered + f]]
+        while space.last[node] < high[n_ordered + f]:
+            node = space.parent[node]
+        total += space.node_width[node]
+    return total
+
+
+cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
+                                 const int32_t* low_2, const int32_t* high_2) noexcept nogil:
+    # Width of the ordered and the tree attributes of two boxes together.
+    cdef int32_t total = joined_span(low, high, low_2, high_2, space.full, n_ordered), bottom, top, node
+    cdef int f
+    for f in range(space.n_trees):
+        bottom = low[n_ordered + f] if low[n_ordered + f] < low_2[n_ordered + f] else low_2[n_ordered + f]
+        top = high[n_ordered + f] if high[n_ordered + f] > high_2[n_ordered + f] else high_2[n_ordered + f]
+        node = space.leaf[space.tree_starts[f] + bottom]
+        while space.last[node] < top:
+            node = space.parent[node]
+        total += space.node_width[node]
+    return total
+
+
+cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint has_null) noexcept nogil:
+    if not has_null:
+        return space.set_width[space.set_starts[f] + n_values]
+    return space.set_width[space.set_starts[f + 1] - 1] if n_values else 0

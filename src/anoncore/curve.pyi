@@ -50,10 +50,3 @@ def refine(
     rules: Conjunction | None = None,
     sensitive: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Rows, Offsets, int, int]: ...
-def repair(
-    widths: Widths,
-    records: npt.NDArray[np.int32],
-    sensitive: npt.NDArray[np.int32],
-    offsets: Offsets,
-    rules: Conjunction,
-) -> Offsets: ...

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Classes cut from a space-filling curve, improved by moves and swaps, mended by merging."""
+"""Classes cut from a space-filling curve, improved by moves and swaps."""
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from anoncore.doors import array_of, codes_of, given, line_of, one_of, parts_of,
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memmove
 
-from anoncore.memory cimport Array, extend, fits, growing, release, reserve, take
+from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.sort cimport sort_keys
 from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
@@ -18,8 +19,6 @@ cdef enum:
     WINDOW = 16         # classes behind a class among which its partners are sought
     PARTNERS = 2
     MOST_DEALT = 512    # rows of neighbors dealt anew together
-    REACH = 32          # classes before and behind a failing one that it may be merged with
-    BEYOND = 1 << 30    # more than any field of a record
 
 cdef int64_t MOST_ROWS = 1 << 30  # sums of losses stay below 2**62
 cdef int64_t NEVER = <int64_t>1 << 62
@@ -238,16 +237,6 @@ def hilbert(codes, grid, starts, bits):
 # --- Sorting -------------------------------------------------------------------------------------
 
 
-cdef void radix_pass(const uint64_t* keys, const uint32_t* rows, int64_t n, int shift,
-                     int64_t* starts, uint64_t* keys_out, uint32_t* rows_out) noexcept nogil:
-    cdef int64_t i, at
-    for i in range(n):
-        at = starts[(keys[i] >> shift) & 2047]
-        starts[(keys[i] >> shift) & 2047] = at + 1
-        keys_out[at] = keys[i]
-        rows_out[at] = rows[i]
-
-
 cdef int check_rows(const uint32_t[::1] rows, int64_t n) except -1:
     if rows.shape[0] and int(np.max(rows)) >= n:
         raise ValueError(f"rows must be row numbers below {n}")
@@ -255,41 +244,26 @@ cdef int check_rows(const uint32_t[::1] rows, int64_t n) except -1:
 
 
 def sort_rows(keys, rows):
-    """`rows` (uint32) stably sorted by `keys[row]` (uint64): radix sort, digits that do not vary skipped."""
+    """`rows` (uint32) stably sorted by `keys[row]` (uint64)."""
     cdef const uint64_t[::1] key_of = array_of(keys, np.uint64, 1, "keys")
-    cdef const uint32_t[::1] given_rows = array_of(rows, np.uint32, 1, "rows")
-    cdef int64_t n = given_rows.shape[0], i, total, count
-    cdef int digit, shift
-    one, other = np.empty(n, np.uint32), np.empty(n, np.uint32)
-    if n == 0:
-        return one
-    check_rows(given_rows, key_of.shape[0])
+    one = array_of(rows, np.uint32, 1, "rows").copy()
+    other = np.empty_like(one)
+    cdef uint32_t[::1] given_rows = one, spare_rows = other
+    cdef int64_t n = given_rows.shape[0], i
     cdef list keep = []
-    cdef uint32_t[::1] one_view = one, other_view = other
-    cdef uint32_t* row = &one_view[0]
-    cdef uint32_t* row_2 = &other_view[0]
     cdef uint64_t* key = <uint64_t*>take(keep, n, sizeof(uint64_t))
     cdef uint64_t* key_2 = <uint64_t*>take(keep, n, sizeof(uint64_t))
-    cdef int64_t* counts = <int64_t*>take(keep, 6 * 2048, sizeof(int64_t))  # by digit
+    cdef uint32_t* row
+    cdef uint32_t* row_2
+    check_rows(given_rows, key_of.shape[0])
+    if n == 0:
+        return one
+    row, row_2 = &given_rows[0], &spare_rows[0]
     with nogil:
         for i in range(n):
-            key[i] = key_of[given_rows[i]]
-            row[i] = given_rows[i]
-            for digit in range(6):
-                counts[2048 * digit + ((key[i] >> (11 * digit)) & 2047)] += 1
-        for digit in range(6):
-            shift = 11 * digit
-            if counts[2048 * digit + ((key[0] >> shift) & 2047)] == n:
-                continue
-            total = 0
-            for i in range(2048 * digit, 2048 * (digit + 1)):
-                count = counts[i]
-                counts[i] = total
-                total += count
-            radix_pass(key, row, n, shift, counts + 2048 * digit, key_2, row_2)
-            key, key_2 = key_2, key
-            row, row_2 = row_2, row
-    return one if row == &one_view[0] else other
+            key[i] = key_of[row[i]]
+        sort_keys(&key, &row, &key_2, &row_2, n, 0)
+    return one if row == &given_rows[0] else other
 
 
 # --- Widths --------------------------------------------------------------------------------------
@@ -445,7 +419,6 @@ cdef void most_of_fields(const Space* space, uint32_t* most) noexcept nogil:
 
 
 cdef const int32_t[:, ::1] records_of(Widths widths, records) except *:
-    # Records of `place`, checked.
     cdef list keep = []
     cdef int64_t i, stride = widths.c.stride
     cdef uint32_t* most = <uint32_t*>take(keep, PERIODS * stride, sizeof(uint32_t))
@@ -462,7 +435,6 @@ cdef const int32_t[:, ::1] records_of(Widths widths, records) except *:
 
 
 cdef const int32_t[:, ::1] sensitive_of(Conjunction rules, sensitive, int64_t n) except *:
-    # The sensitive codes of n rows, one column per attribute that the rules read, checked.
     cdef const int32_t[:, ::1] codes = array_of(sensitive, np.int32, 2, "sensitive")
     cdef int64_t i, a, n_sensitive = rules.c.n_sensitive
     if codes.shape[0] != n or codes.shape[1] != n_sensitive:
@@ -474,68 +446,6 @@ cdef const int32_t[:, ::1] sensitive_of(Conjunction rules, sensitive, int64_t n)
             if not 0 <= codes[i, a] < rules.c.n_values[a]:
                 raise ValueError("sensitive: every code must be one of its attribute")
     return codes
-
-
-# Four fields at a time, in words that compilers turn into vector instructions of any processor.
-cdef extern from *:
-    """
-    typedef int32_t anon_lanes __attribute__((vector_size(16)));
-
-    static inline anon_lanes anon_load(const int32_t* from) {
-        anon_lanes lanes;
-        memcpy(&lanes, from, sizeof lanes);
-        return lanes;
-    }
-    static inline anon_lanes anon_least(anon_lanes a, anon_lanes b) {
-        anon_lanes less = a < b;
-        return (a & less) | (b & ~less);
-    }
-    static inline anon_lanes anon_most(anon_lanes a, anon_lanes b) {
-        anon_lanes more = a > b;
-        return (a & more) | (b & ~more);
-    }
-    static inline void anon_widen(int32_t* low, int32_t* high, const int32_t* record, int n) {
-        for (int f = 0; f < n; f += 4) {
-            anon_lanes here = anon_load(record + f);
-            anon_lanes bottom = anon_least(anon_load(low + f), here), top = anon_most(anon_load(high + f), here);
-            memcpy(low + f, &bottom, sizeof bottom);
-            memcpy(high + f, &top, sizeof top);
-        }
-    }
-    static inline int32_t anon_span(const int32_t* low, const int32_t* high, const int32_t* low_2,
-                                    const int32_t* high_2, const int32_t* full, int n) {
-        anon_lanes total = {0, 0, 0, 0};
-        for (int f = 0; f < n; f += 4) {
-            anon_lanes bottom = anon_least(anon_load(low + f), anon_load(low_2 + f));
-            anon_lanes top = anon_most(anon_load(high + f), anon_load(high_2 + f));
-            total += anon_least(top - bottom, anon_load(full + f));
-        }
-        return total[0] + total[1] + total[2] + total[3];
-    }
-    """
-    # Bounds that take up one more record; n is a multiple of 4.
-    void widen "anon_widen" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
-    # Sum of the widths, each at most full, of n fields of two boxes together; n is a multiple of 4.
-    int32_t joined_span "anon_span" (const int32_t* low, const int32_t* high, const int32_t* low_2,
-                                     const int32_t* high_2, const int32_t* full, int n) noexcept nogil
-
-
-cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
-    # Width of the ordered and the tree attributes together.
-    cdef int32_t total = joined_span(low, high, low, high, space.full, n_ordered), node
-    cdef int f
-    for f in range(space.n_trees):
-        node = space.leaf[space.tree_starts[f] + low[n_ordered + f]]
-        while space.last[node] < high[n_ordered + f]:
-            node = space.parent[node]
-        total += space.node_width[node]
-    return total
-
-
-cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint has_null) noexcept nogil:
-    if not has_null:
-        return space.set_width[space.set_starts[f] + n_values]
-    return space.set_width[space.set_starts[f + 1] - 1] if n_values else 0
 
 
 # --- Requirements --------------------------------------------------------------------------------
@@ -854,21 +764,6 @@ cdef struct Pool:
     int32_t* union_rows        # up to most_dealt rows being dealt anew
     int32_t* saved
     int64_t most_dealt
-
-
-cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
-                                 const int32_t* low_2, const int32_t* high_2) noexcept nogil:
-    # Width of the ordered and the tree attributes of two boxes together.
-    cdef int32_t total = joined_span(low, high, low_2, high_2, space.full, n_ordered), bottom, top, node
-    cdef int f
-    for f in range(space.n_trees):
-        bottom = low[n_ordered + f] if low[n_ordered + f] < low_2[n_ordered + f] else low_2[n_ordered + f]
-        top = high[n_ordered + f] if high[n_ordered + f] > high_2[n_ordered + f] else high_2[n_ordered + f]
-        node = space.leaf[space.tree_starts[f] + bottom]
-        while space.last[node] < top:
-            node = space.parent[node]
-        total += space.node_width[node]
-    return total
 
 
 cdef inline int64_t loss_of(const Pool* pool, int64_t c) noexcept nogil:
@@ -1424,321 +1319,3 @@ def refine(widths, records, offsets, k, max_size, reach, rules=None, sensitive=N
             ends_view[n_classes] = n
             after += loss_of(&pool, c)
     return result, ends[: n_classes + 1], before, after
-
-
-# --- Repair --------------------------------------------------------------------------------------
-
-
-# Classes in curve order. What is present in a class, per flat attribute and then per sensitive one, is a list
-# of values (ascending) and counts: `length` of each at `values` and `counts`, indexed by class and list. At
-# first these lie one behind the other in `first_values` and `first_counts`; a merged class has lists of its own.
-cdef struct Mergers:
-    const Space* space
-    const Rules* rules
-    int n_lists
-    int64_t n_classes
-    int64_t* size
-    int64_t* width
-    int32_t* low
-    int32_t* high
-    int64_t* before            # live neighbors in curve order, -1 and n_classes beyond the ends
-    int64_t* behind
-    int64_t* home
-    int64_t* length
-    const int64_t** values
-    const int64_t** counts
-    Array* first_values
-    Array* first_counts
-    Array* own_values
-    Array* own_counts
-    Array* joined_values       # one each: of passing use
-    Array* joined_counts
-
-
-cdef void sort_values(int64_t* values, int64_t n) noexcept nogil:
-    # Shell sort.
-    cdef int64_t gap = 1, i, j, value
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            value = values[i]
-            j = i
-            while j >= gap and values[j - gap] > value:
-                values[j] = values[j - gap]
-                j -= gap
-            values[j] = value
-        gap //= 3
-
-
-cdef int64_t list_values(const int32_t* codes, int64_t n, int64_t step, int64_t* scratch,
-                         Array* values, Array* counts) noexcept nogil:
-    # Append the distinct codes, ascending, and their counts; returns how many, or -1 if memory is short.
-    cdef int64_t i, j, n_values = 0
-    cdef int64_t* value
-    cdef int64_t* count
-    for i in range(n):
-        scratch[i] = codes[i * step]
-    sort_values(scratch, n)
-    for i in range(n):
-        n_values += i == 0 or scratch[i] != scratch[i - 1]
-    if not (reserve(values, n_values) and reserve(counts, n_values)):
-        return -1
-    value = <int64_t*>extend(values, n_values)
-    count = <int64_t*>extend(counts, n_values)
-    j = -1
-    for i in range(n):
-        if i == 0 or scratch[i] != scratch[i - 1]:
-            j += 1
-            value[j] = scratch[i]
-            count[j] = 0
-        count[j] += 1
-    return n_values
-
-
-cdef bint list_all(Mergers* classes, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
-                   const int64_t[::1] offsets, int64_t* scratch) noexcept nogil:
-    # The first lists of every class; False if memory is short.
-    cdef int64_t c, at, start = 0
-    cdef int l, n_flat = classes.space.n_flat, first_flat = classes.space.n_ordered + classes.space.n_trees
-    for c in range(classes.n_classes):
-        for l in range(classes.n_lists):
-            at = c * classes.n_lists + l
-            if l < n_flat:
-                classes.length[at] = list_values(
-                    &records[offsets[c], first_flat + l], classes.size[c], records.shape[1], scratch,
-                    classes.first_values, classes.first_counts)
-            else:
-                classes.length[at] = list_values(
-                    &sensitive[offsets[c], l - n_flat], classes.size[c], sensitive.shape[1], scratch,
-                    classes.first_values, classes.first_counts)
-            if classes.length[at] < 0:
-                return False
-    for at in range(classes.n_classes * classes.n_lists):
-        classes.values[at] = <const int64_t*>classes.first_values.at + start
-        classes.counts[at] = <const int64_t*>classes.first_counts.at + start
-        start += classes.length[at]
-    return True
-
-
-cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bint has_null) noexcept nogil:
-    return set_width(space, f, <int32_t>n_present - has_null, has_null)
-
-
-cdef bint fails(Mergers* classes, int64_t c) noexcept nogil:
-    cdef int64_t at = c * classes.n_lists + classes.space.n_flat
-    return not passes(classes.rules, classes.size[c], <const int64_t* const*>(classes.values + at),
-                      <const int64_t* const*>(classes.counts + at), classes.length + at)
-
-
-cdef int64_t merged_width(const Mergers* classes, int64_t a, int64_t b) noexcept nogil:
-    cdef const Space* space = classes.space
-    cdef int64_t total = joined_spans(
-        space, space.n_ordered, classes.low + a * space.stride, classes.high + a * space.stride,
-        classes.low + b * space.stride, classes.high + b * space.stride)
-    cdef int64_t i, j, n_a, n_b, n_common
-    cdef const int64_t* values_a
-    cdef const int64_t* values_b
-    cdef bint has_null
-    cdef int f
-    for f in range(space.n_flat):
-        values_a = classes.values[a * classes.n_lists + f]
-        values_b = classes.values[b * classes.n_lists + f]
-        n_a = classes.length[a * classes.n_lists + f]
-        n_b = classes.length[b * classes.n_lists + f]
-        has_null = values_a[n_a - 1] == space.null_code[f] or values_b[n_b - 1] == space.null_code[f]
-        i = 0
-        j = 0
-        n_common = 0
-        while i < n_a and j < n_b:
-            if values_a[i] == values_b[j]:
-                n_common += 1
-                i += 1
-                j += 1
-            elif values_a[i] < values_b[j]:
-                i += 1
-            else:
-                j += 1
-        total += list_width(space, f, n_a + n_b - n_common, has_null)
-    return total
-
-
-cdef bint keep_joined(const Array* joined, Array* own) noexcept nogil:
-    own.length = 0
-    if not reserve(own, joined.length):
-        return False
-    memcpy(extend(own, joined.length), joined.at, joined.length * sizeof(int64_t))
-    return True
-
-
-cdef bint merge_lists(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
-    # The lists at a (an index of class and list) take up those at b; False if memory is short.
-    cdef int64_t i = 0, j = 0, n_a = classes.length[a], n_b = classes.length[b]
-    cdef const int64_t* values_a = classes.values[a]
-    cdef const int64_t* values_b = classes.values[b]
-    cdef const int64_t* counts_a = classes.counts[a]
-    cdef const int64_t* counts_b = classes.counts[b]
-    cdef int64_t* value
-    cdef int64_t* count
-    classes.joined_values.length = 0
-    classes.joined_counts.length = 0
-    if not (reserve(classes.joined_values, n_a + n_b) and reserve(classes.joined_counts, n_a + n_b)):
-        return False
-    while i < n_a or j < n_b:
-        value = <int64_t*>extend(classes.joined_values, 1)
-        count = <int64_t*>extend(classes.joined_counts, 1)
-        if j == n_b or (i < n_a and values_a[i] < values_b[j]):
-            value[0] = values_a[i]
-            count[0] = counts_a[i]
-            i += 1
-        elif i == n_a or values_b[j] < values_a[i]:
-            value[0] = values_b[j]
-            count[0] = counts_b[j]
-            j += 1
-        else:
-            value[0] = values_a[i]
-            count[0] = counts_a[i] + counts_b[j]
-            i += 1
-            j += 1
-    if not (keep_joined(classes.joined_values, &classes.own_values[a])
-            and keep_joined(classes.joined_counts, &classes.own_counts[a])):
-        return False
-    release(&classes.own_values[b])
-    release(&classes.own_counts[b])
-    classes.values[a] = <const int64_t*>classes.own_values[a].at
-    classes.counts[a] = <const int64_t*>classes.own_counts[a].at
-    classes.length[a] = classes.own_values[a].length
-    classes.length[b] = 0
-    return True
-
-
-cdef bint merge(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
-    # Class a (the earlier one) takes up class b; False if memory is short.
-    cdef int stride = classes.space.stride, l
-    classes.width[a] = merged_width(classes, a, b)
-    widen(classes.low + a * stride, classes.high + a * stride, classes.low + b * stride, stride)
-    widen(classes.low + a * stride, classes.high + a * stride, classes.high + b * stride, stride)
-    for l in range(classes.n_lists):
-        if not merge_lists(classes, a * classes.n_lists + l, b * classes.n_lists + l):
-            return False
-    classes.size[a] += classes.size[b]
-    classes.home[b] = a
-    classes.behind[classes.before[b]] = classes.behind[b]
-    if classes.behind[b] < classes.n_classes:
-        classes.before[classes.behind[b]] = classes.before[b]
-    return True
-
-
-cdef bint repair_classes(Mergers* classes) noexcept nogil:
-    # False if memory is short.
-    cdef int64_t p, a, b, cost, best, partner, n_after
-    cdef int i
-    for p in range(classes.n_classes):
-        if classes.home[p] != p:
-            continue
-        a = p
-        while fails(classes, a):
-            b = a
-            for i in range(REACH):
-                if classes.before[b] < 0:
-                    break
-                b = classes.before[b]
-            best = NEVER
-            partner = -1
-            n_after = 0
-            while b < classes.n_classes:
-                if b > a:
-                    n_after += 1
-                    if n_after > REACH:
-                        break
-                if b != a:
-                    cost = (classes.size[a] + classes.size[b]) * merged_width(classes, a, b)
-                    cost -= classes.size[a] * classes.width[a] + classes.size[b] * classes.width[b]
-                    if cost < best:
-                        best = cost
-                        partner = b
-                b = classes.behind[b]
-            if partner < 0:
-                break
-            if not merge(classes, min(a, partner), max(a, partner)):
-                return False
-            a = min(a, partner)
-    for p in range(classes.n_classes):
-        classes.home[p] = classes.home[classes.home[p]]
-    return True
-
-
-cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t[:, ::1] sensitive,
-                  const int64_t[::1] offsets, int64_t* scratch) noexcept nogil:
-    # The classes as they are at first; False if memory is short.
-    cdef int64_t c, i
-    cdef int f, stride = classes.space.stride
-    for c in range(classes.n_classes):
-        classes.size[c] = offsets[c + 1] - offsets[c]
-        classes.before[c] = c - 1
-        classes.behind[c] = c + 1
-        for f in range(stride):
-            classes.low[c * stride + f] = BEYOND
-            classes.high[c * stride + f] = -BEYOND
-        for i in range(offsets[c], offsets[c + 1]):
-            widen(classes.low + c * stride, classes.high + c * stride, &records[i, 0], stride)
-    if not list_all(classes, records, sensitive, offsets, scratch):
-        return False
-    for c in range(classes.n_classes):
-        classes.width[c] = merged_width(classes, c, c)
-    return True
-
-
-def repair(widths, records, sensitive, offsets, rules):
-    """Merge classes that fail the rules with neighbors until every class passes, or one is left.
-
-    Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
-    `sensitive` (int32, n x s); classes are in curve order. Each failing class in turn is merged with
-    that of the 32 live classes before and 32 after it with which the loss grows least (ties: the earlier),
-    until it passes; the union stands at the earlier place. Returns per class (int64) the
-    number of the class that it ends up in.
-    """
-    cdef Widths of = one_of(Widths, widths, "widths")
-    cdef Conjunction conjunction = one_of(Conjunction, rules, "rules")
-    cdef const int32_t[:, ::1] rows = records_of(of, records)
-    cdef int64_t n = rows.shape[0]
-    cdef const int64_t[::1] bounds = parts_of(offsets, n, "offsets")
-    cdef int64_t n_classes = bounds.shape[0] - 1
-    cdef int stride = of.c.stride, n_lists = of.c.n_flat + <int>conjunction.c.n_sensitive
-    cdef const int32_t[:, ::1] codes = None
-    cdef Mergers classes
-    cdef list keep = []
-    cdef int64_t* scratch
-    cdef bint done
-    if conjunction.c.n_sensitive:
-        codes = sensitive_of(conjunction, sensitive, n)
-    home = np.arange(n_classes, dtype=np.int64)
-    if n_classes == 0:
-        return home
-    cdef int64_t[::1] home_view = home
-    scratch = <int64_t*>take(keep, int(np.max(np.diff(bounds))), sizeof(int64_t))
-    classes.space = &of.c
-    classes.rules = &conjunction.c
-    classes.n_lists = n_lists
-    classes.n_classes = n_classes
-    classes.home = &home_view[0]
-    classes.size = <int64_t*>take(keep, n_classes, sizeof(int64_t))
-    classes.width = <int64_t*>take(keep, n_classes, sizeof(int64_t))
-    classes.before = <int64_t*>take(keep, n_classes, sizeof(int64_t))
-    classes.behind = <int64_t*>take(keep, n_classes, sizeof(int64_t))
-    classes.low = <int32_t*>take(keep, n_classes * stride, sizeof(int32_t))
-    classes.high = <int32_t*>take(keep, n_classes * stride, sizeof(int32_t))
-    classes.length = <int64_t*>take(keep, n_classes * n_lists, sizeof(int64_t))
-    classes.values = <const int64_t**>take(keep, n_classes * n_lists, sizeof(int64_t*))
-    classes.counts = <const int64_t**>take(keep, n_classes * n_lists, sizeof(int64_t*))
-    classes.first_values = growing(keep, 1, sizeof(int64_t))
-    classes.first_counts = growing(keep, 1, sizeof(int64_t))
-    classes.own_values = growing(keep, n_classes * n_lists, sizeof(int64_t))
-    classes.own_counts = growing(keep, n_classes * n_lists, sizeof(int64_t))
-    classes.joined_values = growing(keep, 1, sizeof(int64_t))
-    classes.joined_counts = growing(keep, 1, sizeof(int64_t))
-    with nogil:
-        done = lay_out(&classes, rows, codes, bounds, scratch) and repair_classes(&classes)
-    if not done:
-        raise MemoryError
-    return home

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,8 @@ import numpy.typing as npt
 from anoncore.requirement import Conjunction
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
+Tracked = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
+Histogram = tuple[int, npt.ArrayLike, npt.ArrayLike, Sequence[Tracked]]
 
 SUBTREE_ROWS: int
 PACK_ROWS: int
@@ -38,3 +40,21 @@ def partition(
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+def turns(
+    attributes: Attributes,
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    distinct: npt.ArrayLike,
+    *,
+    chooser: str = "widest",
+    priority: Sequence[int] = (),
+) -> list[int]: ...
+def best_cut(
+    attributes: Attributes,
+    histograms: Iterable[Histogram],
+    conjunction: Conjunction,
+    *,
+    chooser: str = "widest",
+    nearest: bool = True,
+    relaxed: bool = False,
+) -> tuple[int, list[int], list[int], float, int] | None: ...

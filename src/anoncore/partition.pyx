@@ -15,11 +15,16 @@ neither threads nor scheduling can change the answer:
 from libc.math cimport INFINITY, log
 from libc.string cimport memcpy, memset
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from anoncore.doors import MOST_ROWS, array_of, codes_of, given, one_of, real, whole, within_reach
+from anoncore.doors import (
+    MOST_ROWS, all_of, array_of, codes_of, given, one_of, parts_of, real, whole, within_reach,
+)
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
     FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
@@ -236,6 +241,11 @@ cdef struct Work:
     uint32_t* grid  # tracked counts per code
     bint grouped
     row_t* order  # rows of the node by value
+    # per tracked column, where the rows are elsewhere (starts is not NULL): of each value its first entry, and
+    # of each entry a code and its rows
+    const int64_t** starts
+    const int64_t** listed_codes
+    const int64_t** listed_rows
     # tracked counts: of the node, and left of two boundaries
     bint totaled
     uint32_t* total
@@ -273,6 +283,7 @@ cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
         w.two_cuts[j].sizes = <int64_t*>take(keep, d + 1, sizeof(int64_t))
     w.cut = &w.two_cuts[0]
     w.best = &w.two_cuts[1]
+    w.starts = NULL
     w.pending = growing(keep, 1, sizeof(Node))
     w.present = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
     w.part_values = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
@@ -480,42 +491,6 @@ cdef void scatter(const code_t* codes, int64_t lanes, int64_t n, const Cut* cut,
         ends[first] += 1
 
 
-cdef void sort_keys(uint64_t** keys, uint64_t** spare, int64_t n, uint32_t top) noexcept nogil:
-    """Sort n keys whose upper half is at most `top`; ties keep their order. The result is in *keys."""
-    cdef int64_t i, j, begin, size
-    cdef int64_t begins[256]
-    cdef uint64_t key
-    cdef int32_t shift = 32
-    cdef uint64_t* source = keys[0]
-    cdef uint64_t* target = spare[0]
-    if n <= 40:
-        for i in range(1, n):
-            key = source[i]
-            j = i
-            while j > 0 and source[j - 1] > key:
-                source[j] = source[j - 1]
-                j -= 1
-            source[j] = key
-        return
-    while shift < 64 and (<uint64_t>top << 32) >> shift:
-        memset(begins, 0, sizeof(begins))
-        for i in range(n):
-            begins[(source[i] >> shift) & 255] += 1
-        begin = 0
-        for j in range(256):
-            size = begins[j]
-            begins[j] = begin
-            begin += size
-        for i in range(n):
-            j = (source[i] >> shift) & 255
-            target[begins[j]] = source[i]
-            begins[j] += 1
-        source, target = target, source
-        shift += 8
-    keys[0] = source
-    spare[0] = target
-
-
 # ---- what is present in a node ----
 
 
@@ -556,7 +531,7 @@ cdef void count_middle(const Table* t, Work* w, int64_t a) noexcept nogil:
         size = gather_bucket(<const uint16_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
     else:
         size = gather_bucket(<const uint32_t*>codes, lanes, w.n, low, shift, bucket, w.keys)
-    sort_keys(&w.keys, &w.spare, size, range_)
+    sort_keys(&w.keys, NULL, &w.spare, NULL, size, 32)
     list_values(w, a, size, below)
 
 
@@ -613,7 +588,7 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
             gather_keys(<const uint16_t*>codes, lanes, w.n, low, w.keys)
         else:
             gather_keys(<const uint32_t*>codes, lanes, w.n, low, w.keys)
-        sort_keys(&w.keys, &w.spare, w.n, w.high[a] - low)
+        sort_keys(&w.keys, NULL, &w.spare, NULL, w.n, 32)
         list_values(w, a, w.n, 0)
         if follow:
             for i in range(w.n):
@@ -668,6 +643,10 @@ cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sig
             cells = w.grid + (w.values[v] - w.low[w.counted]) * across
             for x in range(across):
                 counts[x] += sign * cells[x]
+    elif w.starts != NULL:
+        for r in range(t.n_tracked):
+            for x in range(w.starts[r][i], w.starts[r][j]):
+                counts[t.base[r] + w.listed_codes[r][x]] += sign * <uint32_t>w.listed_rows[r][x]
     else:
         group_rows(t, w)
         for v in range(w.below[i], w.below[j]):
@@ -683,17 +662,18 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
     cdef uint32_t* total
     cdef int64_t* present
     cdef uint32_t code
+    cdef bint counted = w.gridded or w.starts != NULL
     if w.totaled:
         return
     w.totaled = True
-    if w.gridded:
+    if counted:
         add_values(t, w, 0, w.d, 1, w.total)
     for j in range(t.n_tracked):
         size = t.base[j + 1] - t.base[j]
         total = w.total + t.base[j]
         present = w.present[j]
         d = 0
-        if w.gridded:
+        if counted:
             for i in range(size):
                 present[d] = i
                 d += total[i] != 0
@@ -714,7 +694,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
                     w.keys[d] = <uint64_t>code << 32
                     d += 1
                 total[code] += 1
-            sort_keys(&w.keys, &w.spare, d, <uint32_t>(size - 1))
+            sort_keys(&w.keys, NULL, &w.spare, NULL, d, 32)
             for i in range(d):
                 present[i] = <int64_t>(w.keys[i] >> 32)
         w.n_present[j] = d
@@ -854,12 +834,17 @@ cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
 
 
 cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
-    """Left: the first ceil(n/2) rows by value and row order."""
+    """Left: the first ceil(n/2) rows by value and row order. Without rows a cut through a value is not tested."""
     cdef int64_t half = (w.n + 1) // 2
     cdef int64_t v = last_below(w, middle_row(t, w)), quota = half - w.below[v]
     cdef uint32_t code = w.values[v]
     if w.n - half < t.rules.min_size:
         return False
+    if w.below[v + 1] == half:
+        return try_boundary(t, w, v + 1, 0)
+    if w.starts != NULL:
+        set_halves(t, w, code, half, quota, w.left[0])
+        return True
     if t.n_tracked:
         count_tracked(t, w)
         count_rows_left(t, w, code, quota)
@@ -970,24 +955,34 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
     return not halves and cut_children(t, w, a, d)
 
 
-cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
-    """The allowed cut of attribute a into w.cut, if there is one."""
-    cdef const Attribute* attribute = &t.attributes[a]
-    cdef bint by_children = attribute.kind == TREE
-    if t.n_tracked and (by_children or not t.relaxed):
-        count_values(t, w, a, TRACKED)
-    else:
-        count_values(t, w, a, VALUES if by_children else MIDDLE)
+cdef bint cut_counted(const Table* t, Work* w) noexcept nogil:
+    """The allowed cut of the counted attribute into w.cut, if there is one."""
+    cdef const Attribute* attribute = &t.attributes[w.counted]
     w.at[0] = -1
     w.at[1] = -1
-    w.cut.attribute = a
-    if by_children:
+    w.cut.attribute = w.counted
+    if attribute.kind == TREE:
         return cut_tree(t, w, attribute)
     if t.relaxed:
         return cut_relaxed(t, w)
     if t.nearest:
         return cut_nearest(t, w)
     return cut_median(t, w)
+
+
+cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
+    """The allowed cut of attribute a into w.cut, if there is one."""
+    cdef bint by_children = t.attributes[a].kind == TREE
+    if t.n_tracked and (by_children or not t.relaxed):
+        count_values(t, w, a, TRACKED)
+    else:
+        count_values(t, w, a, VALUES if by_children else MIDDLE)
+    return cut_counted(t, w)
+
+
+cdef bint better(double disorder, double least) noexcept nogil:
+    """Does a cut take the place of one that was found before it, by what disorder they leave?"""
+    return disorder < least - TIE
 
 
 # ---- the chooser ----
@@ -1006,21 +1001,30 @@ cdef double width_of(const Attribute* a, uint32_t low, uint32_t high, int64_t di
     return (a.last[node] - a.first[node]) / a.span * a.weight
 
 
+cdef double key_of(const Table* t, int64_t a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
+    """Of two attributes the one with the greater key is tried first; low < high."""
+    if t.chooser == INFORMATION_GAIN:
+        return 0
+    if t.chooser == WIDEST:
+        return width_of(&t.attributes[a], low, high, distinct)
+    return distinct if t.chooser == LEAST_REPEATED else -distinct
+
+
 cdef void prepare_keys(const Table* t, Work* w) noexcept nogil:
     """Keys of all attributes; greater ones are tried first. Flat widths start as upper bounds."""
     cdef int64_t a, distinct
     for a in range(t.n_attributes):
         w.tried[a] = w.low[a] == w.high[a]
         w.exact[a] = True
-        if w.tried[a] or t.chooser == INFORMATION_GAIN:
-            w.key[a] = 0
-        elif t.chooser == WIDEST:
-            distinct = min(<int64_t>w.high[a] - w.low[a] + 1, w.n)
-            w.key[a] = width_of(&t.attributes[a], w.low[a], w.high[a], distinct)
+        if w.tried[a]:
+            continue
+        distinct = min(<int64_t>w.high[a] - w.low[a] + 1, w.n)
+        if t.chooser == WIDEST:
             w.exact[a] = t.attributes[a].kind != FLAT or w.high[a] == t.attributes[a].n_values
-        else:
+        elif t.chooser != INFORMATION_GAIN:
             count_values(t, w, a, VALUES)
-            w.key[a] = w.d if t.chooser == LEAST_REPEATED else -w.d
+            distinct = w.d
+        w.key[a] = key_of(t, a, w.low[a], w.high[a], distinct)
 
 
 cdef int64_t next_attribute(const Table* t, Work* w) noexcept nogil:
@@ -1035,7 +1039,7 @@ cdef int64_t next_attribute(const Table* t, Work* w) noexcept nogil:
         if best < 0 or w.exact[best]:
             return best
         count_values(t, w, best, TRACKED if t.n_tracked and not t.relaxed else VALUES)
-        w.key[best] = width_of(&t.attributes[best], w.low[best], w.high[best], w.d)
+        w.key[best] = key_of(t, best, w.low[best], w.high[best], w.d)
         w.exact[best] = True
 
 
@@ -1062,13 +1066,11 @@ cdef int64_t split(const Table* t, Work* w, const Node* node) noexcept nogil:
     while a >= 0:
         w.tried[a] = True
         if cut_attribute(t, w, a):
-            if t.chooser != INFORMATION_GAIN:
-                found = True
-                w.cut, w.best = w.best, w.cut
-                break
-            if not found or w.cut.disorder < w.best.disorder - TIE:
+            if not found or better(w.cut.disorder, w.best.disorder):
                 w.cut, w.best = w.best, w.cut
             found = True
+            if t.chooser != INFORMATION_GAIN:
+                break
         a = next_attribute(t, w)
     if w.totaled:
         clear(t, w, w.total)
@@ -1301,6 +1303,20 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     return run
 
 
+cdef set_order(Table* t, list keep, n_attributes, chooser, priority):
+    """In which order attributes are tried."""
+    cdef const int64_t[::1] rank
+    given(priority=priority)
+    if chooser not in CHOOSERS or (priority and chooser != "widest"):
+        raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
+    places = np.full(n_attributes, len(priority), dtype=np.int64)
+    places[[whole(a, 0, n_attributes - 1, "priority") for a in priority]] = np.arange(len(priority))
+    rank = places
+    keep.append(places)
+    t.rank = &rank[0] if n_attributes else NULL
+    t.chooser = CHOOSERS[chooser]
+
+
 def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
               rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
@@ -1315,30 +1331,22 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
     Returns (rows, offsets): class c holds rows[offsets[c]:offsets[c + 1]] (uint32, int64).
     """
     cdef _Partition run
-    cdef const int64_t[::1] rank
     cdef row_t[::1] out
     cdef uint8_t[::1] starts
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
-    given(priority=priority)
-    if chooser not in CHOOSERS or (priority and chooser != "widest"):
-        raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
     one_of(Attributes, attributes, "attributes")
     run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, rows)
-    places = np.full(attributes.n, len(priority), dtype=np.int64)
-    places[[whole(a, 0, attributes.n - 1, "priority") for a in priority]] = np.arange(len(priority))
-    rank = places
+    set_order(&run.t, run.keep, attributes.n, chooser, priority)
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:
         return result, np.zeros(1, dtype=np.int64)
     flags = np.zeros(run.n, dtype=np.uint8)
     out = result
     starts = flags
-    run.t.rank = &rank[0]
     run.t.rows = &out[0]
     run.t.starts = &starts[0]
-    run.t.chooser = CHOOSERS[chooser]
     run.t.nearest = nearest
     run.t.relaxed = relaxed
     drive(run, n_threads, progress)
@@ -1382,3 +1390,159 @@ cdef drive(_Partition run, n_threads, progress):
                 progress(done, n)
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+# ---- the same cuts, from counts alone ----
+
+
+def turns(attributes, low, high, distinct, *, chooser="widest", priority=()):
+    """The attributes that can be cut, in the order in which `partition` tries them in a node.
+
+    low, high, distinct (int64, one each): an attribute's least and greatest code in the node, null the
+    greatest, and how many codes it has there, which is read of flat attributes and by the choosers that
+    count. A list of attribute numbers.
+    """
+    cdef Attributes described = one_of(Attributes, attributes, "attributes")
+    cdef Table table
+    cdef Work work
+    cdef list keep = [described], order = []
+    cdef int64_t a
+    ends = [array_of(part, np.int64, 1, "low, high and distinct") for part in (low, high, distinct)]
+    if not len(ends[0]) == len(ends[1]) == len(ends[2]) == described.n:
+        raise ValueError("low, high and distinct must have one entry per attribute")
+    set_order(&table, keep, described.n, chooser, priority)
+    table.attributes = described.c
+    table.n_attributes = described.n
+    work.key = <double*>take(keep, described.n, sizeof(double))
+    work.exact = <uint8_t*>take(keep, described.n, 1)
+    work.tried = <uint8_t*>take(keep, described.n, 1)
+    for a in range(described.n):
+        first, last, n = (int(part[a]) for part in ends)
+        if not 0 <= first <= last <= described.c[a].n_values or not 1 <= n <= last - first + 1:
+            raise ValueError(f"attribute {a}: {n} codes from {first} to {last} are none of a node")
+        work.exact[a] = True
+        work.tried[a] = first == last
+        if not work.tried[a]:
+            work.key[a] = key_of(&table, a, first, last, n)
+    while (a := next_attribute(&table, &work)) >= 0:
+        work.tried[a] = True
+        order.append(a)
+    return order
+
+
+cdef tuple cut_histogram(const Table* settings, Attributes attributes, Conjunction conjunction, histogram):
+    """The cut that one attribute allows (see `best_cut`), or None."""
+    cdef Table t = settings[0]
+    cdef Work work
+    cdef Work* w = &work
+    cdef list keep = []
+    cdef const int64_t[::1] view
+    cdef int64_t i, j, d, n, largest = 1
+    cdef const int64_t** starts
+    cdef const int64_t** listed_codes
+    cdef const int64_t** listed_rows
+    cdef bint found
+    if not isinstance(histogram, tuple | list) or len(histogram) != 4:
+        raise ValueError("a histogram must be attribute, values, below and tracked")
+    a = whole(histogram[0], 0, attributes.n - 1, "the attribute of a histogram")
+    values = array_of(histogram[1], np.int64, 1, "values")
+    below = array_of(histogram[2], np.int64, 1, "below")
+    tracked = all_of(histogram[3], object, "tracked")
+    d = len(values)
+    if not d or values[0] < 0 or values[d - 1] > attributes.c[a].n_values or (values[1:] <= values[:d - 1]).any():
+        raise ValueError("values must be ascending codes of the attribute, at least one")
+    n = below[d] if len(below) == d + 1 else 0
+    parts_of(below, n, "below")
+    if not 0 < n <= conjunction.c.n_rows:
+        raise ValueError(f"{n} rows for a conjunction on {conjunction.c.n_rows}")
+    if len(tracked) != t.n_tracked:
+        raise ValueError(f"{len(tracked)} tracked columns where {t.n_tracked} are read")
+    t.base = <int64_t*>take(keep, t.n_tracked + 1, sizeof(int64_t))
+    starts = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    listed_codes = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    listed_rows = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    for j in range(t.n_tracked):
+        if not isinstance(tracked[j], tuple | list) or len(tracked[j]) != 3:
+            raise ValueError("a tracked column must be starts, codes and rows")
+        begins, codes, rows = (array_of(part, np.int64, 1, "starts, codes and rows") for part in tracked[j])
+        parts_of(begins, len(codes), "starts")
+        if len(begins) != d + 1 or len(rows) != len(codes) or (rows <= 0).any() or (rows > n).any()                 or (np.add.reduceat(rows, begins[:d]) != np.diff(below)).any():
+            raise ValueError("the rows with the tracked codes of a value must be positive and sum to its rows")
+        if j == t.n_sensitive and codes.min() >= 0:
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        size = int(conjunction.c.n_values[j]) if j < t.n_sensitive else int(codes.max()) + 1
+        if codes.min() < 0 or codes.max() >= size:
+            raise ValueError(f"tracked column {j} has a code beyond its domain")
+        t.base[j + 1] = t.base[j] + <int64_t>size
+        largest = max(largest, <int64_t>size)
+        keep += [begins, codes, rows]
+        view = begins
+        starts[j] = &view[0]
+        view = codes
+        listed_codes[j] = &view[0]
+        view = rows
+        listed_rows[j] = &view[0]
+    if d < 2:
+        return None
+    t.max_codes = d
+    set_work(w, keep, &t, max(d, largest))
+    w.n = n
+    w.counted = a
+    w.d = d
+    w.gridded = False
+    w.grouped = True
+    w.totaled = False
+    w.starts = starts
+    w.listed_codes = listed_codes
+    w.listed_rows = listed_rows
+    for i in range(d):
+        w.values[i] = values[i]
+        w.below[i] = below[i]
+    w.below[d] = n
+    with nogil:
+        found = cut_counted(&t, w)
+    if not found:
+        return None
+    parts = range(w.cut.n_parts)
+    return (
+        a, [w.cut.codes[p] for p in parts], [w.cut.sizes[p] for p in parts], w.cut.disorder, w.cut.quota
+    )
+
+
+def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=True, relaxed=False):
+    """The cut that `partition` makes in a node of which only counts are known, or None: it is a class.
+
+    histograms: (attribute, values, below, tracked) of each attribute that may be cut, in their turns; no
+    more of them are read than decide. values (int64): its codes in the node, ascending; below (int64, one
+    more): the rows with codes before each, and last those of the node. tracked: (starts, codes, rows), all
+    int64, for each sensitive attribute that the conjunction tests and then for the target of
+    "information-gain": at starts[i]:starts[i + 1] the codes that occur beside values[i], and their rows.
+    Returns (attribute, codes, sizes, disorder, quota): part p begins at codes[p] and has sizes[p] rows; of the
+    rows with codes[1] the first `quota` go to the left. A cut with a quota (relaxed) is not tested:
+    counts do not tell which rows those are.
+    """
+    cdef Attributes described = one_of(Attributes, attributes, "attributes")
+    cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
+    cdef Table table
+    cdef list keep = []
+    memset(&table, 0, sizeof(table))
+    set_order(&table, keep, described.n, chooser, ())
+    if relaxed and table.chooser == INFORMATION_GAIN:
+        raise ValueError("a relaxed cut shares rows out, whose target counts do not tell")
+    table.attributes = described.c
+    table.n_attributes = described.n
+    table.rules = &asked.c
+    table.n_sensitive = asked.c.n_sensitive
+    table.n_tracked = table.n_sensitive + (table.chooser == INFORMATION_GAIN)
+    table.nearest = nearest
+    table.relaxed = relaxed
+    if not isinstance(histograms, Iterable):
+        raise ValueError("histograms must be a sequence")
+    best = None
+    for histogram in histograms:
+        cut = cut_histogram(&table, described, asked, histogram)
+        if cut is not None and (best is None or better(cut[3], best[3])):
+            best = cut
+        if best is not None and table.chooser != INFORMATION_GAIN:
+            break
+    return best

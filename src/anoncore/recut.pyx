@@ -21,7 +21,7 @@ from anoncore.doors import one_of, parts_of, whole
 
 from libc.string cimport memcpy, memset
 
-from anoncore.curve cimport Space, Widths, records_of, sensitive_of
+from anoncore.curve cimport BEYOND, Space, Widths, joined_span, records_of, sensitive_of, set_width
 from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -37,29 +37,12 @@ cdef enum:
     NEARBY = 64         # and one of so many rows lies between two of them
     MEAN_STRATUM = 4    # rows of a combination of sensitive values, in the mean, at least
     EVENLY = 2          # fields by which rows are dealt in equal shares where no other cut passes
-    BEYOND = 1 << 30    # more than any field of a record
 
 cdef int64_t NEVER = <int64_t>1 << 62
 
 
-# Four fields at a time, in words that compilers turn into vector instructions of any processor.
 cdef extern from *:
     """
-    typedef int32_t anon_lanes __attribute__((vector_size(16)));
-
-    static inline anon_lanes anon_load(const int32_t* from) {
-        anon_lanes lanes;
-        memcpy(&lanes, from, sizeof lanes);
-        return lanes;
-    }
-    static inline anon_lanes anon_least(anon_lanes a, anon_lanes b) {
-        anon_lanes less = a < b;
-        return (a & less) | (b & ~less);
-    }
-    static inline anon_lanes anon_most(anon_lanes a, anon_lanes b) {
-        anon_lanes more = a > b;
-        return (a & more) | (b & ~more);
-    }
     static inline int anon_any(anon_lanes a) {
         int64_t halves[2];
         memcpy(halves, &a, sizeof halves);
@@ -73,37 +56,13 @@ cdef extern from *:
         }
         if (!anon_any(outside))
             return 0;
-        for (int f = 0; f < n; f += 4) {
-            anon_lanes here = anon_load(record + f);
-            anon_lanes bottom = anon_least(anon_load(low + f), here), top = anon_most(anon_load(high + f), here);
-            memcpy(low + f, &bottom, sizeof bottom);
-            memcpy(high + f, &top, sizeof top);
-        }
+        anon_widen(low, high, record, n);
         return 1;
-    }
-    static inline int32_t anon_span(const int32_t* low, const int32_t* high, const int32_t* low_2,
-                                    const int32_t* high_2, const int32_t* full, int n) {
-        anon_lanes total = {0, 0, 0, 0};
-        for (int f = 0; f < n; f += 4) {
-            anon_lanes bottom = anon_least(anon_load(low + f), anon_load(low_2 + f));
-            anon_lanes top = anon_most(anon_load(high + f), anon_load(high_2 + f));
-            total += anon_least(top - bottom, anon_load(full + f));
-        }
-        return total[0] + total[1] + total[2] + total[3];
     }
     """
     # Bounds that take up one more record; were they changed? n is a multiple of 4.
     bint grown "anon_grown" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
-    # Sum of the widths, each at most full, of n fields of two boxes together; n is a multiple of 4.
-    int32_t joined_span "anon_span" (const int32_t* low, const int32_t* high, const int32_t* low_2,
-                                     const int32_t* high_2, const int32_t* full, int n) noexcept nogil
     int ones "__builtin_popcountll" (uint64_t word) noexcept nogil
-
-
-cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint has_null) noexcept nogil:
-    if not has_null:
-        return space.set_width[space.set_starts[f] + n_values]
-    return space.set_width[space.set_starts[f + 1] - 1] if n_values else 0
 
 
 cdef void first_codes(const Space* space, int32_t* first) noexcept nogil:

@@ -20,7 +20,10 @@ from anoncore.diversity cimport (
 )
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, one_of, parts_of, real, whole
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take as take_array
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from anoncore.sort cimport sort_keys
+from anoncore.types cimport (
+    FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 CHUNK_ROWS = 1 << 14    # subspaces are clustered in tasks of at least so many rows
 SUBTREE_ROWS = 1 << 16  # larger nodes are halved as one task each, smaller ones with all below them
@@ -144,8 +147,8 @@ cdef struct Scratch:
     uint32_t* values      # the codes of one attribute, ascending
     int64_t* below        # by value: rows with a lower one
     uint32_t* counts
-    uint32_t* keys
-    uint32_t* spare
+    uint64_t* keys
+    uint64_t* spare
     Array* pending        # of nodes
 
 
@@ -238,28 +241,6 @@ cdef uint32_t code_at(const code_t* codes, int64_t lanes, int64_t n, uint32_t lo
         shift -= 8
 
 
-cdef void sort_keys(uint32_t* keys, uint32_t* spare, int64_t n) noexcept nogil:
-    # Four passes, by a byte each, from the lowest; the result is where the keys were.
-    cdef int64_t begins[256]
-    cdef int64_t i, begin, size
-    cdef int32_t shift
-    cdef uint8_t digit
-    for shift in range(0, 32, 8):
-        memset(begins, 0, sizeof(begins))
-        for i in range(n):
-            begins[(keys[i] >> shift) & 255] += 1
-        begin = 0
-        for i in range(256):
-            size = begins[i]
-            begins[i] = begin
-            begin += size
-        for i in range(n):
-            digit = (keys[i] >> shift) & 255
-            spare[begins[digit]] = keys[i]
-            begins[digit] += 1
-        keys, spare = spare, keys
-
-
 cdef int64_t list_values(Scratch* w, const code_t* codes, int64_t lanes, int64_t n, uint32_t low,
                          uint32_t high) noexcept nogil:
     # OUT values, below: the distinct codes; returns their number.
@@ -277,10 +258,10 @@ cdef int64_t list_values(Scratch* w, const code_t* codes, int64_t lanes, int64_t
         return d
     for i in range(n):
         w.keys[i] = codes[lanes * i]
-    sort_keys(w.keys, w.spare, n)
+    sort_keys(&w.keys, NULL, &w.spare, NULL, n, 0)
     for i in range(n):
         if i == 0 or w.keys[i] != w.keys[i - 1]:
-            w.values[d] = w.keys[i]
+            w.values[d] = <uint32_t>w.keys[i]
             w.below[d] = i
             d += 1
     return d
@@ -455,8 +436,8 @@ cdef class _Splitting:
         w.values = <uint32_t*>take_array(keep, size, sizeof(uint32_t))
         w.below = <int64_t*>take_array(keep, size, sizeof(int64_t))
         w.counts = <uint32_t*>take_array(keep, min(2 * size, self.n_seen), sizeof(uint32_t))
-        w.keys = <uint32_t*>take_array(keep, size, sizeof(uint32_t))
-        w.spare = <uint32_t*>take_array(keep, size, sizeof(uint32_t))
+        w.keys = <uint64_t*>take_array(keep, size, sizeof(uint64_t))
+        w.spare = <uint64_t*>take_array(keep, size, sizeof(uint64_t))
         w.pending = growing(keep, 1, sizeof(Node))
         w.spreads[0] = spreads_of(self.closeness, keep)
         w.spreads[1] = spreads_of(self.closeness, keep)

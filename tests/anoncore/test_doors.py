@@ -227,6 +227,9 @@ RULES = [
 ]
 CELL = (u32(0, 1), u32(0, 1), u32(1, 2), np.array([False, True]), 3, i64(0, 1, 3), u32(0, 1, 2))
 
+COUNTS = (i64(0, 1, 2), i64(0, 2, 4, 6))  # of the codes of each column of CODES: values, rows before each
+BESIDE = ((i64(0, 1, 3, 5), i64(0, 0, 1, 0, 1), i64(2, 1, 1, 1, 1)),) * 2
+
 KERNELS: dict[str, Kernel] = {
     "classes.boxes": Kernel(
         lambda: threads(**CLASSES, null_code=2, block_rows=2),
@@ -411,15 +414,6 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("rules None",),
     ),
-    "curve.repair": Kernel(
-        lambda: {
-            "widths": described("curve"),
-            "records": records(),
-            "sensitive": SALARY.astype(np.int32)[:, None],
-            "offsets": i64(0, 2, 4, 6),
-            "rules": conjunction(),
-        }
-    ),
     "diversity.Attribute": Kernel(
         lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
         more=lambda: {
@@ -548,6 +542,15 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("sensitive None",),
     ),
+    "merge.repair": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+            "offsets": i64(0, 2, 4, 6),
+            "rules": conjunction(),
+        }
+    ),
     "partition.Attributes": Kernel(
         lambda: {
             "n_values": [3, 3, 3],
@@ -561,6 +564,24 @@ KERNELS: dict[str, Kernel] = {
             "trees [1] [3] longer",
         ),
         more=lambda: {"positions and a tree": {"positions": [reals(0, 1, 3)] * 2 + [None]}},
+    ),
+    "partition.best_cut": Kernel(
+        lambda: {
+            "attributes": described("partition"),
+            "histograms": [(0, *COUNTS, BESIDE), (2, *COUNTS, BESIDE)],
+            "conjunction": conjunction(),
+            "chooser": "information-gain",
+            "nearest": True,
+        },
+        right=(
+            *("histograms shorter", "histograms longer", "nearest None", "a huge k"),
+            *(f"histograms [{i}] [3] [1] [1] {end} {2**63 - 1}" for i in (0, 1) for end in ("first", "last")),
+        ),
+        more=lambda: {
+            "a relaxed cut": {"relaxed": True},
+            "another chooser": {"chooser": "widest"},
+            "a huge k": {"conjunction": _conjunction(2**62)},
+        },
     ),
     "partition.partition": Kernel(
         lambda: threads(
@@ -578,6 +599,17 @@ KERNELS: dict[str, Kernel] = {
             "target of reals": {"chooser": "information-gain", "priority": (), "target": np.zeros(6)},
             "a huge k": {"conjunction": _conjunction(2**62)},
         },
+    ),
+    "partition.turns": Kernel(
+        lambda: {
+            "attributes": described("partition"),
+            "low": i64(0, 0, 1),
+            "high": i64(2, 3, 2),
+            "distinct": i64(3, 2, 2),
+            "chooser": "widest",
+            "priority": [1],
+        },
+        right=("priority shorter", "priority longer"),
     ),
     "populations.mine": Kernel(
         lambda: threads(

@@ -25,10 +25,10 @@ from anon.errors import UsageError
 from anon.methods import mondrian
 from anon.methods.mondrian import Mondrian
 from anon.methods.task import Task
-from anoncore.partition import Attributes, partition
+from anoncore.partition import Attributes, best_cut, partition, turns
 from anoncore.requirement import Conjunction
+from reference import partition as twin
 from reference.partition import Attribute
-from reference.partition import partition as partition_twin
 
 WIDTHS = (np.uint8, np.uint16, np.uint32)
 
@@ -172,7 +172,7 @@ def passes_of(run: dict[str, Any]) -> Callable[[list[int]], bool]:
 
 
 def run_twin(run: dict[str, Any]) -> list[list[int]]:
-    return partition_twin(run["codes"].T.tolist(), run["attributes"], passes_of(run), **run["options"])
+    return twin.partition(run["codes"].T.tolist(), run["attributes"], passes_of(run), **run["options"])
 
 
 @settings(max_examples=400, deadline=None)
@@ -181,6 +181,75 @@ def test_partition_equals_its_twin(run: dict[str, Any]) -> None:
     rows, offsets = run_kernel(run)
     assert (rows.dtype, offsets.dtype) == (np.uint32, np.int64)
     assert classes_of(rows, offsets) == run_twin(run)
+
+
+def histogram(codes: np.ndarray, a: int, tracked: Sequence[np.ndarray]) -> Any:
+    """The counts of attribute a in these rows, as `best_cut` takes them."""
+    values, at, rows = np.unique(codes[a], return_inverse=True, return_counts=True)
+    pairs = []
+    for column in tracked:
+        (of, code), count = np.unique([at, column.astype(np.int64)], axis=1, return_counts=True)
+        pairs.append((np.searchsorted(of, np.arange(len(values) + 1)), code, count))
+    return a, values, np.concatenate([[0], np.cumsum(rows)]), pairs
+
+
+@settings(max_examples=400, deadline=None)
+@given(runs())
+def test_a_cut_from_counts_is_the_twins_from_rows(run: dict[str, Any]) -> None:
+    options = dict(run["options"])
+    chosen, target = options.pop("rows", None), options.pop("target", None)
+    priority = options.pop("priority", ())
+    node = list(range(run["codes"].shape[1])) if chosen is None else chosen.tolist()
+    if len(node) < 2 or (options["relaxed"] and target is not None):
+        return
+    codes, described = run["codes"][:, node], kernel_attributes(run["attributes"])
+    rows = run["codes"].T.tolist()
+    order = turns(
+        described,
+        codes.min(1),
+        codes.max(1),
+        [len(np.unique(column)) for column in codes],
+        chooser=options["chooser"],
+        priority=priority,
+    )
+    slow = twin.turns(rows, run["attributes"], node, options.pop("chooser"), priority)
+    assert order == [a for a in slow if codes[a].min() < codes[a].max()]
+
+    counts = [np.bincount(s, minlength=d) for s, d in zip(run["sensitive"], run["sizes"], strict=True)]
+    rules: list[Any] = [("size", run["k"]), *(("distinct", a, run["l"]) for a in range(len(counts)))]
+    conjunction = Conjunction(counts, run["codes"].shape[1], rules)
+    tracked = [column[node] for column in (*run["sensitive"], *([] if target is None else [target]))]
+    histograms = [histogram(codes, a, tracked) for a in order]
+    if options["relaxed"]:  # one attribute at a time: a cut with a quota ends the search
+        histograms, order = histograms[:1], order[:1]
+    cut = best_cut(described, histograms, conjunction, chooser=run["options"]["chooser"], **options)
+    parts = twin.best_cut(
+        rows,
+        run["attributes"],
+        node,
+        order,
+        passes_of(run),
+        target=target,
+        nearest=options["nearest"],
+        relaxed=options["relaxed"],
+    )
+    if cut is None:
+        assert parts is None
+        return
+    a, first, sizes, _, quota = cut
+    if quota:
+        ranked = sorted(node, key=lambda row: rows[row][a])
+        assert sizes == [(len(node) + 1) // 2, len(node) // 2]
+        assert [rows[ranked[0]][a], rows[ranked[sizes[0] - 1]][a]] == first
+        assert quota == sum(rows[row][a] == first[1] for row in ranked[: sizes[0]])
+        assert (parts is not None) == all(map(passes_of(run), (ranked[: sizes[0]], ranked[sizes[0] :])))
+        return
+    assert parts is not None
+    part_of = np.searchsorted(first[1:], codes[a], side="right")
+    assert [sorted(np.array(node)[part_of == p].tolist()) for p in range(len(sizes))] == [
+        sorted(part) for part in parts
+    ]
+    assert sizes == [len(part) for part in parts]
 
 
 @pytest.mark.parametrize("cuts", ["nearest", "median", "relaxed"])

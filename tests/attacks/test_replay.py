@@ -170,9 +170,9 @@ def test_the_same_search_by_a_known_key_comes_back_whole(tmp_path: Path, monkeyp
     drawn, schema = table(600)
 
     def known(*arguments: Any, **options: Any) -> anon.Release:
-        return recode(*arguments, **options, entropy=keyed(bytes(32)))
+        return recode(*arguments, **(options | {"entropy": keyed(bytes(32))}))
 
-    monkeypatch.setattr(import_module("anon.verbs.anonymize"), "recode", known)
+    monkeypatch.setattr(import_module("anon.engines.local"), "recode", known)
     options = {"require": K, "method": anon.Mondrian(), "publish": "generalization"}
     released, _ = written(drawn, schema, tmp_path / "out.parquet", "local", **options)
     replayed, _ = written(drawn, schema, tmp_path / "again.parquet", "local", **options)

@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.machinery import EXTENSION_SUFFIXES
 from itertools import pairwise
 from pathlib import Path
@@ -158,13 +159,13 @@ def test_what_cannot_be_met_is_a_point_that_says_so(census: pa.Table) -> None:
 def test_a_release_that_fails_its_own_check_is_a_point_that_says_so(
     census: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["anon.choice.sweep"]
+    module = sys.modules["anon.engines.local"]
     recode = module.recode
 
-    def failing(encoded: Any, classes: Any, cells: Any, require: Any, **options: Any) -> Any:
-        if anon.KAnonymity(7) in require:
+    def failing(encoded: Any, classes: Any, cells: Any, **options: Any) -> Any:
+        if anon.KAnonymity(7) in options["requirements"]:
             raise RecheckError("a fault of the tool")
-        return recode(encoded, classes, cells, require, **options)
+        return recode(encoded, classes, cells, **options)
 
     monkeypatch.setattr(module, "recode", failing)
     swept = anon.frontier(census, SCHEMA, "k=5,7")
@@ -176,19 +177,19 @@ def test_a_method_that_fails_is_a_point_that_says_so_and_is_not_kept(
     census: pa.Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     module = sys.modules["anon.choice.sweep"]
-    honest = module.partitioned
+    honest = module.make
 
-    def failing(encoded: Any, judged: Any, method: Any, *rest: Any) -> Any:
+    def failing(encoded: Any, method: Any, *rest: Any, **options: Any) -> Any:
         if isinstance(method, anon.KMembers):
             raise MemoryError
-        return honest(encoded, judged, method, *rest)
+        return honest(encoded, method, *rest, **options)
 
-    monkeypatch.setattr(module, "partitioned", failing)
+    monkeypatch.setattr(module, "make", failing)
     asked = "k=5 method=mondrian,kmembers,curve"
     swept = anon.frontier(census, SCHEMA, asked, cache=tmp_path)
     assert [point.satisfied for point in swept.points] == [True, False, True, True, True]
     assert swept.points[1].why == "the method failed (MemoryError): run this configuration alone to see why"
-    monkeypatch.setattr(module, "partitioned", honest)
+    monkeypatch.setattr(module, "make", honest)
     assert all(point.satisfied for point in anon.frontier(census, SCHEMA, asked, cache=tmp_path).points)
 
 
@@ -197,16 +198,13 @@ def test_a_release_that_is_not_what_it_claims_is_found_out(
 ) -> None:
     """The whole re-check is made for every point: classes of 2 rows do not pass for k = 5."""
     module = sys.modules["anon.choice.sweep"]
-    honest = module.partitioned
+    honest = module.make
 
-    def lying(encoded: Any, judged: Any, method: Any, task: Any, require: Any, publish: str) -> Any:
-        weak = anon.requirements.compile(
-            [anon.KAnonymity(2)], judged.sensitive, module.table_counts(judged), 600
-        )
-        task = module.Task(weak, task.rng, task.n_threads)
-        return honest(encoded, judged, method, task, require, publish)
+    def lying(encoded: Any, method: Any, require: Any, **options: Any) -> Any:
+        weak = honest(encoded, method, [anon.KAnonymity(2)], **options)
+        return replace(weak, require=tuple(require))
 
-    monkeypatch.setattr(module, "partitioned", lying)
+    monkeypatch.setattr(module, "make", lying)
     point = anon.frontier(census, SCHEMA, "k=5").points[0]
     assert not point.satisfied
     assert point.why is not None

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import ast
+import pickle
+import re
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +19,7 @@ from anon.choice import GRID_OPTIONS, grid
 from anon.command.app import app
 from anon.command.entry import COMMANDS
 from anon.command.job import Job
+from anon.errors import ORDER_OF_INPUT, DataError
 from anon.methods import METHOD_OPTIONS, METHODS, Method, read_method
 from anon.requirements import (
     REQUIREMENT_OPTIONS,
@@ -88,6 +93,31 @@ def test_a_method_is_read_from_its_settings(method: Method) -> None:
     if "split" in settings:
         settings["split"] = [settings["split"]]
     assert read_method(method.word, settings) == method
+
+
+def test_what_messages_say_to_the_command_are_its_flags() -> None:
+    assert COMMANDS
+    commands: Any = typer.main.get_command(app)
+    flags = {
+        flag
+        for each in commands.commands.values()
+        for parameter in each.params
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+    }
+    said = []
+    for path in Path(anon.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Parameter":
+                said += re.findall("--[a-z-]+", ast.unparse(node.args[-1]))
+    assert len(said) > 20
+    assert set(said) <= flags
+
+
+def test_an_error_keeps_both_wordings_where_it_is_copied() -> None:
+    error = DataError("the rows ", ORDER_OF_INPUT, " and more", column="age")
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        assert str(each) == 'the rows order="input" and more'
+        assert (each.in_flags, each.column) == ("the rows --order input and more", "age")
 
 
 def test_options_of_several_keep_the_order_of_each() -> None:

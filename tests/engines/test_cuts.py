@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 import anon
 from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
-from anon.engines.spark.cuts import Histogram, Span, Tracked, best, find, turns
+from anon.engines.spark.histograms import Histogram, cut_of
 from anon.methods import Task
-from anon.methods.mondrian import partition
+from anon.methods.mondrian import attributes, partition, priority
 from anon.requirements.conjunction import compile
+from anoncore.partition import turns
 
 TREE = {"top": {"left": ["a", "b"], "right": {"one": ["c"], "d": ["d1", "d2"]}, "e": ["e"]}}
 REQUIRE: list[list[Any]] = [
@@ -41,20 +42,22 @@ METHODS = [
 ]
 
 
-def histogram(codes: npt.NDArray[Any], tracked: Sequence[tuple[npt.NDArray[Any], int]]) -> Histogram:
+def histogram(a: int, codes: npt.NDArray[Any], tracked: Sequence[tuple[npt.NDArray[Any], int]]) -> Histogram:
     """Counted row by row."""
     values, at, rows = np.unique(codes, return_inverse=True, return_counts=True)
     pairs = []
     for column, n_codes in tracked:
         key, count = np.unique(at.astype(np.int64) * n_codes + column, return_counts=True)
-        pairs.append(Tracked(key // n_codes, key % n_codes, count, n_codes))
-    return Histogram(values.astype(np.int64), np.concatenate([[0], np.cumsum(rows)]), tuple(pairs))
+        starts = np.searchsorted(key // n_codes, np.arange(len(values) + 1))
+        pairs.append((starts, key % n_codes, count))
+    return Histogram(a, values.astype(np.int64), np.concatenate([[0], np.cumsum(rows)]), pairs)
 
 
 def nodes(
     encoded: Encoded, method: anon.Mondrian, rules: Any, target: Any, node_rows: int
 ) -> list[npt.NDArray[np.intp]]:
     """The rows of the nodes of at most `node_rows` rows, or that no cut divides."""
+    described, first = attributes(encoded.quasi), priority(encoded.quasi, method.split)
     tracked = [
         (codes, domain.n_codes)
         for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
@@ -65,30 +68,20 @@ def nodes(
     pending, leaves = [encoded.kept.astype(np.intp)], []
     while pending:
         rows = pending.pop()
-        found, parts = None, None
+        cut = None
         if len(rows) > node_rows:
             inside = [codes[rows] for codes in encoded.quasi_codes]
-            spans = [Span(int(one.min()), int(one.max()), len(np.unique(one))) for one in inside]
-            order = turns(encoded.quasi, spans, method)
-            if method.target is None:
-                order = [*order]
-            cuts = []
-            for a in order:
-                counted = histogram(inside[a], [(codes[rows], n) for codes, n in tracked])
-                cuts.append(find(encoded.quasi[a], counted, method, rules))
-                if cuts[-1] is not None and method.target is None:
-                    break
-            found = best(cuts)
-            if found is not None:
-                cut = cuts[found]
-                assert cut is not None
-                part = np.searchsorted(cut.codes[1:], inside[order[found]], side="right")
-                parts = [rows[part == p] for p in range(len(cut.sizes))]
-                assert tuple(map(len, parts)) == cut.sizes
-        if parts is None:
+            spans = zip(*((one.min(), one.max(), len(np.unique(one))) for one in inside), strict=True)
+            order = turns(described, *spans, chooser=method.chooser, priority=first)
+            counted = [histogram(a, inside[a], [(codes[rows], n) for codes, n in tracked]) for a in order]
+            cut = cut_of(counted, described, method, rules, [n for _, n in tracked])
+        if cut is None:
             leaves.append(rows)
-        else:
-            pending += parts
+            continue
+        part = np.searchsorted(cut.codes[1:], inside[cut.attribute], side="right")
+        parts = [rows[part == p] for p in range(len(cut.sizes))]
+        assert tuple(map(len, parts)) == cut.sizes
+        pending += parts
     return leaves
 
 

@@ -24,14 +24,10 @@ from test_cuts import METHODS, REQUIRE, nodes, tables
 from test_cuts import SCHEMA as SMALL
 
 import anon
-from anon.classes.generalized import cells
 from anon.encoding.table import encode
-from anon.engines.local import classes_of
+from anon.engines.local import Judged, make
 from anon.engines.spark.anonymize import anonymize_spark
 from anon.engines.spark.check import check_spark
-from anon.methods import Task
-from anon.release.recoding import recode
-from anon.requirements.conjunction import compile
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -327,11 +323,8 @@ def test_growing_methods_work_inside_the_nodes_of_a_strict_tree(spark: Any, meth
     small = table(500, 6, nulls=0.0)
     shown = [one.name for one in (*SCHEMA.quasi, *SCHEMA.sensitive)]
     encoded = encode(small, SCHEMA)
-    counts = [
-        np.bincount(codes, minlength=domain.n_codes)
-        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    ]
-    rules = compile(DIVERSE, encoded.sensitive, counts, 500)
+    whole = Judged.whole(encoded)
+    rules = whole.rules(DIVERSE)
     expected: Counter[tuple[Any, ...]] = Counter()
     for held in nodes(encoded, anon.Mondrian(), rules, None, 150):
         part = np.sort(held)
@@ -341,8 +334,8 @@ def test_growing_methods_work_inside_the_nodes_of_a_strict_tree(spark: Any, meth
             quasi_codes=tuple(codes[part] for codes in encoded.quasi_codes),
             sensitive_codes=tuple(codes[part] for codes in encoded.sensitive_codes),
         )
-        classes = classes_of(node, method, Task(rules, np.random.default_rng(0)), DIVERSE, "generalization")
-        expected += rows(recode(node, classes, cells(node, classes)).table.select(shown))
+        made = make(node, method, DIVERSE, judged=replace(whole, encoded=node))
+        expected += rows(made.release(requirements=()).table.select(shown))
     release = anonymize_spark(
         spark.createDataFrame(small), SCHEMA, require=DIVERSE, method=method, node_rows=150
     )
@@ -414,7 +407,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(spark: Any, monkeypatch:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"method": anon.KMembers()}, "KMembers does not run on Spark: use Mondrian, TGC or Curve"),
+        ({"method": anon.KMembers()}, "KMembers does not run on Spark: use Mondrian, Curve or TGC"),
         ({"method": anon.Curve(ties="input")}, 'rows have no order on Spark: use ties="rank"'),
         ({"method": anon.Mondrian(split=["i", "city"])}, "split names 'city'"),
         ({"method": anon.Mondrian(split="information-gain", target="i")}, "target='i' is a quasi-identifier"),

@@ -24,7 +24,7 @@ SEARCHES = {
     "methods/tgc.py": "the sample of algorithm 3",
     "datasets/people.py": "synthetic tables",
     "miners/cross.py": "folds of the owner's measurements",
-    "scenarios/scenario.py": "rows of a workload",
+    "scenarios/attack.py": "rows of a workload",
     "measures/workload.py": "queries",
     "papers/": "what the papers drew",
 }

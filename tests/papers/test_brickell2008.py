@@ -12,17 +12,19 @@ from test_utility import release_of
 
 import anon
 from anon import papers
-from anon.papers import Setting, brickell2008
+from anon.papers import Setting
+from anon.papers.brickell2008.coins import about_coins, information, learned_of_coins, three_coins
+from anon.papers.brickell2008.findings import diverse_and_private, merged_delta, on_two_values
 
-COINS = brickell2008._coins()
+COINS = three_coins()
 
 
 def test_information_by_hand() -> None:
     # t is x in 3 of 4 rows; g = a says x for sure (2 rows), g = b leaves one bit open (2 rows)
     columns = {"t": list("xxxy"), "g": list("aabb")}
     entropy = -(3 / 4 * math.log2(3 / 4) + 1 / 4 * math.log2(1 / 4))
-    assert brickell2008.information(columns, "t", "g") == pytest.approx(entropy - 1 / 2)
-    assert brickell2008.information(columns, "t", "t") == pytest.approx(entropy)
+    assert information(columns, "t", "g") == pytest.approx(entropy - 1 / 2)
+    assert information(columns, "t", "t") == pytest.approx(entropy)
 
 
 def test_the_artificial_table() -> None:
@@ -34,14 +36,14 @@ def test_the_artificial_table() -> None:
 
 
 def test_sentences_about_the_artificial_table() -> None:
-    found = brickell2008._about_section_7(COINS)
+    found = about_coins(COINS)
     # a4 = a5 xor r2 xor r3 follows from a3 and a5; a5 = a1 xor a2 from Q alone
     failed = {name for name, (fine, _) in found.items() if not fine}
     assert failed == {"coins-no-quasi", "coins-no-sensitive", "coins-joint"}
 
 
 def test_zero_closeness_suppresses_what_the_paper_suppresses() -> None:
-    table = brickell2008._learned_of_coins(Setting(), COINS)
+    table = learned_of_coins(Setting(), COINS)
     rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
     assert {row["suppressed"] for row in rows.values()} == {"a2"}
     assert {row["a2 suppressed"] for row in rows.values()} == {100}
@@ -53,18 +55,18 @@ def test_classes_merged_in_pairs() -> None:
     table = {"q": [0] * 4 + [1] * 4 + [2] * 4, "s": list("xxxyxyyyxxyy")}
     release = release_of(table, ["q"], [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], ["s"])
     # x has half of the table; of the first class and the last it has 5 of 8, y 3 of 8
-    assert brickell2008._merged_delta(release) == pytest.approx(math.log(4 / 3))
+    assert merged_delta(release) == pytest.approx(math.log(4 / 3))
     whole = anon.anonymize(table, anon.Schema(["q"], ["s"]), method=anon.Suppress("quasi"))
-    assert brickell2008._merged_delta(whole) == 0
+    assert merged_delta(whole) == 0
 
 
 def test_diversity_and_disclosure_have_nothing_to_do_with_each_other() -> None:
-    fine, numbers = brickell2008._diverse_and_private(Setting())
+    fine, numbers = diverse_and_private(Setting())
     assert fine
     # 30 % against 1 %; the class of 30 has 21 < 3 * 9, that of 100 has 99 > 3 * 1
     assert numbers["30 % rare"] == {"l at c = 3": 2, "A_diff": pytest.approx(0.29)}
     assert numbers["1 % rare"] == {"l at c = 3": 1, "A_diff": 0}
-    assert brickell2008._binary(Setting()) == (True, {"most diverse": 2, "greatest k": 1000})
+    assert on_two_values(Setting()) == (True, {"most diverse": 2, "greatest k": 1000})
 
 
 @pytest.mark.adult

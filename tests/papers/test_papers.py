@@ -26,10 +26,11 @@ from anon.papers import (
     Reproduction,
     Setting,
     li2009,
-    loukides2008,
     sramka2010,
     srivastava2005,
 )
+from anon.papers.loukides2008.findings import all_agree
+from anon.papers.loukides2008.printed import tables_run
 from anon.scenarios.result import Antiutility, Attack, Decline, Preservation
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +128,7 @@ def test_a_curve_is_better_by_its_mean_height_over_the_common_range() -> None:
 
 
 def test_the_micro_tables_of_loukides_and_shao() -> None:
-    figures, findings, tables = loukides2008._micro(Setting())
+    figures, findings, tables = tables_run(Setting())
     assert figures["q1-tuples"] == 3
     assert figures["sd-g1"] == pytest.approx(1 / 3)
     assert figures["sd-g2"] == pytest.approx(11 / 15)
@@ -143,9 +144,7 @@ def test_a_finding_is_told_of_both_variants_of_tgc() -> None:
         for k in (2, 5)
         for name, um in (("Mondrian", 2.0), ("TGCB", 1.0 + k / 10), ("TGCB as printed", 1.0 + k / 4))
     ]
-    held, numbers = loukides2008._all(
-        rows, (2, 5), "UM", ["TGCB", "Mondrian"], lambda v: v["TGCB"] < v["Mondrian"]
-    )
+    held, numbers = all_agree(rows, (2, 5), "UM", ["TGCB", "Mondrian"], lambda v: v["TGCB"] < v["Mondrian"])
     assert held
     assert numbers == {
         "k = 2": {"TGCB": 1.2, "Mondrian": 2.0},

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Row = Sequence[int]
 
@@ -68,27 +69,26 @@ class Attribute:
         return (len(values) - 1) / (self.n_values - 1) * self.weight
 
 
-def partition(
+def best_cut(
     codes: Sequence[Row],
     attributes: Sequence[Attribute],
+    node: list[int],
+    order: Sequence[int],
     passes: Callable[[list[int]], bool],
     *,
     target: Sequence[int] | None = None,
-    rows: Sequence[int] | None = None,
-    chooser: str = "widest",
-    priority: Sequence[int] = (),
     nearest: bool = True,
     relaxed: bool = False,
-) -> list[list[int]]:
-    """Classes, from left to right. `codes[row][a]`; `passes(rows of a part)` is the requirement."""
+) -> list[list[int]] | None:
+    """The parts of a node whose attributes are tried in this order; with a target of all the purest."""
 
-    def split_at(node: list[int], a: int, value: int) -> list[list[int]]:
+    def split_at(a: int, value: int) -> list[list[int]]:
         return [[r for r in node if codes[r][a] < value], [r for r in node if codes[r][a] >= value]]
 
     def allowed(parts: list[list[int]]) -> bool:
         return all(part and passes(part) for part in parts)
 
-    def cut(node: list[int], a: int) -> list[list[int]] | None:
+    def cut(a: int) -> list[list[int]] | None:
         attribute, n = attributes[a], len(node)
         present = sorted({codes[r][a] for r in node})
         ranked = sorted(node, key=lambda r: codes[r][a])
@@ -104,7 +104,7 @@ def partition(
                     below = {child[v] for v in values if v < value}
                     above = {child[v] for v in values if v >= value}
                     if not below & above and min(len(below), len(above)) <= 1:
-                        tries.append(split_at(node, a, value))
+                        tries.append(split_at(a, value))
                 tries.sort(key=lambda parts: (abs(2 * len(parts[0]) - n), len(parts[0])))
             many: dict[int, list[int]] = {}
             for r in ranked:
@@ -114,40 +114,68 @@ def partition(
             left = set(ranked[: math.ceil(n / 2)])
             tries.append([[r for r in node if r in left], [r for r in node if r not in left]])
         elif nearest:
-            tries = [split_at(node, a, value) for value in present[1:]]
+            tries = [split_at(a, value) for value in present[1:]]
             tries.sort(key=lambda parts: (abs(2 * len(parts[0]) - n), len(parts[0])))
         else:
-            tries = [split_at(node, a, middle + 1), split_at(node, a, middle)]
+            tries = [split_at(a, middle + 1), split_at(a, middle)]
         return next((parts for parts in tries if allowed(parts)), None)
 
     def entropy(part: list[int]) -> float:
         assert target is not None
         return sum(c / len(part) * math.log(len(part) / c) for c in Counter(target[r] for r in part).values())
 
-    def key(node: list[int], a: int) -> float:
+    if target is None:
+        return next((parts for a in order if (parts := cut(a)) is not None), None)
+    best, least = None, math.inf
+    for a in order:
+        parts = cut(a)
+        if parts is not None:
+            left_over = sum(len(part) / len(node) * entropy(part) for part in parts)
+            if left_over < least - 1e-12:
+                best, least = parts, left_over
+    return best
+
+
+def turns(
+    codes: Sequence[Row],
+    attributes: Sequence[Attribute],
+    node: list[int],
+    chooser: str = "widest",
+    priority: Sequence[int] = (),
+) -> list[int]:
+    """The attributes in the order in which they are tried."""
+
+    def key(a: int) -> float:
         present = {codes[r][a] for r in node}
+        if chooser == "information-gain":
+            return 0
         if chooser == "most-repeated":
             return len(present)
         if chooser == "least-repeated":
             return -len(present)
         return -attributes[a].width(present)
 
-    def choose(node: list[int]) -> list[list[int]] | None:
-        ids = range(len(attributes))
-        if chooser == "information-gain":
-            best, least = None, math.inf
-            for a in ids:
-                parts = cut(node, a)
-                if parts is not None:
-                    left_over = sum(len(part) / len(node) * entropy(part) for part in parts)
-                    if left_over < least - 1e-12:
-                        best, least = parts, left_over
-            return best
-        order = list(priority) + sorted((a for a in ids if a not in priority), key=lambda a: key(node, a))
-        return next((parts for a in order if (parts := cut(node, a)) is not None), None)
+    return [*priority, *sorted((a for a in range(len(attributes)) if a not in priority), key=key)]
+
+
+def partition(
+    codes: Sequence[Row],
+    attributes: Sequence[Attribute],
+    passes: Callable[[list[int]], bool],
+    *,
+    target: Sequence[int] | None = None,
+    rows: Sequence[int] | None = None,
+    chooser: str = "widest",
+    priority: Sequence[int] = (),
+    nearest: bool = True,
+    relaxed: bool = False,
+) -> list[list[int]]:
+    """Classes, from left to right. `codes[row][a]`; `passes(rows of a part)` is the requirement."""
 
     def recurse(node: list[int]) -> list[list[int]]:
-        parts = choose(node)
+        order = turns(codes, attributes, node, chooser, priority)
+        options: dict[str, Any] = {"target": target, "nearest": nearest, "relaxed": relaxed}
+        parts = best_cut(codes, attributes, node, order, passes, **options)
         if parts is None:
             return [node]
         return [found for part in parts for found in recurse(part)]

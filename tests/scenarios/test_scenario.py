@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import anon
 import anon.measures.privacy
+import anon.scenarios.attack
 import anon.scenarios.interest
-import anon.scenarios.scenario
 from anon.command.entry import main
 from anon.encoding.table import encode
 from anon.errors import DataError, UsageError
@@ -624,7 +624,7 @@ def test_gains_of_a_table_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> 
     measured = []
     once = anon.measures.privacy.measure
     monkeypatch.setattr(
-        anon.scenarios.scenario, "measure", lambda *each, **more: measured.append(1) or once(*each, **more)
+        anon.scenarios.attack, "measure", lambda *each, **more: measured.append(1) or once(*each, **more)
     )
     bad = [anon.BadUtility.preset(name, "age", miners=[ECHO], number_miners=[ECHO]) for name in "ABC"]
     anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run()

@@ -39,10 +39,10 @@ from anon.choice.dominance import (
 )
 from anon.choice.points import ORIGINAL, SPECIAL, Frontier
 from anon.classes import Published, counts_of, group
-from anon.encoding import Encoded, Missing, encode, encode_column, of_published_rows
-from anon.engines import check_arguments, partitioned, table_counts
+from anon.encoding import Encoded, Missing, encode, encode_column
+from anon.engines import Judged, check_arguments, make
 from anon.entropy import KEY_BYTES, keyed
-from anon.errors import AnonError, UsageError
+from anon.errors import NAME_SENSITIVE, AnonError, UsageError
 from anon.measures import (
     GREATEST_IS_WORST,
     Populations,
@@ -57,9 +57,7 @@ from anon.measures import (
     true_counts,
     u_loss,
 )
-from anon.methods import Mondrian, Progress, Suppress, Task
-from anon.release import recode
-from anon.requirements import compile, infeasible
+from anon.methods import Mondrian, Progress
 from anon.schema import Attribute, Schema, check_names
 from anon.tables import read_source
 from anon.threads import available_threads
@@ -78,8 +76,7 @@ class _Sweep:
     """
 
     encoded: Encoded
-    judged: Encoded
-    counts: tuple[npt.NDArray[np.int64], ...]
+    judged: Judged
     measures: tuple[str, ...]
     min_support: float
     populations: Populations | None
@@ -208,16 +205,14 @@ def _prepared(
     n_threads: int,
 ) -> _Sweep:
     """Everything that is computed once. Demands that make no sense for the table are refused here."""
-    judged = of_published_rows(encoded)
-    counts = table_counts(judged)
-    n_kept = encoded.n_rows - len(encoded.suppressed)
+    judged = Judged.whole(encoded)
     needy = [name for name in names if name in GREATEST_IS_WORST or name == "u_loss"]
     if needy and not encoded.sensitive:
-        raise UsageError(f"{needy[0]} is about sensitive attributes: name one in the schema")
+        raise UsageError(f"{needy[0]} is about sensitive attributes: ", NAME_SENSITIVE)
     for one in tried:
-        compile(one.require, judged.sensitive, counts, n_kept)
+        judged.rules(one.require)
         if one.publish == "bucketization" and not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
     populations, queries, answers = None, None, None
     if "u_loss" in names:
         populations = large_populations(encoded, min_support, n_threads=n_threads)
@@ -234,7 +229,7 @@ def _prepared(
         key = digest_of(build_id(), encoded.quasi, encoded.sensitive, codes, names, queries, seed)
         key += digest_of(None if populations is None else populations.min_support)
     return _Sweep(
-        *(encoded, judged, counts, names, min_support, populations, queries, answers),
+        *(encoded, judged, names, min_support, populations, queries, answers),
         *(seed, n_threads, n_threads, Lock(), kept, key),
     )
 
@@ -268,38 +263,23 @@ def _made(sweep: _Sweep, one: Configuration) -> Outcome:
 
 def _published(sweep: _Sweep, one: Configuration) -> Published:
     """What the release shows that `anonymize` makes, with all its checks; the original is intact."""
-    encoded, judged, counts = sweep.encoded, sweep.judged, sweep.counts
+    encoded = sweep.encoded
     if one is SPECIAL[ORIGINAL]:
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
-    n_kept = encoded.n_rows - len(encoded.suppressed)
-    require = (*one.require, *one.method.implied())
-    impossible = infeasible(require, judged.sensitive, counts, n_kept)
-    if impossible is not None:
-        raise impossible
-    rules = compile(require, judged.sensitive, counts, n_kept)
     alone = isinstance(one.method, Mondrian)
-    entropy = keyed(bytes(KEY_BYTES))  # hides nothing: the release is measured, not published
-    task = Task(
-        rules,
-        np.random.default_rng(sweep.seed),
-        sweep.all_threads if alone else sweep.n_threads,
-        entropy=entropy,
-    )
     with sweep.splitting if alone else nullcontext():
-        classes, shown = partitioned(encoded, judged, one.method, task, require, one.publish)
-    return recode(
-        encoded,
-        classes,
-        shown,
-        require,
-        method=one.method,
-        publish=one.publish,
-        numeric=one.numeric,
-        dropped=[domain.name for domain in encoded.sensitive if one.method == Suppress("sensitive")],
-        n_threads=sweep.n_threads,
-        entropy=entropy,
-    ).published
+        made = make(
+            encoded,
+            one.method,
+            one.require,
+            publish=one.publish,
+            judged=sweep.judged,
+            seed=sweep.seed,
+            n_threads=sweep.all_threads if alone else sweep.n_threads,
+            entropy=keyed(bytes(KEY_BYTES)),  # hides nothing: the release is measured, not published
+        )
+    return made.release(numeric=one.numeric, n_threads=sweep.n_threads).published
 
 
 def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
@@ -337,10 +317,10 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
     """`Release.privacy` without what no axis is about: the joint attribute, nulls that match anything."""
     measured = measure_privacy(
         published.classes,
-        sweep.judged.sensitive,
+        sweep.judged.encoded.sensitive,
         [
             None if counts is None else codes
-            for counts, codes in zip(published.counts, sweep.judged.sensitive_codes, strict=True)
+            for counts, codes in zip(published.counts, sweep.judged.encoded.sensitive_codes, strict=True)
         ],
         joint=False,
         n_threads=sweep.n_threads,

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command and its groups."""
+"""The command, its groups, and how a function becomes one of its commands."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+
+from anon.command.inputs import job_of
+from anon.command.options import Flag
+
+Function = Callable[..., None]
 
 app = typer.Typer(
     help="Anonymize tabular microdata, and measure what a release protects and what it costs.",
@@ -28,3 +35,35 @@ def _root(
 
 data_app = typer.Typer(help="Make a synthetic table, or read a known one.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+
+
+def command(
+    *flags: Flag, group: typer.Typer = app, name: str | None = None
+) -> Callable[[Function], Function]:
+    """Make a function the command of these flags, in their order.
+
+    It is given what its parameters name: flags by their keys, parsed; `context`; `job`, of the job file and
+    the flags that are keys of a job. Flags that it does not name are read from the job alone.
+    """
+
+    def add(function: Function) -> Function:
+        named = inspect.signature(function).parameters
+
+        def run(context: typer.Context, **words: Any) -> None:
+            values = {flag.key: flag.parsed(words[flag.key]) for flag in flags}
+            values["context"] = context
+            if "job" in named:
+                values["job"] = job_of(context, values)
+            function(**{key: values[key] for key in named})
+
+        parameters = [
+            inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+            *(flag.as_parameter() for flag in flags),
+        ]
+        run.__dict__["__signature__"] = inspect.Signature(parameters)
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__doc__ = function.__doc__
+        group.command(name or function.__name__)(run)
+        return function
+
+    return add

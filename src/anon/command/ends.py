@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import signal
 import sys
 import traceback
@@ -49,7 +48,7 @@ def failure_of(error: BaseException, show_values: bool) -> dict[str, Any]:
     details: dict[str, Any] = {}
     match error:
         case AnonError():
-            code, message = error.exit_code, in_flags(str(error))
+            code, message = error.exit_code, error.in_flags
             if isinstance(error, DataError):
                 details = {"column": error.column, "row": error.row, "count": error.count}
                 if show_values:
@@ -78,42 +77,6 @@ def raise_stopped(number: int, frame: Any) -> None:
 
 
 # --- messages
-
-
-SPELLINGS = [
-    (re.compile(pattern), flag)
-    for pattern, flag in (
-        (r"name its quasi-identifiers in a schema", "name its quasi-identifiers with --quasi"),
-        (r"name one in the schema( \(sensitive=\[\.\.\.\]\))?", "name one with --sensitive"),
-        (r"add it to the schema \(sensitive=\[\.\.\.\]\)", "name it with --sensitive"),
-        (r"give them in a schema", "name --quasi and --sensitive, and give it with --hierarchy or --ordinal"),
-        (r"\bcsv_guard=True", "--csv-guard"),
-        (r"with roles_from_file=True", "with --roles-from-file"),
-        (
-            r"give it in the schema \(nominal\('(.*)', hierarchy=\.\.\.\)\)",
-            r"give it with --hierarchy \1=FILE",
-        ),
-        (r"give it as sensitive_table", "give it with --sensitive-table"),
-        (r"\(adult=\)", "with --adult"),
-        (r"\bn_threads\b", "--threads"),
-        (r"\bas spill\b", "with --spill"),
-        (r"use Mondrian\(\)", "use --method mondrian"),
-        (r'bounds=\{"age": \(17, 99\)\}', "--bounds age=17..99"),
-        (r"leave clip as it is", "leave --no-clip out"),
-        (r"ask for KAnonymity\(k\) or AlphaK\(alpha, k\)", "ask for --k"),
-        (r"\bdistance=", "--t-distance "),
-        (r"\bkind=", "--l-kind "),
-        (r"\b(publish|missing|numeric|objective|loss|split|cuts|ties|order|bounds)=", r"--\1 "),
-        (r"(--[a-z-]+) [\"']([a-z]+)[\"']", r"\1 \2"),
-    )
-]
-"""How the engine spells its parameters in messages, and what the command calls them."""
-
-
-def in_flags(message: str) -> str:
-    for pattern, flag in SPELLINGS:
-        message = pattern.sub(flag, message)
-    return message
 
 
 def os_message(error: OSError) -> str:

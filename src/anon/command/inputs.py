@@ -6,14 +6,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anon.command.options import KEYS, UNSAID
 from anon.errors import UsageError
-from anon.methods import METHOD_OPTIONS
 
 if TYPE_CHECKING:
     from anon.command.job import Job
@@ -21,16 +20,13 @@ if TYPE_CHECKING:
     from anon.pages import Origin, Report
 
 
-def job_of(context: typer.Context) -> Job:
-    """The command's job file, and over it the parameters of the command that are named as keys of a job."""
-    from anon.command.job import Job, load_job
+def job_of(context: typer.Context, values: Mapping[str, Any]) -> Job:
+    """The command's job file, and over it the values of its flags that are keys of a job."""
+    from anon.command.job import load_job
 
-    given = {
-        name: PARSERS[name](value) if name in PARSERS else value
-        for name, value in context.params.items()
-        if name in Job.model_fields and value not in (None, (), [])  # an empty list was not given
-    }
-    job = load_job(context.params.get("config"), given)
+    keys = {each.key for each in KEYS}
+    given = {key: value for key, value in values.items() if key in keys and value not in UNSAID}
+    job = load_job(values.get("config"), given)
     if job.engine == "spark" and "engine" not in given and context.command.name != "anonymize":
         job = job.model_copy(update={"engine": None})  # it tells how a release is made, and nothing else
     return job
@@ -46,7 +42,7 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
 
     options = job.read_options()
     if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
-        said = {name for name, value in context.params.items() if value not in (None, (), [])}
+        said = {name for name, value in context.params.items() if value not in UNSAID}
         of_input = {"null", "delimiter", "encoding"} - said
         options = {name: value for name, value in options.items() if name not in of_input}
     return reading(path, options)
@@ -147,77 +143,3 @@ def _files(source: str) -> list[str]:
     if os.path.isdir(source):
         return [str(path) for path in Path(source).rglob("*") if path.exists()]
     return [source] if os.path.exists(source) else glob.glob(source, recursive=True)
-
-
-def _names(texts: Iterable[str]) -> list[str]:
-    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
-
-
-def _pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"{flag} takes COLUMN=VALUE")
-        if name in pairs:
-            raise UsageError(f"{flag} is given twice for column {name!r}")
-        pairs[name] = value
-    return pairs
-
-
-def _weights(texts: Iterable[str]) -> dict[str, float]:
-    pairs = _pairs("--weight", texts)
-    try:
-        return {name: float(value) for name, value in pairs.items()}
-    except ValueError:
-        raise UsageError("--weight takes COLUMN=NUMBER") from None
-
-
-def _by_column(flag: str, texts: Sequence[str]) -> Any:
-    """A number, or numbers by column: `0.1`, or `age=0.1` and more."""
-    try:
-        if len(texts) == 1 and "=" not in texts[0]:
-            return _number(texts[0])
-        return {name: _number(value) for name, value in _pairs(flag, texts).items()}
-    except ValueError:
-        raise UsageError(f"{flag} takes a number, or COLUMN=NUMBER once or more") from None
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
-
-
-def _bounds(texts: Sequence[str]) -> Any:
-    """`data`, or two numbers by column: `age=17..99`."""
-    if list(texts) == ["data"]:
-        return "data"
-    try:
-        pairs = _pairs("--bounds", texts)
-        ends = {name: [float(end) for end in value.split("..")] for name, value in pairs.items()}
-    except ValueError:
-        ends = {"": []}
-    if any(len(each) != 2 for each in ends.values()):
-        raise UsageError("--bounds takes COLUMN=LOWER..UPPER in numbers, once or more, or data")
-    return ends
-
-
-def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(item) for item in text.split(","))
-    except ValueError:
-        raise UsageError(f"{flag} takes whole numbers with commas between") from None
-
-
-PARSERS: Mapping[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("quasi", "sensitive", "identifying", "measures"), _names),
-    **{name: partial(_pairs, f"--{name}") for name in ("hierarchy", "ordinal", "kind")},
-    **{each.key: partial(_by_column, each.flag) for each in METHOD_OPTIONS if each.by_column},
-    **dict.fromkeys(("null", "grid", "queries"), list),
-    "weight": _weights,
-    "bounds": _bounds,
-    "split": lambda text: _names([text]),
-}
-"""What a job makes of the words of a flag; other flags are taken as they are."""

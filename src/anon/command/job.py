@@ -5,16 +5,30 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from anon.command.options import (
+    CHOOSE,
+    CSV_GUARD,
+    GRID,
+    KEYS,
+    METHODS,
+    MISSING,
+    PUBLISHING,
+    READING,
+    REQUIREMENTS,
+    RUNNING,
+    SWEEPING,
+    Flag,
+)
 from anon.errors import UsageError, did_you_mean
-from anon.methods import METHOD, METHOD_OPTIONS, Method, Mondrian, read_method
-from anon.requirements import REQUIREMENT_OPTIONS, Requirement, flag, in_toml, read_requirements
+from anon.methods import Method, read_method
+from anon.requirements import Requirement, flag, in_toml, read_requirements
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
@@ -23,88 +37,43 @@ MOST_LEVELS = 200  # of a hierarchy in a job file
 MOST_PARTS = 1000  # of a key: `a.b.c` has three
 MOST_FAULTS = 20  # told of a job file at once
 BEYOND = 2**63  # TOML's integers have 64 bits
-Text = Annotated[str, Field(min_length=1)]  # an empty one would mean the current directory
 
 
-class _Read(BaseModel):
-    """What to read, which roles its columns have, and where to write."""
-
+class _Job(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    input: Text | None = None
-    output: Text | None = None
-    report: Text | None = None
-    report_public: Text | None = None
-    null: list[str] | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    engine: Literal["local", "stream", "spark"] | None = None
-    memory: int | str | None = None
-    spill: Text | None = None
-
-    quasi: list[str] = []
-    sensitive: list[str] = []
-    identifying: list[str] = []
-    kind: dict[str, Literal["numeric", "ordinal", "nominal"]] = {}
-    hierarchy: dict[str, Text | dict[str, Any]] = {}
-    ordinal: dict[str, Text | list[str | int | float | bool]] = {}
-    weight: dict[str, float] = {}
 
 
 if TYPE_CHECKING:
 
-    class _Asked(_Read):
-        """The keys of requirements and methods beside: each declares its own."""
-
-        method: str
-
+    class _Keys(_Job):
         def __getattr__(self, key: str) -> Any: ...
 else:
-    _Asked = create_model(
-        "_Asked",
-        __base__=_Read,
-        **{each.key: (each.kind | None, None) for each in REQUIREMENT_OPTIONS},
-        method=(METHOD.kind, Mondrian.name),
-        **{each.key: (each.kind | None, None) for each in METHOD_OPTIONS},
+    _Keys = create_model(
+        "_Keys",
+        __base__=_Job,
+        **{
+            each.key: (each.kind if each.absent is not None else each.kind | None, each.absent)
+            for each in KEYS
+        },
     )
 
 
-class Job(_Asked):
+class Job(_Keys):
     """What to read, which roles its columns have, what to require, how, and where to write.
 
-    `output`, `report` and `report_public` are those of `anon anonymize`; the pages of other commands have
-    flags alone, so that a check takes no page's place. Keys are the flags' names with `_` for `-`. What is
-    not given is left to the engine's defaults.
+    Its keys are `KEYS`. `output`, `report` and `report_public` are those of `anon anonymize`; the pages of
+    other commands have flags alone, so that a check takes no page's place. What is not given is left to the
+    engine's defaults.
     """
 
-    grid: list[str] | None = None
-    privacy: str | None = None
-    utility: str | None = None
-    measures: list[str] | None = None
-    min_support: float | None = None
-    queries: list[str] | None = None
-    choose: str | None = None
-    cache: Text | None = None
-
-    publish: Literal["generalization", "bucketization"] | None = None
-    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] | None = None
-    missing: Literal["category", "suppress", "error"] | None = None
-    order: Literal["class", "input"] | None = None
-    csv_guard: bool | None = None
-    on_infeasible: Literal["error", "trivial"] | None = None
-    seed: int | None = None
-    threads: int | None = None
+    def given(self, flags: Iterable[Flag]) -> dict[str, Any]:
+        """What is given of these keys, as keyword arguments of the engine."""
+        values = {each.parameter: getattr(self, each.key) for each in flags}
+        return {name: value for name, value in values.items() if value is not None}
 
     def read_options(self) -> dict[str, Any]:
         """Keyword arguments of `anon.read_source`."""
-        return _given(
-            null=self.null,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            engine=self.engine,
-            memory=self.memory,
-            spill=self.spill,
-        )
+        return self.given(READING)
 
     def files(self) -> list[str]:
         """The files of hierarchies and orders."""
@@ -145,7 +114,7 @@ class Job(_Asked):
     @property
     def asked(self) -> dict[str, Any]:
         """What is given of requirements and methods, by key."""
-        return {each.key: getattr(self, each.key) for each in (*REQUIREMENT_OPTIONS, *METHOD_OPTIONS)}
+        return {each.key: getattr(self, each.key) for each in (*REQUIREMENTS, *METHODS)}
 
     def requirements(self) -> list[Requirement]:
         """The requirements asked for, in the order of `REQUIREMENTS`."""
@@ -157,7 +126,7 @@ class Job(_Asked):
 
     def write_options(self) -> dict[str, Any]:
         """Keyword arguments of `Release.write`."""
-        return _given(csv_guard=self.csv_guard)
+        return self.given([CSV_GUARD])
 
     def sweep(self) -> dict[str, Any]:
         """Keyword arguments of `anon.frontier`."""
@@ -165,20 +134,10 @@ class Job(_Asked):
 
         if not self.grid:
             raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
-        base = self.asked | {"method": self.method}
-        base |= {each.key: getattr(self, each.key) for each in PUBLISHED}
-        return _given(
-            configurations=[one for text in self.grid for one in grid(text, base)],
-            privacy=self.privacy,
-            utility=self.utility,
-            measures=self.measures,
-            min_support=self.min_support,
-            workload=self.queries,
-            cache=self.cache,
-            missing=self.missing,
-            seed=self.seed,
-            n_threads=self.threads,
-        )
+        base = self.asked | {each.key: getattr(self, each.key) for each in PUBLISHED}
+        configurations = [one for text in self.grid for one in grid(text, base)]
+        further = [each for each in (*SWEEPING, MISSING, *RUNNING) if each not in (GRID, CHOOSE)]
+        return {"configurations": configurations, **self.given(further)}
 
     def bound(self) -> dict[str, float] | None:
         """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
@@ -198,15 +157,7 @@ class Job(_Asked):
 
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""
-        return _given(
-            publish=self.publish,
-            numeric=self.numeric,
-            missing=self.missing,
-            order=self.order,
-            on_infeasible=self.on_infeasible,
-            seed=self.seed,
-            n_threads=self.threads,
-        )
+        return self.given(each for each in (*PUBLISHING, *RUNNING) if each != CSV_GUARD)
 
 
 def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:
@@ -295,7 +246,7 @@ def _read_toml(path: str) -> dict[str, Any]:
         is_relative = isinstance(text, str) and text and "://" not in text and is_path(text)
         return str(folder / text) if is_relative else text
 
-    for key in ("input", "output", "report", "report_public", "cache", "spill"):
+    for key in (each.key for each in KEYS if each.is_path):
         if key in job:
             job[key] = rebased(job[key], lambda text: True)
     for key, is_path in (("hierarchy", _is_file), ("ordinal", lambda text: "<" not in text)):
@@ -399,10 +350,6 @@ def _order(name: str, text: str | list[Any]) -> tuple[Any, ...]:
         f"the order of column {name!r} must be values with < between them, lowest first, "
         "or a UTF-8 file with one value per line"
     )
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _number(value: float) -> int | float:

@@ -1,24 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that several commands share."""
+"""Every flag of the commands, and every key of a job: each declared once, in the group that commands name.
+
+A flag of a group is one of all commands that name the group, and a key of a job where `KEYS` has the group.
+What `READING` holds is passed to `anon.read_source`, what `PUBLISHING` and `RUNNING` hold to
+`anon.anonymize`, under the keyword `field`, or the key; `ROLES` are read by `Job.roles`.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Annotated, Any, Literal, get_origin
 
 import typer
+from annotated_types import MinLen
 
 from anon.choice import PUBLISHED
+from anon.command import parse
+from anon.methods import METHOD as METHOD_OPTION
+from anon.methods import METHOD_OPTIONS, Mondrian
 from anon.requirements import REQUIREMENT_OPTIONS, Option
 
-ROLES, REQUIRE, METHOD, PUBLISH, READ, OUTPUT, SWEEP = (
+Text = Annotated[str, MinLen(1)]  # an empty one would mean the current directory
+
+COLUMNS, REQUIRE, MAKE, PUBLISH, READ, WRITE, TRY = (
     *("Columns", "What the release must satisfy", "How it is made"),
     *("How it is published", "How the input is read", "Output of the command", "What to try"),
 )
+"""Panels of the help."""
+
+UNSAID: tuple[Any, ...] = (None, (), [])  # a flag that was not given
 
 
-def path_option(path: str | None) -> str | None:
+@dataclass(frozen=True)
+class Flag(Option):
+    """A flag of commands, and the key of a job that says the same.
+
+    `kind` is what a job file may hold there; the words of a flag are `words` (None: a number, yes or no, a
+    list or text, as `kind` says), of which `parse` makes what a job holds, or a command is given. A key that
+    is said nowhere is `absent` in a job; a flag that is left out is `default`. `spelled` is how the flag is
+    written, where it is not the key, and `least` the smallest number it takes. `field` is the keyword of the
+    engine, where that is not the key.
+    """
+
+    panel: str | None = None
+    metavar: str | None = None
+    words: Any = None
+    parse: Callable[[Any], Any] | None = None
+    default: Any = None
+    absent: Any = None
+    spelled: tuple[str, ...] = ()
+    least: int | None = None
+    is_path: bool = False
+    is_argument: bool = False
+    is_required: bool = False
+
+    def parsed(self, words: Any) -> Any:
+        """What a job holds, or a command is given, of the words of the flag."""
+        return words if self.parse is None or words in UNSAID else self.parse(words)
+
+    def as_parameter(self) -> inspect.Parameter:
+        """The parameter of a function that typer makes the flag of."""
+        words = self.words or _words(self.kind)
+        described: dict[str, Any] = {"metavar": self.metavar, "help": self.help}
+        if self.is_path:
+            described["callback"] = checked_path
+        if self.is_argument:
+            made = typer.Argument(**described)
+        else:
+            spelled = self.spelled or (self.flag,)
+            if words is bool and self.default is None:
+                spelled = (f"{self.flag}/--{self.off or f'no-{self.flag[2:]}'}",)
+            made = typer.Option(*spelled, min=self.least, rich_help_panel=self.panel, **described)
+        is_optional = self.default is None and not self.is_required
+        return inspect.Parameter(
+            self.key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if self.is_required else self.default,
+            annotation=Annotated[words | None if is_optional else words, made],
+        )
+
+
+def _words(kind: Any) -> Any:
+    if kind in (int, float, bool):
+        return kind
+    return list[str] if get_origin(kind) in (list, dict) else str
+
+
+def checked_path(path: str | None) -> str | None:
     """An empty path would mean the current directory; Arrow opens UTF-8 paths alone."""
     if path == "":
         raise typer.BadParameter("the path is empty")
@@ -27,200 +98,284 @@ def path_option(path: str | None) -> str | None:
     return path
 
 
-INPUT = "Parquet, Feather/IPC or CSV file, a directory or a glob."
-Source = Annotated[str, typer.Argument(metavar="FILE", help=INPUT, callback=path_option)]
-Output = Annotated[
-    str, typer.Option("-o", "--output", help=".parquet, .feather or .csv file.", callback=path_option)
-]
-Quasi = Annotated[
-    list[str] | None,
-    typer.Option("--quasi", metavar="A,B,C", help="Quasi-identifiers.", rich_help_panel=ROLES),
-]
-Sensitive = Annotated[
-    list[str] | None,
-    typer.Option("--sensitive", metavar="A,B,C", help="Sensitive attributes.", rich_help_panel=ROLES),
-]
-Identifying = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--identifying", metavar="A,B,C", help="Identifiers; they are dropped.", rich_help_panel=ROLES
-    ),
-]
-Hierarchy = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--hierarchy",
-        metavar="COLUMN=FILE",
-        help="ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "
-        "Those of numbers and dates are used as predicates and by --numeric level only.",
-        rich_help_panel=ROLES,
-    ),
-]
-Ordinal = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ordinal",
-        metavar="COLUMN=A<B<C",
-        help="The order of an ordinal column, or a file with one value per line, lowest first.",
-        rich_help_panel=ROLES,
-    ),
-]
-Kind = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind",
-        metavar="COLUMN=KIND",
-        help="Read a column as numeric or nominal, whatever its type.",
-        rich_help_panel=ROLES,
-    ),
-]
-Weight = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--weight", metavar="COLUMN=W", help="Weight of a quasi-identifier (1).", rich_help_panel=ROLES
-    ),
-]
-Config = Annotated[
-    str | None,
-    typer.Option(
-        "--config",
-        metavar="JOB.TOML",
-        help="Job file with any of these settings; flags override it.",
-        callback=path_option,
-    ),
-]
-Null = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--null", help="CSV text that means a missing value; may be repeated.", rich_help_panel=READ
-    ),
-]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="CSV delimiter.", rich_help_panel=READ)]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV encoding.", rich_help_panel=READ)]
-Engine = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        help="local: the table in memory; stream: the rows stay in the files (default: as --memory allows); "
+def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
+    """The flag of what a requirement, a method or a grid declares."""
+    said = {each.name: getattr(option, each.name) for each in fields(Option)}
+    if option.key == "bounds":
+        return Flag(**said, panel=panel, words=list[str], parse=parse.bounds)
+    if option.by_column:
+        return Flag(**said, panel=panel, words=list[str], parse=partial(parse.by_column, option.flag))
+    if get_origin(option.kind) is list:
+        return Flag(**said, panel=panel, words=str, parse=lambda text: parse.names([text]))
+    return Flag(**said, panel=panel, absent=absent)
+
+
+# --- what is read and written
+
+FILE = "Parquet, Feather/IPC or CSV file, a directory or a glob."
+SOURCE = Flag("source", Text, FILE, metavar="FILE", is_path=True, is_argument=True, is_required=True)
+INPUT = Flag("input", Text, FILE, metavar="IN", is_path=True, is_argument=True)
+OUTPUT = Flag(
+    "output",
+    Text,
+    "The release: .parquet, .feather or .csv.",
+    spelled=("-o", "--output"),
+    is_path=True,
+)
+REPORT = Flag(
+    "report",
+    Text,
+    "Write a report with figures, for the owner of the data alone: one page that needs no network "
+    "(extra eval).",
+    panel=WRITE,
+    metavar="HTML",
+    is_path=True,
+)
+REPORT_PUBLIC = Flag(
+    "report_public",
+    Text,
+    "Write a page that may be handed out with the release: measures rounded away from the promise, "
+    "nothing of the input.",
+    panel=WRITE,
+    metavar="HTML",
+    is_path=True,
+)
+CONFIG = Flag(
+    "config",
+    Text,
+    "Job file with any of these settings; flags override it.",
+    metavar="JOB.TOML",
+    is_path=True,
+)
+CSV = (
+    Flag("null", list[str], "CSV text that means a missing value; may be repeated.", panel=READ, parse=list),
+    Flag("delimiter", str, "CSV delimiter.", panel=READ),
+    Flag("encoding", str, "CSV encoding.", panel=READ),
+)
+READING = (
+    *CSV,
+    Flag(
+        "engine",
+        Literal["local", "stream", "spark"],
+        "local: the table in memory; stream: the rows stay in the files (default: as --memory allows); "
         "spark (anonymize only): Parquet to a folder of Parquet, by many workers.",
-        rich_help_panel=READ,
+        panel=READ,
     ),
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
+    Flag(
+        "memory",
+        int | str,
+        "Memory to use, such as 4G (half the machine's).",
+        panel=READ,
         metavar="SIZE",
-        help="Memory to use, such as 4G (half the machine's).",
-        rich_help_panel=READ,
     ),
-]
-Spill = Annotated[
-    str | None,
-    typer.Option(
-        "--spill",
+    Flag(
+        "spill",
+        Text,
+        "Folder for temporary files of --engine stream (codes in memory, rows beside the output).",
+        panel=READ,
         metavar="FOLDER",
-        help="Folder for temporary files of --engine stream (codes in memory, rows beside the output).",
-        rich_help_panel=READ,
-        callback=path_option,
+        is_path=True,
     ),
-]
-SensitiveTable = Annotated[
-    str | None,
-    typer.Option(
-        "--sensitive-table",
-        metavar="FILE",
-        help="The second table of a bucketization, where it is not beside the first.",
-        callback=path_option,
-    ),
-]
-SamplingFraction = Annotated[
-    float | None,
-    typer.Option(
-        "--sampling-fraction",
-        metavar="SHARE",
-        help="Share of a population that the table holds, for journalist and marketer risk.",
-    ),
-]
-ReportFile = Annotated[
-    str | None,
-    typer.Option(
-        "--report",
-        metavar="HTML",
-        help="Write a report with figures, for the owner of the data alone: one page that needs no network "
-        "(extra eval).",
-        callback=path_option,
-        rich_help_panel=OUTPUT,
-    ),
-]
-PublicReport = Annotated[
-    str | None,
-    typer.Option(
-        "--report-public",
-        metavar="HTML",
-        help="Write a page that may be handed out with the release: measures rounded away from the promise, "
-        "nothing of the input.",
-        callback=path_option,
-        rich_help_panel=OUTPUT,
-    ),
-]
-Json = Annotated[
+)
+JSON = Flag(
+    "as_json",
     bool,
-    typer.Option(
-        "--json",
-        help="One JSON object on stdout, errors too; for the owner of the data alone.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-ShowValues = Annotated[  # read by `main`, which prints the errors
+    "One JSON object on stdout, errors too; for the owner of the data alone.",
+    panel=WRITE,
+    spelled=("--json",),
+    default=False,
+)
+SHOW_VALUES = Flag(  # read by `main`, which prints the errors
+    "show_values",
     bool,
-    typer.Option(
-        "--show-values", help="Let error messages show the cell they are about.", rich_help_panel=OUTPUT
+    "Let error messages show the cell they are about.",
+    panel=WRITE,
+    default=False,
+)
+QUIET = Flag(
+    "quiet",
+    bool,
+    "Print errors and warnings only.",
+    panel=WRITE,
+    spelled=("--quiet", "-q"),
+    default=False,
+)
+PRINTING = (JSON, SHOW_VALUES, QUIET)
+
+# --- roles
+
+ROLES = (
+    Flag(
+        "quasi",
+        list[str],
+        "Quasi-identifiers.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        parse=parse.names,
+        absent=[],
     ),
-]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.", rich_help_panel=OUTPUT)
-]
+    Flag(
+        "sensitive",
+        list[str],
+        "Sensitive attributes.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        parse=parse.names,
+        absent=[],
+    ),
+    Flag(
+        "identifying",
+        list[str],
+        "Identifiers; they are dropped.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        parse=parse.names,
+        absent=[],
+    ),
+    Flag(
+        "hierarchy",
+        dict[str, Text | dict[str, Any]],
+        "ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "
+        "Those of numbers and dates are used as predicates and by --numeric level only.",
+        panel=COLUMNS,
+        metavar="COLUMN=FILE",
+        parse=partial(parse.pairs, "--hierarchy"),
+        absent={},
+    ),
+    Flag(
+        "ordinal",
+        dict[str, Text | list[str | int | float | bool]],
+        "The order of an ordinal column, or a file with one value per line, lowest first.",
+        panel=COLUMNS,
+        metavar="COLUMN=A<B<C",
+        parse=partial(parse.pairs, "--ordinal"),
+        absent={},
+    ),
+    Flag(
+        "kind",
+        dict[str, Literal["numeric", "ordinal", "nominal"]],
+        "Read a column as numeric or nominal, whatever its type.",
+        panel=COLUMNS,
+        metavar="COLUMN=KIND",
+        parse=partial(parse.pairs, "--kind"),
+        absent={},
+    ),
+)
+WEIGHT = Flag(
+    "weight",
+    dict[str, float],
+    "Weight of a quasi-identifier (1).",
+    panel=COLUMNS,
+    metavar="COLUMN=W",
+    parse=parse.weights,
+    absent={},
+)
 
+# --- what a release must satisfy, how it is made and published
 
-def option(flag: str, help: str, panel: str) -> Any:
-    return typer.Option(flag, help=help, rich_help_panel=panel)
+REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
+METHOD = _declared(METHOD_OPTION, MAKE, absent=Mondrian.name)
+METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
+RUNNING = (
+    Flag("seed", int, "Where searches start (0); hides nothing.", panel=MAKE),
+    Flag("threads", int, "Threads (all cores).", field="n_threads", panel=MAKE),
+)
+MISSING = Flag(
+    "missing",
+    Literal["category", "suppress", "error"],
+    "Missing values: category (default), suppress or error.",
+    panel=PUBLISH,
+)
+CSV_GUARD = Flag(
+    "csv_guard",
+    bool,
+    "An apostrophe before CSV cells that spreadsheets would run as formulas (default: not).",
+    panel=PUBLISH,
+)
+PUBLISHING = (
+    *(_declared(each, PUBLISH) for each in PUBLISHED),
+    MISSING,
+    Flag("order", Literal["class", "input"], "Rows by class (default), or as in the input.", panel=PUBLISH),
+    CSV_GUARD,
+    Flag(
+        "on_infeasible",
+        Literal["error", "trivial"],
+        "What no release can meet: error (default) or trivial.",
+        panel=PUBLISH,
+    ),
+)
 
+# --- what a sweep tries and measures
 
-FLAG_TYPES = (int, float, bool)  # others are words, which a job makes its own of
+GRID = Flag(
+    "grid",
+    list[str],
+    "What to try, all combinations: k=10,50 t=0.05:0.4:8 method=mondrian,curve "
+    "publish=generalization,bucketization (start:stop:count). May be repeated.",
+    panel=TRY,
+    parse=list,
+)
+MIN_SUPPORT = Flag("min_support", float, "Support of the populations of u_loss (0.05).", panel=TRY)
+CHOOSE = Flag(
+    "choose", str, "Name the best point within a bound: max_p_loss=0.2, max_u_loss=0.03.", panel=TRY
+)
+SWEEPING = (
+    GRID,
+    Flag("privacy", str, "Measure on the axis of privacy (p_loss).", panel=TRY),
+    Flag("utility", str, "Measure on the axis of utility (u_loss).", panel=TRY),
+    Flag(
+        "measures",
+        list[str],
+        "Measures to record beside these: gcp,dm,t_equal.",
+        panel=TRY,
+        parse=parse.names,
+    ),
+    MIN_SUPPORT,
+    Flag(
+        "queries",
+        list[str],
+        "A COUNT query of count_error; may be repeated (1,000 drawn ones).",
+        field="workload",
+        panel=TRY,
+        spelled=("--query",),
+        parse=list,
+    ),
+    CHOOSE,
+    Flag(
+        "cache",
+        Text,
+        "Keep points here as they are measured; an interrupted sweep goes on from them.",
+        panel=TRY,
+        metavar="FOLDER",
+        is_path=True,
+    ),
+)
 
+KEYS = (
+    *(INPUT, OUTPUT, REPORT, REPORT_PUBLIC),
+    *READING,
+    *ROLES,
+    WEIGHT,
+    *REQUIREMENTS,
+    *METHODS,
+    *SWEEPING,
+    *PUBLISHING,
+    *RUNNING,
+)
+"""The keys of a job. Keys are the flags' names with `_` for `-`."""
 
-def declared(**after: Sequence[Option]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, behind the parameters named, the flags of what requirements and methods declare.
+# --- what is measured
 
-    The command takes them as `**asked`, and reads them from its context as a job.
-    """
-
-    def give(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command, eval_str=True)
-        parameters: list[inspect.Parameter] = []
-        for parameter in signature.parameters.values():
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                continue
-            parameters.append(parameter)
-            for each in after.get(parameter.name, ()):
-                parameters.append(_parameter(each))
-        command.__annotations__ = {each.name: each.annotation for each in parameters}
-        command.__dict__["__signature__"] = signature.replace(parameters=parameters)
-        return command
-
-    return give
-
-
-def _parameter(declared: Option) -> inspect.Parameter:
-    text = declared.flag
-    if declared.kind is bool:
-        text += f"/--{declared.off or f'no-{text[2:]}'}"
-    kind: Any = declared.kind if declared.kind in FLAG_TYPES else list[str] if declared.by_column else str
-    panel = REQUIRE if declared in REQUIREMENT_OPTIONS else PUBLISH if declared in PUBLISHED else METHOD
-    return inspect.Parameter(
-        declared.key,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None,
-        annotation=Annotated[kind | None, option(text, declared.help, panel)],
-    )
+SENSITIVE_TABLE = Flag(
+    "sensitive_table",
+    Text,
+    "The second table of a bucketization, where it is not beside the first.",
+    metavar="FILE",
+    is_path=True,
+)
+SAMPLING_FRACTION = Flag(
+    "sampling_fraction",
+    float,
+    "Share of a population that the table holds, for journalist and marketer risk.",
+    metavar="SHARE",
+)

@@ -6,54 +6,39 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anon.choice import PUBLISHED
-from anon.command.app import app
-from anon.command.inputs import (
-    ends_of,
-    job_of,
-    keep,
-    origin_of,
-    outputs_of,
-    pages_of,
-    reading_options,
-    whole_numbers,
-    write_reports,
-)
+from anon.command.app import command
+from anon.command.inputs import ends_of, keep, origin_of, outputs_of, pages_of, reading_options, write_reports
 from anon.command.options import (
+    COLUMNS,
+    CONFIG,
+    FILE,
     INPUT,
-    METHOD,
-    PUBLISH,
+    METHODS,
+    MIN_SUPPORT,
+    OUTPUT,
+    PRINTING,
+    PUBLISHING,
+    READING,
+    REPORT,
+    REPORT_PUBLIC,
+    REQUIREMENTS,
     ROLES,
-    Config,
-    Delimiter,
-    Encoding,
-    Engine,
-    Hierarchy,
-    Identifying,
-    Json,
-    Kind,
-    Memory,
-    Null,
-    Ordinal,
-    PublicReport,
-    Quasi,
-    Quiet,
-    ReportFile,
-    SamplingFraction,
-    Sensitive,
-    SensitiveTable,
-    ShowValues,
-    Spill,
-    Weight,
-    declared,
-    option,
-    path_option,
+    RUNNING,
+    SAMPLING_FRACTION,
+    SENSITIVE_TABLE,
+    SOURCE,
+    WEIGHT,
+    Flag,
+    Text,
 )
+from anon.command.parse import whole_numbers
 from anon.command.progress import progress_line
 from anon.command.words import (
     notes_of,
@@ -65,78 +50,34 @@ from anon.command.words import (
     utility_words,
 )
 from anon.errors import InfeasibleError, UsageError
-from anon.methods import METHOD as BY_METHOD
-from anon.methods import METHOD_OPTIONS
-from anon.requirements import REQUIREMENT_OPTIONS
 
 if TYPE_CHECKING:
+    from anon.command.job import Job
     from anon.html import Audience
     from anon.pages import Report
 
+POPULATION = Flag(
+    "population",
+    Text,
+    "Table of the population, for journalist and marketer risk.",
+    metavar="FILE",
+    is_path=True,
+)
 
-@app.command()
-@declared(weight=(*REQUIREMENT_OPTIONS, BY_METHOD, *METHOD_OPTIONS), threads=PUBLISHED)
+
+@command(
+    *(INPUT, OUTPUT, CONFIG),
+    *(*ROLES, WEIGHT, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
+    *(POPULATION, SAMPLING_FRACTION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+)
 def anonymize(
     context: typer.Context,
-    input: Annotated[
-        str | None,
-        typer.Argument(metavar="IN", help=INPUT, callback=path_option),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="The release: .parquet, .feather or .csv.", callback=path_option),
-    ] = None,
-    config: Config = None,
-    quasi: Quasi = None,
-    sensitive: Sensitive = None,
-    identifying: Identifying = None,
-    hierarchy: Hierarchy = None,
-    ordinal: Ordinal = None,
-    kind: Kind = None,
-    weight: Weight = None,
-    seed: Annotated[int | None, option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
-    threads: Annotated[int | None, option("--threads", "Threads (all cores).", METHOD)] = None,
-    missing: Annotated[
-        str | None,
-        option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
-    ] = None,
-    order: Annotated[
-        str | None, option("--order", "Rows by class (default), or as in the input.", PUBLISH)
-    ] = None,
-    csv_guard: Annotated[
-        bool | None,
-        option(
-            "--csv-guard/--no-csv-guard",
-            "An apostrophe before CSV cells that spreadsheets would run as formulas (default: not).",
-            PUBLISH,
-        ),
-    ] = None,
-    on_infeasible: Annotated[
-        str | None,
-        option("--on-infeasible", "What no release can meet: error (default) or trivial.", PUBLISH),
-    ] = None,
-    population: Annotated[
-        str | None,
-        typer.Option(
-            "--population",
-            metavar="FILE",
-            help="Table of the population, for journalist and marketer risk.",
-            callback=path_option,
-        ),
-    ] = None,
-    sampling_fraction: SamplingFraction = None,
-    null: Null = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    report: ReportFile = None,
-    report_public: PublicReport = None,
-    engine: Engine = None,
-    memory: Memory = None,
-    spill: Spill = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-    quiet: Quiet = False,
-    **asked: Any,
+    job: Job,
+    config: str | None,
+    population: str | None,
+    sampling_fraction: float | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Write a release of IN that satisfies every requirement.
 
@@ -147,7 +88,6 @@ def anonymize(
     import anon
     from anon.release import refuse_guard
 
-    job = job_of(context)
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
@@ -168,7 +108,7 @@ def anonymize(
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
             measured = run(job, progress)
-        warned = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+        warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
         report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
         return
@@ -185,7 +125,7 @@ def anonymize(
         caught.clear()  # the report shows the release's own
         if release.meets_requirements:
             release.write(output, **job.write_options())
-    notes = [str(one.message) for one in caught if issubclass(one.category, anon.PrivacyWarning)]
+    notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None
     if as_json or pages or not quiet:
@@ -213,51 +153,41 @@ def anonymize(
         raise typer.Exit(InfeasibleError.exit_code)
 
 
-@app.command()
-@declared(kind=REQUIREMENT_OPTIONS)
+@command(
+    *(replace(SOURCE, help=f"{FILE} Default: the output of the job.", is_required=False), CONFIG),
+    *(*ROLES, *REQUIREMENTS),
+    Flag(
+        "roles_from_file",
+        bool,
+        "Believe the roles that the file claims, and its hierarchies.",
+        panel=COLUMNS,
+        default=False,
+    ),
+    Flag(
+        "risk_k",
+        str,
+        "Share of rows at risk above 1/k, for each of these k.",
+        default="2,5,10,20",
+        parse=partial(whole_numbers, "--risk-k"),
+    ),
+    *(SENSITIVE_TABLE, SAMPLING_FRACTION),
+    Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
+    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+)
 def check(
     context: typer.Context,
-    source: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help=f"{INPUT} Default: the output of the job.", callback=path_option),
-    ] = None,
-    config: Config = None,
-    quasi: Quasi = None,
-    sensitive: Sensitive = None,
-    identifying: Identifying = None,
-    hierarchy: Hierarchy = None,
-    ordinal: Ordinal = None,
-    kind: Kind = None,
-    roles_from_file: Annotated[
-        bool,
-        option("--roles-from-file", "Believe the roles that the file claims, and its hierarchies.", ROLES),
-    ] = False,
-    risk_k: Annotated[
-        str, typer.Option("--risk-k", help="Share of rows at risk above 1/k, for each of these k.")
-    ] = "2,5,10,20",
-    sensitive_table: SensitiveTable = None,
-    sampling_fraction: SamplingFraction = None,
-    per_class: Annotated[
-        str | None,
-        typer.Option(
-            "--per-class",
-            metavar="OUT",
-            help="Write the measures of every class.",
-            callback=path_option,
-        ),
-    ] = None,
-    null: Null = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    report: ReportFile = None,
-    report_public: PublicReport = None,
-    engine: Engine = None,
-    memory: Memory = None,
-    spill: Spill = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-    quiet: Quiet = False,
-    **asked: Any,
+    job: Job,
+    source: str | None,
+    config: str | None,
+    roles_from_file: bool,
+    risk_k: tuple[int, ...],
+    sensitive_table: str | None,
+    sampling_fraction: float | None,
+    per_class: str | None,
+    report: str | None,
+    report_public: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.
 
@@ -269,7 +199,6 @@ def check(
     from anon.measures import ROLES_FROM_FILE
     from anon.release import sensitive_path
 
-    job = job_of(context)
     source = job.output if source is None else source
     if source is None:
         raise UsageError("no file: name the one to check")
@@ -288,7 +217,7 @@ def check(
         sensitive_table=None
         if sensitive_table is None
         else anon.read_source(sensitive_table, **reading_options(context, job, sensitive_table)),
-        at_risk=whole_numbers("--risk-k", risk_k),
+        at_risk=risk_k,
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or "owner" in pages,
         require=require,
@@ -323,43 +252,35 @@ def check(
         raise typer.Exit(InfeasibleError.exit_code)
 
 
-@app.command()
+@command(
+    replace(SOURCE, key="original", metavar="ORIGINAL"),
+    replace(
+        SOURCE, key="released", metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone."
+    ),
+    *(SENSITIVE_TABLE, CONFIG, *ROLES),
+    Flag(
+        "id_column",
+        str,
+        "Match rows by this column, neutral and unique in both.",
+        metavar="COLUMN",
+        spelled=("--id",),
+    ),
+    Flag("r", float, "Range r of S-diversity (1)."),
+    replace(MIN_SUPPORT, panel=None),
+    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+)
 def compare(
     context: typer.Context,
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help=INPUT, callback=path_option)],
-    released: Annotated[
-        str,
-        typer.Argument(
-            metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone.", callback=path_option
-        ),
-    ],
-    sensitive_table: SensitiveTable = None,
-    config: Config = None,
-    quasi: Quasi = None,
-    sensitive: Sensitive = None,
-    identifying: Identifying = None,
-    hierarchy: Hierarchy = None,
-    ordinal: Ordinal = None,
-    kind: Kind = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="Match rows by this column, neutral and unique in both."),
-    ] = None,
-    r: Annotated[float | None, typer.Option("--r", help="Range r of S-diversity (1).")] = None,
-    min_support: Annotated[
-        float | None, typer.Option("--min-support", help="Support of the populations of u_loss (0.05).")
-    ] = None,
-    null: Null = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    report: ReportFile = None,
-    report_public: PublicReport = None,
-    engine: Engine = None,
-    memory: Memory = None,
-    spill: Spill = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-    quiet: Quiet = False,
+    job: Job,
+    original: str,
+    released: str,
+    sensitive_table: str | None,
+    config: str | None,
+    id_column: str | None,
+    report: str | None,
+    report_public: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Measure what RELEASE lost of ORIGINAL. Rows need not be in the same order.
 
@@ -369,7 +290,6 @@ def compare(
     import anon
     from anon.tables import reading
 
-    job = job_of(context)
     read = [original, released, sensitive_table, config, *job.files()]
     pages = pages_of(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from anon.choice import GRID_OPTIONS
-from anon.command.job import Job, Text, load_job
+from anon.command.job import Job, load_job
+from anon.command.options import INPUT, READING, ROLES, RUNNING, WEIGHT, Text
 from anon.errors import UsageError
 from anon.scenarios import (
     ERRORS,
@@ -23,9 +24,7 @@ from anon.scenarios import (
 )
 from anon.tables import read_source, reading
 
-ROLES = ("quasi", "sensitive", "identifying", "kind", "hierarchy", "ordinal", "weight")
-READING = ("input", "null", "delimiter", "encoding", "engine", "memory", "spill")
-SHARED = (*ROLES, *READING, "seed", "threads")
+SHARED = tuple(each.key for each in (INPUT, *READING, *ROLES, WEIGHT, *RUNNING))
 OF_SANITIZATION = ("name", "table", *(key for key in GRID_OPTIONS if key != "publish"), *OPTIONS)
 
 

@@ -8,14 +8,13 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import PurePosixPath
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from anon.command.job import Job
 from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measure_release
-from anon.errors import DataError, RecheckError, UsageError
+from anon.errors import DataError, UsageError
 from anon.measures import Privacy
 
 if TYPE_CHECKING:
@@ -84,14 +83,9 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
                 release.write.mode("overwrite").parquet(folder)
             files = [spark.read.parquet(folder) for folder in begun]
             written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
-            measured = measure_release(written, names, sensitive, require)
-            if measured.unmet or measured.n_rows != n_rows:
-                raise RecheckError(
-                    "the files do not hold the release that was checked; this is a fault of the tool, "
-                    "nothing was written"
-                )
+            measured = measure_release(written, names, sensitive, require, n_rows)
             _move_all(spark, outputs)
-        return replace(measured, unmet=None)
+        return measured
     finally:
         for release in releases:
             release.unpersist()

@@ -5,37 +5,32 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anon.command.app import app, data_app
-from anon.command.inputs import job_of, keep, origin_of, pages_of, write_reports
+from anon.command.app import command, data_app
+from anon.command.inputs import keep, origin_of, pages_of, write_reports
 from anon.command.options import (
+    CONFIG,
+    CSV,
     INPUT,
-    METHOD,
-    PUBLISH,
-    SWEEP,
-    Config,
-    Delimiter,
-    Encoding,
-    Hierarchy,
-    Identifying,
-    Json,
-    Kind,
-    Null,
-    Ordinal,
-    Output,
-    Quasi,
-    Quiet,
-    ReportFile,
-    Sensitive,
-    ShowValues,
-    Source,
-    Weight,
-    option,
-    path_option,
+    JSON,
+    MISSING,
+    OUTPUT,
+    PRINTING,
+    QUIET,
+    REPORT,
+    ROLES,
+    RUNNING,
+    SHOW_VALUES,
+    SOURCE,
+    SWEEPING,
+    WEIGHT,
+    Flag,
+    Text,
 )
 from anon.command.progress import progress_line
 from anon.command.words import (
@@ -50,79 +45,25 @@ from anon.command.words import (
 )
 from anon.errors import InfeasibleError, UsageError
 
+if TYPE_CHECKING:
+    from anon.command.job import Job
 
-@app.command()
+TABLE = replace(OUTPUT, help=".parquet, .feather or .csv file.", is_required=True)
+ROWS = Flag("rows", int, "Number of rows.", default=200_000, least=0)
+
+
+@command(
+    *(INPUT, replace(OUTPUT, help="The points: .parquet, .feather or .csv."), CONFIG),
+    *(*ROLES, WEIGHT, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *PRINTING),
+)
 def frontier(
     context: typer.Context,
-    input: Annotated[str | None, typer.Argument(metavar="IN", help=INPUT, callback=path_option)] = None,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", help="The points: .parquet, .feather or .csv.", callback=path_option),
-    ] = None,
-    config: Config = None,
-    quasi: Quasi = None,
-    sensitive: Sensitive = None,
-    identifying: Identifying = None,
-    hierarchy: Hierarchy = None,
-    ordinal: Ordinal = None,
-    kind: Kind = None,
-    weight: Weight = None,
-    grid: Annotated[
-        list[str] | None,
-        option(
-            "--grid",
-            "What to try, all combinations: k=10,50 t=0.05:0.4:8 method=mondrian,curve "
-            "publish=generalization,bucketization (start:stop:count). May be repeated.",
-            SWEEP,
-        ),
-    ] = None,
-    privacy: Annotated[
-        str | None, option("--privacy", "Measure on the axis of privacy (p_loss).", SWEEP)
-    ] = None,
-    utility: Annotated[
-        str | None, option("--utility", "Measure on the axis of utility (u_loss).", SWEEP)
-    ] = None,
-    measures: Annotated[
-        list[str] | None, option("--measures", "Measures to record beside these: gcp,dm,t_equal.", SWEEP)
-    ] = None,
-    min_support: Annotated[
-        float | None, option("--min-support", "Support of the populations of u_loss (0.05).", SWEEP)
-    ] = None,
-    queries: Annotated[
-        list[str] | None,
-        option("--query", "A COUNT query of count_error; may be repeated (1,000 drawn ones).", SWEEP),
-    ] = None,
-    choose: Annotated[
-        str | None,
-        option(
-            "--choose",
-            "Name the best point within a bound: max_p_loss=0.2, max_u_loss=0.03.",
-            SWEEP,
-        ),
-    ] = None,
-    cache: Annotated[
-        str | None,
-        typer.Option(
-            "--cache",
-            metavar="FOLDER",
-            help="Keep points here as they are measured; an interrupted sweep goes on from them.",
-            callback=path_option,
-            rich_help_panel=SWEEP,
-        ),
-    ] = None,
-    seed: Annotated[int | None, option("--seed", "Where searches start (0); hides nothing.", METHOD)] = None,
-    threads: Annotated[int | None, option("--threads", "Threads (all cores).", METHOD)] = None,
-    missing: Annotated[
-        str | None,
-        option("--missing", "Missing values: category (default), suppress or error.", PUBLISH),
-    ] = None,
-    null: Null = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    report: ReportFile = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-    quiet: Quiet = False,
+    job: Job,
+    output: str | None,
+    config: str | None,
+    report: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Try many releases of IN and show which are efficient: none other is as private and as useful.
 
@@ -134,7 +75,6 @@ def frontier(
     from anon import datasets
     from anon.choice import let_memory_go
 
-    job = job_of(context)
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
@@ -177,20 +117,11 @@ def frontier(
         raise unkept
 
 
-@app.command()
-def inspect(
-    context: typer.Context,
-    source: Source,
-    null: Null = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-) -> None:
+@command(SOURCE, *CSV, JSON, SHOW_VALUES)
+def inspect(job: Job, source: str, as_json: bool) -> None:
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
     from anon import verbs
 
-    job = job_of(context)
     inspected = verbs.inspect(source, **job.read_options())
     if as_json:
         print_json(inspected.to_dict())
@@ -201,20 +132,21 @@ def inspect(
                 print(f"note: {column.note}", file=sys.stderr)
 
 
-@app.command()
+@command(
+    Flag(
+        "config",
+        Text,
+        "What to compare.",
+        metavar="JOB.TOML",
+        is_path=True,
+        is_argument=True,
+        is_required=True,
+    ),
+    replace(OUTPUT, key="folder", metavar="FOLDER", help="Write the tables, as Parquet."),
+    *(REPORT, *PRINTING),
+)
 def scenario(
-    context: typer.Context,
-    config: Annotated[str, typer.Argument(metavar="JOB.TOML", help="What to compare.", callback=path_option)],
-    folder: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="FOLDER", help="Write the tables, as Parquet.", callback=path_option
-        ),
-    ] = None,
-    report: ReportFile = None,
-    as_json: Json = False,
-    show_values: ShowValues = False,
-    quiet: Quiet = False,
+    context: typer.Context, config: str, folder: str | None, report: str | None, as_json: bool, quiet: bool
 ) -> None:
     """Compare sanitizations by what miners tell users and adversaries.
 
@@ -254,32 +186,29 @@ def scenario(
             print(statement)
 
 
-@app.command()
+@command(
+    Flag(
+        "paper",
+        str,
+        "li2009, brickell2008, loukides2008, sramka2010, srivastava2005, or all.",
+        metavar="PAPER",
+        is_argument=True,
+        is_required=True,
+    ),
+    Flag(
+        "adult",
+        Text,
+        "Folder with UCI's adult.data and adult.test.",
+        metavar="DIR",
+        is_path=True,
+    ),
+    replace(OUTPUT, key="folder", help="Folder for PAPER.json and PAPER.html.", default="anon-papers"),
+    Flag("quick", bool, "Run on samples.", default=False),
+    Flag("threads", int, "Threads (all cores)."),
+    *(JSON, QUIET),
+)
 def reproduce(
-    paper: Annotated[
-        str,
-        typer.Argument(
-            metavar="PAPER",
-            help="li2009, brickell2008, loukides2008, sramka2010, srivastava2005, or all.",
-        ),
-    ],
-    adult: Annotated[
-        str | None,
-        typer.Option(
-            "--adult",
-            metavar="DIR",
-            help="Folder with UCI's adult.data and adult.test.",
-            callback=path_option,
-        ),
-    ] = None,
-    folder: Annotated[
-        str,
-        typer.Option("-o", "--output", help="Folder for PAPER.json and PAPER.html.", callback=path_option),
-    ] = "anon-papers",
-    quick: Annotated[bool, typer.Option("--quick", help="Run on samples.")] = False,
-    threads: Annotated[int | None, typer.Option("--threads", help="Threads (all cores).")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    paper: str, adult: str | None, folder: str, quick: bool, threads: int | None, as_json: bool, quiet: bool
 ) -> None:
     """Run a paper's experiments: what was published beside what is measured.
 
@@ -303,15 +232,12 @@ def reproduce(
         print_json({"papers": {one["paper"]: one for one in done}})
 
 
-@app.command()
-def demo(
-    rows: Annotated[int, typer.Option("--rows", min=1, help="Rows of the census.")] = 200_000,
-    folder: Annotated[
-        str, typer.Option("-o", "--output", help="Folder for both files.", callback=path_option)
-    ] = "anon-demo",
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@command(
+    replace(ROWS, help="Rows of the census.", least=1),
+    replace(OUTPUT, key="folder", help="Folder for both files.", default="anon-demo"),
+    *(JSON, QUIET),
+)
+def demo(rows: int, folder: str, as_json: bool, quiet: bool) -> None:
     """Make a synthetic census, anonymize it, check the release, and write both files."""
     import anon
     from anon import datasets
@@ -333,14 +259,14 @@ def demo(
     report_release({"input": original, "output": released}, release, privacy, as_json)
 
 
-@data_app.command("census")
-def data_census(
-    output: Output,
-    rows: Annotated[int, typer.Option("--rows", min=0, help="Number of rows.")] = 200_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same table.")] = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@command(
+    *(TABLE, ROWS),
+    Flag("seed", int, "Same seed, same table.", default=0, least=0),
+    *(JSON, QUIET),
+    group=data_app,
+    name="census",
+)
+def data_census(output: str, rows: int, seed: int, as_json: bool, quiet: bool) -> None:
     """Write a synthetic census."""
     from anon import datasets
 
@@ -349,17 +275,23 @@ def data_census(
     report_written(output, rows, as_json, quiet)
 
 
-@data_app.command("adult")
-def data_adult(
-    folder: Annotated[
-        str, typer.Argument(help="Folder with adult.data and adult.test.", callback=path_option)
-    ],
-    output: Output,
-    incomplete: Annotated[bool, typer.Option("--incomplete", help="Keep rows with missing values.")] = False,
-    part: Annotated[str, typer.Option("--part", help="all, train or test.")] = "all",
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+@command(
+    Flag(
+        "folder",
+        Text,
+        "Folder with adult.data and adult.test.",
+        is_path=True,
+        is_argument=True,
+        is_required=True,
+    ),
+    TABLE,
+    Flag("incomplete", bool, "Keep rows with missing values.", default=False),
+    Flag("part", str, "all, train or test.", default="all"),
+    *(JSON, QUIET),
+    group=data_app,
+    name="adult",
+)
+def data_adult(folder: str, output: str, incomplete: bool, part: str, as_json: bool, quiet: bool) -> None:
     """Write the UCI Adult table, its files verified."""
     from anon import datasets
 

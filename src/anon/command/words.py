@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anon.command.ends import in_flags
 from anon.plain import as_plain
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def report_release(
     notes: Sequence[str] = (),
 ) -> None:
     """`told` is what a report told too, `notes` are about the files."""
-    notes = [*map(in_flags, notes), *notes_of(release.publish)]
+    notes = [*notes, *notes_of(release.publish)]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         said = {"warnings": release.warnings, "notes": notes}

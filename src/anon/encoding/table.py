@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from anon.encoding.columns import check_numbers, encode_factors, rows, text_labels
 from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type
 from anon.encoding.factors import Factors, each_column
-from anon.errors import DataError, UsageError
+from anon.errors import CATEGORY, DataError, UsageError
 from anon.schema import TICKS_PER_SECOND, Schema, check_names
 from anon.threads import available_threads
 
@@ -61,8 +61,9 @@ def encode(
             count = int(np.count_nonzero(null))
             row = int(np.argmax(null))
             raise DataError(
-                f"column {domain.name!r} is missing {rows(row, count)}; "
-                "fill it, or choose missing='category' or 'suppress'",
+                f"column {domain.name!r} is missing {rows(row, count)}; fill it, or choose ",
+                CATEGORY,
+                " or 'suppress'",
                 column=domain.name,
                 row=row,
                 count=count,

@@ -6,17 +6,17 @@ from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, hand
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
+    Disclosure,
     disclosure_of,
     part_of,
-    worst_of,
     zero,
 )
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
-from anon.measures.privacy import Privacy, measure_columns, of_intact
+from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
 from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
-from anon.measures.risk import NullMatching, Sizes, null_matching, population_risk, prosecutor_risk
+from anon.measures.risk import NullMatching, matching_of, null_matching, population_risk
 from anon.measures.tables import RISK, privacy_tables, utility_tables
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
@@ -30,11 +30,11 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
+    "Disclosure",
     "Measure",
     "NullMatching",
     "Populations",
     "Privacy",
-    "Sizes",
     "Utility",
     "Workload",
     "answer",
@@ -43,6 +43,7 @@ __all__ = [
     "handed_out",
     "js_divergence",
     "large_populations",
+    "matching_of",
     "matching_rows",
     "measure_columns",
     "measure_privacy",
@@ -55,11 +56,11 @@ __all__ = [
     "population_risk",
     "preset",
     "privacy_tables",
-    "prosecutor_risk",
+    "put_together",
     "random_queries",
+    "risk_of_sizes",
     "true_counts",
     "u_loss",
     "utility_tables",
-    "worst_of",
     "zero",
 ]

@@ -124,44 +124,73 @@ def measure(
     codes says that the release leaves the attribute out, and all its measures are 0. `joint=False` is
     for a release that publishes every sensitive attribute apart.
     """
-    by_sensitive: dict[str, Disclosure] = {}
+    by_sensitive: dict[str, Disclosure | None] = {}
     table: dict[str, Column] = {"class": np.arange(classes.n_classes), "size": classes.sizes}
-    measured: list[str] = []
+    measured: list[Disclosure] = []
     for domain, codes in zip(sensitive, sensitive_codes, strict=True):
+        by_sensitive[domain.name] = None
         if codes is None or classes.n_classes == 0:
-            by_sensitive[domain.name] = zero()
             continue
         counts = sensitive_counts(classes, codes, domain.n_codes, n_threads)
-        by_sensitive[domain.name] = disclosure(counts, domain, n_threads)
-        measured.append(domain.name)
+        measured.append(disclosure(counts, domain, n_threads))
+        by_sensitive[domain.name] = measured[-1]
         if per_class:
             columns = measured_columns(counts, domain, n_threads)
             table |= {f"{domain.name}.{name}": columns[name] for name in OF_CLASSES if name in columns}
     combined = None
     if joint and by_sensitive:
-        combined = by_sensitive[measured[0]] if measured else zero()
+        combined = measured[0] if measured else zero()
         if len(measured) > 1:
             combined = joint_disclosure(
                 classes, [codes for codes in sensitive_codes if codes is not None], n_threads
             )
-    worst, worst_sensitive = worst_of({name: by_sensitive[name] for name in measured} or by_sensitive)
     sizes = classes.sizes
-    if len(sizes):
-        worst["worst"]["k"] = int(sizes.argmin())
-    return Privacy(
-        **worst,
-        n_rows=len(classes.rows),
+    privacy = put_together(by_sensitive, combined, *np.unique(sizes, return_counts=True), at_risk)
+    return replace(
+        privacy,
         n_suppressed=len(classes.suppressed),
-        n_classes=classes.n_classes,
-        k=int(sizes.min()) if len(sizes) else 0,
-        sizes=class_sizes(sizes),
-        prosecutor=prosecutor_risk(sizes, sizes, Fraction(1), at_risk),
-        sample_uniques=int(np.count_nonzero(sizes == 1)),
-        by_sensitive=by_sensitive,
-        worst_sensitive=worst_sensitive,
-        combined=combined,
+        worst={**privacy.worst, "k": int(sizes.argmin())} if len(sizes) else privacy.worst,
         per_class=pa.table(table) if per_class else None,
     )
+
+
+def put_together(
+    by_sensitive: Mapping[str, Disclosure | None],
+    combined: Disclosure | None,
+    size: npt.NDArray[np.int64],
+    n_of_size: npt.NDArray[np.int64],
+    at_risk: Sequence[float],
+) -> Privacy:
+    """The measures of a release of `n_of_size[i]` classes of `size[i]` rows (ascending).
+
+    `by_sensitive` is None for an attribute of which nothing is published, `combined` is of all together.
+    """
+    every = {name: zero() if one is None else one for name, one in by_sensitive.items()}
+    known = {name: one for name, one in by_sensitive.items() if one is not None}
+    worst, worst_sensitive = worst_of(known or every)
+    sizes = class_sizes(size, n_of_size)
+    return Privacy(
+        **worst,
+        **risk_of_sizes(size, n_of_size, at_risk),
+        n_rows=int(np.sum(size * n_of_size)),
+        n_suppressed=0,
+        n_classes=int(n_of_size.sum()),
+        k=sizes.min,
+        sizes=sizes,
+        by_sensitive=every,
+        worst_sensitive=worst_sensitive,
+        combined=combined,
+    )
+
+
+def risk_of_sizes(
+    size: npt.NDArray[np.int64], n_of_size: npt.NDArray[np.int64], at_risk: Sequence[float]
+) -> dict[str, Any]:
+    """The prosecutor's risk and the sample uniques, from how many classes have each size."""
+    return {
+        "prosecutor": prosecutor_risk(size * n_of_size, size, Fraction(1), at_risk),
+        "sample_uniques": int(n_of_size[size == 1].sum()),
+    }
 
 
 def measure_columns(
@@ -217,9 +246,5 @@ def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 
     `intact` are the rows that are equal in them: the prosecutor's risk and sample uniques are of these, not
     of buckets (spec 2).
     """
-    sizes = intact.sizes
-    return replace(
-        privacy,
-        prosecutor=prosecutor_risk(sizes, sizes, Fraction(1), at_risk),
-        sample_uniques=int(np.count_nonzero(sizes == 1)),
-    )
+    size, n_of_size = np.unique(intact.sizes, return_counts=True)
+    return replace(privacy, **risk_of_sizes(size, n_of_size, at_risk))

@@ -141,12 +141,17 @@ def null_matching(
             l_distinct, max_share = _matching_values(count, pairs, patterns)
             known = found.get(name, (l_distinct, max_share))
             found[name] = min(known[0], l_distinct), max(known[1], max_share)
+    return matching_of(k, found)
+
+
+def matching_of(k: int, by_sensitive: Mapping[str, tuple[int, float]]) -> NullMatching:
+    """From the size of the smallest matching set, and what the worst tell of each sensitive attribute."""
     return NullMatching(
         k=k,
         risk=1 / k,
-        l_distinct=min((pair[0] for pair in found.values()), default=None),
-        max_share=max((pair[1] for pair in found.values()), default=None),
-        by_sensitive=found,
+        l_distinct=min((l_distinct for l_distinct, _ in by_sensitive.values()), default=None),
+        max_share=max((max_share for _, max_share in by_sensitive.values()), default=None),
+        by_sensitive=by_sensitive,
     )
 
 
@@ -202,10 +207,14 @@ def _sum_by(
     return keys[0][first], keys[1][first], np.add.reduceat(amounts[members], bounds[:-1])
 
 
-def class_sizes(sizes: npt.NDArray[np.int64]) -> Sizes:
-    if not len(sizes):
+def class_sizes(size: npt.NDArray[np.int64], n_of_size: npt.NDArray[np.int64]) -> Sizes:
+    """Of `n_of_size[i]` classes of `size[i]` rows, ascending."""
+    if not len(size):
         return Sizes(0, 0.0, 0.0, 0)
-    return Sizes(int(sizes.min()), float(sizes.mean()), float(np.median(sizes)), int(sizes.max()))
+    n = int(n_of_size.sum())
+    middle = np.searchsorted(np.cumsum(n_of_size), [(n + 1) // 2, n // 2 + 1])
+    mean = int(np.sum(size * n_of_size)) / n
+    return Sizes(int(size[0]), mean, float(size[middle].mean()), int(size[-1]))
 
 
 def prosecutor_risk(

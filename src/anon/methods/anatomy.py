@@ -13,7 +13,7 @@ import numpy.typing as npt
 from anon.classes import Classes
 from anon.encoding import Encoded
 from anon.entropy import Entropy, permutation
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.task import Method, Task
 from anon.requirements import LDiversity, Requirement
 from anoncore.classes import shuffle
@@ -54,7 +54,10 @@ class Anatomy(Method):
 
     def check_published(self, publish: str, numeric: str) -> None:
         if publish != "bucketization":
-            raise UsageError('Anatomy leaves quasi-identifiers intact: it needs publish="bucketization"')
+            raise UsageError(
+                "Anatomy leaves quasi-identifiers intact: it needs ",
+                Parameter('publish="bucketization"', "--publish bucketization"),
+            )
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task)

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import mondrian
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Progress, Task
 from anon.requirements import Option
-from anoncore import curve, recut
+from anoncore import curve, merge, recut
 from anoncore.requirement import Conjunction
 
 BLOCK_ROWS = 1 << 16  # rows ordered, or cut for a start, by one call, whatever the number of threads
@@ -68,11 +68,18 @@ class Curve(Method):
 
     def __post_init__(self) -> None:
         if self.effort not in ("balanced", "best"):
-            raise UsageError(f"effort={self.effort!r} is unknown: use 'balanced' or 'best'")
+            raise UsageError(
+                Parameter(f"effort={self.effort!r}", f"--effort {self.effort}"),
+                " is unknown: use 'balanced' or 'best'",
+            )
         if self.loss not in ("ncp", "ordered"):
-            raise UsageError(f"loss={self.loss!r} is unknown: use 'ncp' or 'ordered'")
+            raise UsageError(
+                Parameter(f"loss={self.loss!r}", f"--loss {self.loss}"), " is unknown: use 'ncp' or 'ordered'"
+            )
         if self.ties not in ("rank", "input"):
-            raise UsageError(f"ties={self.ties!r} is unknown: use 'rank' or 'input'")
+            raise UsageError(
+                Parameter(f"ties={self.ties!r}", f"--ties {self.ties}"), " is unknown: use 'rank' or 'input'"
+            )
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)
@@ -276,7 +283,7 @@ def from_curve(table: Table, rows: RowNumbers) -> Groups:
     records, sensitive = table.records(rows), table.sensitive_codes(rows)
     ends = curve.cut(table.widths, records, table.k, table.most, table.step, table.rules, sensitive)
     if table.rules is not None and sensitive is not None:
-        home = curve.repair(table.widths, records, sensitive, ends, table.rules)
+        home = merge.repair(table.widths, records, sensitive, ends, table.rules)
         rows = rows[np.argsort(np.repeat(home, np.diff(ends)), kind="stable")]
         sizes = np.bincount(home, np.diff(ends)).astype(np.int64)
         ends = starts_of_sizes(sizes[sizes > 0])

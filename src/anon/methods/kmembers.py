@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
-from anon.errors import DataError, InfeasibleError, UsageError
+from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, InfeasibleError, Parameter, UsageError
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
 from anoncore import kmembers
@@ -71,7 +71,11 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
     sensitive = None
     if method.objective == "protection":
         if not encoded.sensitive:
-            raise UsageError('objective="protection" needs a sensitive attribute: name one in the schema')
+            raise UsageError(
+                Parameter('objective="protection"', "--objective protection"),
+                " needs a sensitive attribute: ",
+                NAME_SENSITIVE,
+            )
         refuse_missing(encoded, kept)
         codes, offsets, rows = records([codes[kept] for codes in encoded.sensitive_codes], threads)
         sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)
@@ -130,7 +134,8 @@ def refuse_missing(encoded: Encoded, kept: RowNumbers) -> None:
         if len(missing):
             raise DataError(
                 f"{domain.name}: {len(missing)} values are missing, the first in row {missing.min() + 1}; "
-                'S-diversity has no place for them: use missing="suppress"',
+                "S-diversity has no place for them: use ",
+                SUPPRESS,
                 column=domain.name,
                 row=int(missing.min()),
                 count=len(missing),

@@ -30,7 +30,7 @@ from annotated_types import Len
 
 from anon.classes import Classes
 from anon.encoding import Encoded
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, Parameter, UsageError
 from anon.methods.task import Method, Progress, Task
 from anon.methods.trivial import identity
 from anon.requirements import Option, exact
@@ -43,6 +43,7 @@ Ints = npt.NDArray[np.int64]
 Bounds = tuple[float, float]
 
 GRID_BITS = 30
+GIVEN_BOUNDS = Parameter('bounds={"age": (17, 99)}', "--bounds age=17..99")
 BLOCK = 1 << 16  # values that one call of the noise takes
 MOST_STEPS = 1 << 62
 LARGEST_SCALE = 2.0**56  # in steps of the grid; noise beyond 2**62 has probability e**-64
@@ -144,14 +145,14 @@ class Laplace(Method):
     def __post_init__(self) -> None:
         if self.bounds is None:
             raise UsageError(
-                "Laplace noise needs the public bounds of every attribute, not read off the table: "
-                'bounds={"age": (17, 99)}'
+                "Laplace noise needs the public bounds of every attribute, not read off the table: ",
+                GIVEN_BOUNDS,
             )
         if isinstance(self.bounds, str):
             if self.bounds != "data":
                 raise UsageError('bounds must map names to (lower, upper), or be "data"')
         elif not isinstance(self.bounds, Mapping) or not self.bounds:
-            raise UsageError('bounds must map names to (lower, upper): bounds={"age": (17, 99)}')
+            raise UsageError("bounds must map names to (lower, upper): ", GIVEN_BOUNDS)
         else:
             object.__setattr__(
                 self, "bounds", {name: _pair(name, each) for name, each in self.bounds.items()}
@@ -420,8 +421,9 @@ def _steps(values: pa.Array, noise: Noise, method: Laplace) -> Floats:
     steps = np.rint((present - noise.lower) / noise.grid)
     if not (np.abs(steps) < MOST_STEPS).all():
         raise UsageError(
-            f"column {noise.name!r} has values too far outside its bounds to add noise to: "
-            "leave clip as it is, or widen the bounds"
+            f"column {noise.name!r} has values too far outside its bounds to add noise to: ",
+            Parameter("leave clip as it is", "leave --no-clip out"),
+            ", or widen the bounds",
         )
     return np.asarray(steps)
 

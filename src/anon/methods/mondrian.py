@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded, encode
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.task import Method, Task
 from anon.requirements import Option
 from anon.schema import Attribute, Schema, check_names
@@ -58,7 +58,8 @@ class Mondrian(Method):
         if isinstance(self.split, str):
             if self.split not in CHOOSERS:
                 raise UsageError(
-                    f"split={self.split!r} is unknown: use one of {', '.join(CHOOSERS)}, or a list of names"
+                    Parameter(f"split={self.split!r}", f"--split {self.split}"),
+                    f" is unknown: use one of {', '.join(CHOOSERS)}, or a list of names",
                 )
         else:
             names = tuple(self.split) if isinstance(self.split, Iterable) else ()
@@ -71,9 +72,20 @@ class Mondrian(Method):
         if self.target is not None and not isinstance(self.target, str):
             raise UsageError("target must be the name of an attribute")
         if self.cuts not in ("nearest", "median"):
-            raise UsageError(f"cuts={self.cuts!r} is unknown: use 'nearest' or 'median'")
+            raise UsageError(
+                Parameter(f"cuts={self.cuts!r}", f"--cuts {self.cuts}"),
+                " is unknown: use 'nearest' or 'median'",
+            )
         if (self.split == "information-gain") != (self.target is not None):
-            raise UsageError("split='information-gain' and target= belong together: give both or neither")
+            raise UsageError(
+                Parameter("split='information-gain' and target=", "--split information-gain and --target"),
+                " belong together: give both or neither",
+            )
+
+    @property
+    def chooser(self) -> str:
+        """By what the kernel orders the attributes that have no priority."""
+        return self.split if isinstance(self.split, str) else "widest"
 
     @property
     def chooses(self) -> bool:
@@ -113,8 +125,8 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),
         rows=rows,
-        chooser=method.split if isinstance(method.split, str) else "widest",
-        priority=_priority(encoded, method.split),
+        chooser=method.chooser,
+        priority=priority(encoded.quasi, method.split),
         nearest=method.cuts == "nearest",
         relaxed=method.relaxed,
         n_threads=task.n_threads,
@@ -123,10 +135,11 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     return Classes(class_rows, offsets, encoded.suppressed)
 
 
-def _priority(encoded: Encoded, split: str | Sequence[str]) -> list[int]:
+def priority(quasi: Sequence[Domain], split: str | Sequence[str]) -> list[int]:
+    """The numbers of the attributes that `split` names, in its order."""
     if isinstance(split, str):
         return []
-    names = [domain.name for domain in encoded.quasi]
+    names = [domain.name for domain in quasi]
     for name in split:
         if name not in names:
             raise UsageError(f"split names {name!r}, which is not a quasi-identifier: use {', '.join(names)}")

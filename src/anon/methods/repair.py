@@ -12,7 +12,7 @@ import numpy.typing as npt
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
 from anon.schema import lca
-from anoncore import curve
+from anoncore import curve, merge
 from anoncore.requirement import Conjunction
 
 Ties = Literal["rank", "input"]
@@ -37,7 +37,7 @@ def repair(
     offsets = starts_of_sizes(end - first)
     widths = widths_of(encoded.quasi, loss)
     records = curve.place(widths, pack(encoded.quasi_codes), rows)
-    home = curve.repair(widths, records, sensitive_of(encoded, rows), offsets, rules)
+    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules)
     sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
     together = np.argsort(home, kind="stable")
     rows = rows[ranges(offsets[together], offsets[together + 1])]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows, sensitive_counts
 from anon.encoding import Codes, Domain, Encoded
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import NAME_SENSITIVE, InfeasibleError, UsageError
 from anon.methods.kmembers import attributes, closeness, refuse_missing
 from anon.methods.task import TIES, Method, Task
 from anon.requirements import Option
@@ -156,7 +156,7 @@ def _rows(encoded: Encoded, method: TGC, task: Task, k: int) -> RowNumbers:
             tightest=len(kept) or None,
         )
     if method.w_p > 0 and not encoded.sensitive:
-        raise UsageError("w_p > 0 needs a sensitive attribute: name one in the schema, or use w_u=1, w_p=0")
+        raise UsageError("w_p > 0 needs a sensitive attribute: ", NAME_SENSITIVE, ", or use w_u=1, w_p=0")
     limited = method.prepartition and method.delta_split not in ("auto", None)
     if method.w_p > 0 or method.delta == "auto" or limited:
         refuse_missing(encoded, kept)

@@ -18,19 +18,15 @@ from anon.measures import (
     OF_PRIVACY,
     RISK,
     ROLES_FROM_FILE,
-    answer,
     away,
     handed_out,
     privacy_tables,
-    random_queries,
     utility_tables,
 )
 from anon.pages.origin import Origin, Report, origin_section, released_section, shortened
 from anon.plain import as_plain
 from anon.release import CLASS_ID, NOTES_ON_BUCKETS, release_table
-from anon.requirements import (
-    Requirement,
-)
+from anon.requirements import Requirement
 from anon.scenarios import ScenarioResult, sections
 from anon.schema import Schema
 from anon.verbs import starred_rows
@@ -40,8 +36,7 @@ if TYPE_CHECKING:
     from anon.measures import Privacy, Utility
     from anon.release import Release
     from anon.tables import Scan
-_SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
-_N_QUERIES = 100
+from anon.pages.drawn import class_figures, loss_figures
 
 
 def of_release(
@@ -70,7 +65,7 @@ def of_release(
         else encoded.quasi_codes[i][release.classes.rows]
         for i, domain in enumerate(encoded.quasi)
     }
-    of_classes, of_loss = _class_figures(privacy), _loss_figures(utility)
+    of_classes, of_loss = class_figures(privacy), loss_figures(utility)
     asked = [_asked(requirement, privacy) for requirement in release.requirements]
     told: dict[str, Any] = {
         "audience": audience,
@@ -201,7 +196,7 @@ def of_check(
             released_section(told),
         )
         return Report("About a release, checked", told, handed)
-    drawn = _class_figures(privacy)
+    drawn = class_figures(privacy)
     told = {
         "audience": audience,
         **privacy.to_dict(),
@@ -253,7 +248,7 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: A
         }
         handed = (Section("What it cost", (), utility_tables(told)), released_section(told))
         return Report("About a release, compared with its original", told, handed)
-    drawn = _loss_figures(utility)
+    drawn = loss_figures(utility)
     told = {
         "audience": audience,
         **utility.to_dict(),
@@ -433,46 +428,6 @@ def _mean_risk(columns: Mapping[str, Codes], n_rows: int) -> dict[str, Any] | No
 
     without = {name: risk([other for other in columns if other != name]) for name in columns}
     return {"all": risk(list(columns)), "without": dict(sorted(without.items(), key=lambda item: item[1]))}
-
-
-def _class_figures(privacy: Privacy) -> tuple[Figure, ...]:
-    table = privacy.per_class
-    if table is None or not table.num_rows:
-        return ()
-    losses = {
-        name: table[f"{name}.t_js"].to_numpy()
-        for name in privacy.by_sensitive
-        if f"{name}.t_js" in table.column_names
-    }
-    sizes = figures.class_sizes(table["size"].to_numpy())
-    return (sizes, figures.class_losses(losses)) if losses else (sizes,)
-
-
-def _loss_figures(utility: Utility) -> tuple[Figure, ...]:
-    """What each attribute lost; and the errors of random queries, where the release can answer them."""
-    if utility.loss is None:
-        return ()
-    lost = figures.attribute_losses({name: each.ncp for name, each in utility.by_attribute.items()})
-    published = utility.published
-    original = published.original
-    if published.dropped or not (original.quasi and original.sensitive and published.classes.n_classes):
-        return (lost,)
-
-    def error(qd: int, selectivity: float) -> dict[str, float]:
-        workload = random_queries(original, qd, selectivity, _N_QUERIES)
-        answers = answer(workload, published, n_threads=published.n_threads)
-        return {"average": answers.average, "median": answers.median}
-
-    n_quasi = len(original.quasi)
-    by_selectivity = [{"selectivity": sel, **error(min(4, n_quasi), sel)} for sel in _SELECTIVITY]
-    by_number = [
-        {"number of quasi-identifiers": qd, **error(qd, 0.05)} for qd in range(1, min(6, n_quasi) + 1)
-    ]
-    return (
-        lost,
-        figures.query_errors(by_selectivity, "selectivity"),
-        figures.query_errors(by_number, "number of quasi-identifiers"),
-    )
 
 
 def _privacy_sections(

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from anon import figures as charts
 from anon.datasets import adult
-from anon.errors import PrivacyWarning, UsageError
+from anon.errors import Parameter, PrivacyWarning, UsageError
 from anon.html import Figure, Section, Table, page
 from anon.plain import as_plain
 from anon.release import Release
@@ -356,7 +356,10 @@ def check_papers(papers: Sequence[str], adult: str | os.PathLike[str] | None) ->
         if paper not in PAPERS:
             raise UsageError(f"no paper {paper!r}; the papers are {', '.join(PAPERS)}")
         if adult is None and printed_in(paper)["adult"]:
-            raise UsageError(f"{paper} uses the UCI Adult data: give the folder of its raw files (adult=)")
+            raise UsageError(
+                f"{paper} uses the UCI Adult data: give the folder of its raw files ",
+                Parameter("(adult=)", "with --adult"),
+            )
     for library in ("altair", "jinja2", "vl_convert"):
         try:
             importlib.import_module(library)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from anon.classes import Classes, group
 from anon.encoding import Codes, Domain, Encoded, encode
-from anon.errors import DataError
+from anon.errors import DataError, Parameter
 from anon.release.metadata import CLASS_ID, PAIR, metadata_of, sensitive_path
 from anon.schema import Attribute, Schema, check_names, is_text, value_type
 from anon.tables import Source, as_written, read_source, read_table
@@ -34,8 +34,8 @@ def second_table(source: Source, given: Any) -> pa.Table:
         second = values_as_written(read_source(sensitive_path(source.paths[0])))
     else:
         raise DataError(
-            "this is one half of a bucketization and its sensitive table is not beside it; "
-            "give it as sensitive_table"
+            "this is one half of a bucketization and its sensitive table is not beside it; give it ",
+            Parameter("as sensitive_table", "with --sensitive-table"),
         )
     ours, theirs = ((metadata_of(half) or {}).get(PAIR) for half in (source, second))
     if ours != theirs and None not in (ours, theirs):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.errors import DataError, UsageError
+from anon.errors import CSV_GUARD, DataError, PrivacyWarning, UsageError
 from anon.schema import is_text
 
 _STARTS = np.zeros(256, np.bool_)
@@ -47,9 +47,9 @@ def guarded_names(names: Sequence[str]) -> list[str]:
     for i, name in enumerate(shown):
         if name in shown[:i]:
             raise DataError(
-                f"columns {names[shown.index(name)]!r} and {names[i]!r}: an apostrophe before formulas "
-                "(csv_guard=True) makes their names equal; rename one, choose Parquet, or leave the "
-                "guard out",
+                f"columns {names[shown.index(name)]!r} and {names[i]!r}: an apostrophe before formulas (",
+                CSV_GUARD,
+                ") makes their names equal; rename one, choose Parquet, or leave the guard out",
                 column=names[i],
             )
     return shown
@@ -132,14 +132,16 @@ class Formulas:
             both = like.filter(pc.is_in(like, value_set=pa.concat_arrays(seen.formulas)))
             if len(both):
                 raise DataError(
-                    f"column {name!r}: an apostrophe before formulas (csv_guard=True) makes {len(both)} of "
-                    "its values equal to others; recode these, choose Parquet, or leave the guard out",
+                    f"column {name!r}: an apostrophe before formulas (",
+                    CSV_GUARD,
+                    f") makes {len(both)} of its values equal to others; recode these, choose Parquet, or "
+                    "leave the guard out",
                     column=name,
                     count=len(both),
                     value=both[0].as_py(),
                 )
 
-    def note(self) -> str | None:
+    def note(self) -> PrivacyWarning | None:
         """What the file holds of formulas, None where it holds none or they were guarded."""
         if self.guard:
             return None
@@ -151,9 +153,10 @@ class Formulas:
             such.append(f"{n_names} names of columns")
         if not such:
             return None
-        return (
-            f"spreadsheets run as formulas what {_BEGIN}: {', '.join(such)}; "
-            "csv_guard=True puts an apostrophe before each"
+        return PrivacyWarning(
+            f"spreadsheets run as formulas what {_BEGIN}: {', '.join(such)}; ",
+            CSV_GUARD,
+            " puts an apostrophe before each",
         )
 
 
@@ -161,5 +164,5 @@ def refuse_guard(suffix: str) -> None:
     """Raise UsageError where another format than CSV is to be guarded."""
     if suffix.lower() != ".csv":
         raise UsageError(
-            "csv_guard=True is for CSV files: end the name of the output in .csv, or leave the guard out"
+            CSV_GUARD, " is for CSV files: end the name of the output in .csv, or leave the guard out"
         )

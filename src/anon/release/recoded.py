@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
 from anon.schema import hierarchy_to_dict, value_type
@@ -68,7 +68,11 @@ class Recoded:
     def sensitive_table(self) -> pa.Table:
         """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
         if self.publish != "bucketization":
-            raise UsageError("only a bucketization has a sensitive table; publish='bucketization' makes one")
+            raise UsageError(
+                "only a bucketization has a sensitive table; ",
+                Parameter("publish='bucketization'", "--publish bucketization"),
+                " makes one",
+            )
         return _sensitive_counts(self.encoded, self.classes)
 
     @property

@@ -16,7 +16,7 @@ from anon.classes import Cells, Classes, Column, Rendering, merge, render, to_le
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
-from anon.errors import UsageError
+from anon.errors import NAME_SENSITIVE, UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
@@ -63,7 +63,7 @@ def recode(
     rendered: Sequence[tuple[Column, ...]] = ()
     if publish == "bucketization":
         if not encoded.sensitive:
-            raise UsageError("a bucketization needs a sensitive attribute: name one in the schema")
+            raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
         position = permutation(classes.n_classes, entropy).astype(np.int64)
         numeric = "interval"
     elif publish == "perturbation":

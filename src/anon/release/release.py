@@ -33,7 +33,7 @@ from anon.classes import (
 )
 from anon.classes import cells as cells_of
 from anon.encoding import encode, of_published_rows
-from anon.errors import DataError, InfeasibleError, PrivacyWarning, UsageError
+from anon.errors import DataError, InfeasibleError, UsageError
 from anon.html import Table, html_of
 from anon.measures import (
     Privacy,
@@ -149,7 +149,7 @@ class Release(Recoded):
             ) from error
         for note in (each.note() for each in formulas if each is not None):
             if note is not None:
-                warnings.warn(note, PrivacyWarning, stacklevel=2)
+                warnings.warn(note, stacklevel=2)
 
     def privacy(
         self,

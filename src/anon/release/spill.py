@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.encoding import Codes, Domain, Encoded, code_type, encode_like
-from anon.errors import DataError, RecheckError
+from anon.errors import DataError, Parameter, RecheckError
 from anon.tables import BATCH_ROWS, Scan, nameless
 
 LEAST_PIECE = 1 << 12
@@ -170,7 +170,8 @@ class Spilled:
     def _full(self, error: OSError) -> DataError:
         return DataError(
             f"the folder {str(self._folder)!r} does not take the rows: {error.strerror}; nothing was "
-            "written; name a folder with more room as spill"
+            "written; name a folder with more room ",
+            Parameter("as spill", "with --spill"),
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from anon.encoding import Domain
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.requirements.option import Option
 from anon.requirements.requirement import (
     Counts,
@@ -45,7 +45,10 @@ class TCloseness(Requirement):
     def __post_init__(self) -> None:
         if self.distance not in get_args(Distance):
             known = ", ".join(map(repr, get_args(Distance)))
-            raise UsageError(f"distance={self.distance!r}: choose one of {known}")
+            raise UsageError(
+                Parameter(f"distance={self.distance!r}", f"--t-distance {self.distance}"),
+                f": choose one of {known}",
+            )
         set_parameter(self, "t", real("t", self.t, least=0))
 
     @property
@@ -65,13 +68,17 @@ class TCloseness(Requirement):
         if self.distance == "ordered":
             if domain.kind == "nominal":
                 raise UsageError(
-                    f"{self}: {domain.name!r} has no order; declare it ordinal or numeric, "
-                    'or use distance="hierarchical", "equal" or "js"'
+                    f"{self}: {domain.name!r} has no order; declare it ordinal or numeric, or use ",
+                    Parameter('distance="hierarchical"', "--t-distance hierarchical"),
+                    ', "equal" or "js"',
                 )
             refuse_missing(self, domain, counts)
             return "ordered", a, exact(self.t)
         if domain.kind != "nominal":
-            raise UsageError(f'{self}: {domain.name!r} is {domain.kind}; use distance="ordered"')
+            raise UsageError(
+                f"{self}: {domain.name!r} is {domain.kind}; use ",
+                Parameter('distance="ordered"', "--t-distance ordered"),
+            )
         refuse_missing(self, domain, counts)
         if domain.tree is None:  # one level: the distance is "equal"
             return "equal", a, exact(self.t)

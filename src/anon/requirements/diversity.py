@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from anon.encoding import Domain
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.requirements.option import Option, plain, whole_if
 from anon.requirements.requirement import (
     Counts,
@@ -53,7 +53,9 @@ class LDiversity(Requirement):
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             known = ", ".join(map(repr, get_args(Kind)))
-            raise UsageError(f"kind={self.kind!r}: choose one of {known}")
+            raise UsageError(
+                Parameter(f"kind={self.kind!r}", f"--l-kind {self.kind}"), f": choose one of {known}"
+            )
         recursive = self.kind == "recursive"
         set_parameter(self, "l", integer("l", self.l) if recursive else real("l", self.l, least=1))
         set_parameter(self, "c", real("c", self.c, above=0))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.encoding import Domain
-from anon.errors import DataError, UsageError
+from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, Parameter, UsageError
 from anon.requirements.option import Declared, flag
 from anoncore.requirement import Conjunction
 
@@ -81,15 +81,18 @@ class Requirement(Declared):
     def attributes(self, domains: Sequence[Domain]) -> list[int]:
         """Which of the sensitive attributes are tested; an error if there is none to test."""
         if not domains:
-            raise UsageError(f"{self} needs a sensitive attribute: name one in the schema (sensitive=[...])")
+            raise UsageError(
+                f"{self} needs a sensitive attribute: ",
+                Parameter("name one in the schema (sensitive=[...])", NAME_SENSITIVE.flag),
+            )
         if self.sensitive is None:
             return list(range(len(domains)))
         names = [domain.name for domain in domains]
         if self.sensitive not in names:
             known = ", ".join(map(repr, names))
             raise UsageError(
-                f"{self}: {self.sensitive!r} is not a sensitive attribute; choose one of {known}, "
-                "or add it to the schema (sensitive=[...])"
+                f"{self}: {self.sensitive!r} is not a sensitive attribute; choose one of {known}, or ",
+                Parameter("add it to the schema (sensitive=[...])", "name it with --sensitive"),
             )
         return [names.index(self.sensitive)]
 
@@ -125,7 +128,8 @@ def refuse_missing(requirement: Requirement, domain: Domain, counts: Counts) -> 
     if missing:
         raise DataError(
             f"{requirement}: sensitive attribute {domain.name!r} has {plural(missing, 'missing value')}, "
-            'without a place in its order or hierarchy; leave those rows out with missing="suppress"',
+            "without a place in its order or hierarchy; leave those rows out with ",
+            SUPPRESS,
             column=domain.name,
             count=missing,
         )

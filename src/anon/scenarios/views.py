@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from anon.classes import Cells
 from anon.encoding import Codes, Domain, narrowed
-from anon.errors import UsageError
+from anon.errors import ORDER_OF_INPUT, UsageError
 from anon.methods import Method, Progress
 from anon.miners import NUMBER_MINERS, Miner
 from anon.release import Release
@@ -45,7 +45,9 @@ def named_release(i: int, given: Any) -> Sanitization:
         return Sanitization(repr(given), given)
     if isinstance(given, Release):
         raise UsageError(
-            'give the release\'s table, published with order="input", or a Sanitization that makes it'
+            "give the release's table, published with ",
+            ORDER_OF_INPUT,
+            ", or a Sanitization that makes it",
         )
     return Sanitization(f"table {i + 1}", table=given)
 

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 
-from anon.encoding import Encoded, encode, of_published_rows
-from anon.engines import check_arguments, partitioned, table_counts
+from anon.encoding import Encoded, encode
+from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
-from anon.methods import Method, Mondrian, Progress, Suppress, Task
-from anon.release import Release, recheck_noise, recode
-from anon.requirements import Requirement, compile, infeasible
-from anon.schema import Role, Schema, role_of_name
+from anon.methods import Method, Mondrian, Progress
+from anon.release import Release, recheck_noise
+from anon.requirements import Requirement
+from anon.schema import Schema
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.inspect import identifying_neutral
@@ -86,7 +85,6 @@ def anonymize(
     check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
-    require = (*require, *method.implied())
 
     tell("read", 0, 1)
     source = read_source(table)
@@ -100,34 +98,26 @@ def anonymize(
     tell("encode", 0, 1)
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
     check_publishable(encoded.table.schema)
-    judged = of_published_rows(encoded)
-    counts = table_counts(judged)
-    n_kept = encoded.n_rows - len(encoded.suppressed)
     notes += _notes_on_neutral(encoded, noise)
-
-    if n_kept == 0:
+    if len(encoded.suppressed) == encoded.n_rows:
         notes.append("every row misses a value and is suppressed: the release is empty")
-    impossible = infeasible(require, judged.sensitive, counts, n_kept)
-    if impossible is not None and on_infeasible == "error":
-        raise impossible
-    task = Task(
-        compile(require, judged.sensitive, counts, n_kept), np.random.default_rng(seed), n_threads, progress
+    made = make(
+        encoded,
+        method,
+        require,
+        publish=publish,
+        seed=seed,
+        n_threads=n_threads,
+        progress=progress,
+        trivial=on_infeasible == "trivial",
     )
-    tell("partition", 0, 1)
-    if impossible is not None:
-        notes.append(f"{impossible}; this one-class release can be measured, not written")
-        method = Suppress("quasi")
-    classes, shown = partitioned(encoded, judged, method, task, require, publish)
-    if require and impossible is None and classes.n_classes == 1:
+    if made.impossible is not None:
+        notes.append(f"{made.impossible}; this one-class release can be measured, not written")
+    elif made.require and made.classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
 
     tell("recode", 0, 1)
-    release = recode(
-        encoded,
-        classes,
-        shown,
-        require,
-        method=method,
+    release = made.release(
         publish=publish if noise is None else "perturbation",
         noise=noise,
         numeric=numeric,
@@ -135,11 +125,8 @@ def anonymize(
         missing=missing,
         seed=seed,
         warnings=notes,
-        meets_requirements=impossible is None,
         sources=[str(path) for path in source.paths],
         file_schema=source.schema,
-        dropped=[domain.name for domain in encoded.sensitive if method == Suppress("sensitive")],
-        n_threads=n_threads,
     )
     for note in notes:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
@@ -158,14 +145,4 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
         table = table.head()
         of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
     distinct = identifying_neutral(table, neutral)
-    known = set(distinct)
-    notes = [
-        f"column {name!r} is neutral but more than 90 % of its values{of_rows} are distinct: "
-        "it may identify people; make it identifying to drop it"
-        for name in distinct
-    ]
-    return notes + [
-        f"column {name!r} is neutral but by its name it identifies people; make it identifying to drop it"
-        for name in neutral
-        if name not in known and role_of_name(name) is Role.IDENTIFYING
-    ]
+    return notes_on_neutral(neutral, distinct, of_rows)

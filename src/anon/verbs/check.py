@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from anon.classes import MISSING, Classes, group, sensitive_counts, texts
 from anon.encoding import Codes, Domain, Encoded, encode, label_codes
-from anon.errors import DataError, UsageError
+from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import Privacy, measure_columns, of_intact, population_risk
 from anon.measures import measure_privacy as measure
 from anon.release import (
@@ -33,6 +33,8 @@ from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anoncore.requirement import passing_classes
+
+BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
 
 
 def check(
@@ -87,19 +89,20 @@ def check(
     check_list(require)
     n_threads = available_threads(n_threads)
     if roles_from_file and schema is not None:
-        raise UsageError(
-            "roles are given, and to be taken from the file with roles_from_file=True: choose one"
-        )
+        raise UsageError("roles are given, and to be taken from the file ", BELIEVED, ": choose one")
     table_source = read_source(source)
     table = table_source.table
     told = metadata_of(table_source)
     refuse_sensitive_half(table_source, schema)
     if schema is None and told is None:
-        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is None and require and not roles_from_file:
         raise UsageError(
             "only the file itself says which columns are quasi-identifiers and sensitive, and may leave some "
-            "out: name its quasi-identifiers in a schema, or believe it with roles_from_file=True"
+            "out: ",
+            NAME_QUASI,
+            ", or believe it ",
+            BELIEVED,
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     notes: tuple[str, ...] = ()
@@ -272,12 +275,18 @@ def _refuse_undecided(
             kept = in_file is not None and in_file.get(name, {}) is not None
             if kept and roles_from == "file":  # it has none: its values are one level
                 continue
-            way_out = f"give it in the schema (nominal({name!r}, hierarchy=...))"
+            way_out: list[str | Parameter] = [
+                Parameter(
+                    f"give it in the schema (nominal({name!r}, hierarchy=...))",
+                    f"give it with --hierarchy {name}=FILE",
+                )
+            ]
             if in_file is not None and in_file.get(name) is not None:
-                way_out += ", or believe the file's own with roles_from_file=True"
+                way_out += [", or believe the file's own ", BELIEVED]
             raise UsageError(
                 f"{each}: the table alone cannot decide it, since it depends on the hierarchy of column "
-                f"{name!r}, which is not known here: {way_out}"
+                f"{name!r}, which is not known here: ",
+                *way_out,
             )
 
 

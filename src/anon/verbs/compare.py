@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from anon.classes import Cell, Cells, Classes, Counts, Published, quote, reader, single_cells
 from anon.encoding import Domain, Encoded, encode, encode_like
-from anon.errors import DataError, UsageError
+from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import Utility
 from anon.measures import measure_utility as measure
 from anon.release import (
@@ -121,11 +121,15 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     if given is not None:
         return given
     if told is None:
-        raise UsageError("the table does not say its roles: name its quasi-identifiers in a schema")
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     for name, cell in told["cells"].items():
         if told["kinds"][name] == "ordinal" or cell["meaning"].startswith("text: a value or a node"):
             raise UsageError(
-                f"column {name!r} cannot be read without its order or hierarchy: give them in a schema"
+                f"column {name!r} cannot be read without its order or hierarchy: ",
+                Parameter(
+                    "give them in a schema",
+                    "name --quasi and --sensitive, and give it with --hierarchy or --ordinal",
+                ),
             )
     attributes = [
         [Attribute(name, "numeric" if told["kinds"][name] == "numeric" else "nominal") for name in names]

@@ -162,7 +162,7 @@ def _refusal(told: Mapping[str, Any] | None) -> str:
         for rendering in ("midpoint", "mean"):
             if cell["meaning"].startswith(f"number: {rendering}"):
                 return (
-                    f"the release shows column {name!r} by numeric={rendering!r}, which hides its cells; "
+                    f"the release shows column {name!r} by {rendering}s, which hide its cells; "
                     "this measure needs them: publish intervals or bounds"
                 )
     return ""

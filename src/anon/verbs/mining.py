@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from anon.classes import Cells, Published, at_rows, group
 from anon.encoding import Codes, Domain, Encoded, coded_columns
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.task import Progress
 from anon.miners import (
     CATEGORY_MINERS,
@@ -309,7 +309,8 @@ def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
     if release.publish == "bucketization":
         raise UsageError(
             "a bucketization does not say which row has which sensitive value, so that nothing is learned "
-            'from its rows; publish="generalization"'
+            "from its rows; ",
+            Parameter('publish="generalization"', "--publish generalization"),
         )
     if release.noise is not None:
         raise UsageError("a release with noise does not hold its original: compare it in a scenario")

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from anon.classes import Classes, Rendering, full_cells, render, texts, to_levels
 from anon.encoding import Encoded, Missing
-from anon.engines.local import check_arguments
+from anon.engines.local import check_arguments, notes_on_neutral
 from anon.engines.spark.check import refuse_custom, refuse_others
 from anon.engines.spark.classes import OTHER_ROWS, class_counts, holds_others, merged, named
 from anon.engines.spark.frames import Batches
@@ -33,11 +33,11 @@ from anon.engines.spark.read import (
 )
 from anon.engines.spark.solve import NODE_ROWS, solved
 from anon.engines.spark.tree import Plan, top_tree
-from anon.errors import DataError, PrivacyWarning, RecheckError, UsageError
-from anon.methods import Method, Mondrian, Progress
+from anon.errors import DataError, Parameter, PrivacyWarning, RecheckError, UsageError
+from anon.methods import METHODS, Method, Mondrian, Progress
 from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
 from anon.requirements import Requirement, infeasible
-from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of, role_of_name
+from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -146,7 +146,8 @@ def check_asked(
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
     if not method.on_spark:
-        raise UsageError(f"{type(method).__name__} does not run on Spark: use Mondrian, TGC or Curve")
+        *some, last = (each.__name__ for each in METHODS if each.on_spark)
+        raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
     if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
         raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
     if isinstance(method, Mondrian) and method.relaxed and publish == "bucketization":
@@ -155,7 +156,7 @@ def check_asked(
             "use relaxed=False, or publish a generalization"
         )
     if getattr(method, "ties", "rank") != "rank":
-        raise UsageError('rows have no order on Spark: use ties="rank"')
+        raise UsageError("rows have no order on Spark: use ", Parameter('ties="rank"', "--ties rank"))
     refuse_custom(require)
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
@@ -185,17 +186,7 @@ def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[s
             for name, values, rows in zip(counted, found[::2], found[1::2], strict=True)
             if rows > 1 and values > IDENTIFYING_SHARE * rows
         }
-    return [
-        f"column {name!r} is neutral but "
-        + (
-            "more than 90 % of its values are distinct: it may identify people; "
-            "make it identifying to drop it"
-            if name in distinct
-            else "by its name it identifies people; make it identifying to drop it"
-        )
-        for name in (field.name for field in neutral)
-        if name in distinct or role_of_name(name) is Role.IDENTIFYING
-    ]
+    return notes_on_neutral((field.name for field in neutral), distinct)
 
 
 def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> Any:

@@ -23,13 +23,12 @@ from anon.engines.spark.classes import (
     measured,
     named,
     null_matching,
-    put_together,
-    risk_of,
+    whole_of,
 )
 from anon.engines.spark.frames import Ints
 from anon.engines.spark.read import MOST_VALUES, batches_of_bytes, domains_of, own_errors
 from anon.errors import DataError, RecheckError, UsageError
-from anon.measures import Privacy
+from anon.measures import Privacy, risk_of_sizes
 from anon.requirements import Requirement, check_list
 from anon.schema import Attribute, Schema, is_text, value_type
 
@@ -77,26 +76,34 @@ def measure_release(
     made: DataFrame | tuple[DataFrame, DataFrame],
     names: Sequence[str],
     sensitive: Sequence[Attribute],
-    require: Sequence[Requirement] = (),
+    require: Sequence[Requirement],
+    n_rows: int,
 ) -> Privacy:
-    """Measure what `anonymize_spark` made, whose quasi-identifiers are the columns `names`.
+    """Measure what `anonymize_spark` made of `n_rows` rows, as it was written and is read again.
 
-    `require` is what `unmet` is asked about. Cells that read `missing` are missing, and rows of `*` only
-    are rows like others.
+    Its quasi-identifiers are the columns `names`; cells that read `missing` are missing, and rows of `*` only
+    are rows like others. Raises RecheckError where there are other rows, or classes that fail `require`.
     """
     from pyspark.sql.functions import lit, nullif
 
     df, second = made if isinstance(made, tuple) else (made, None)
     with own_errors(), batches_of_bytes(df):
         if df.isEmpty():
-            nothing = put_together([], {one.name: np.zeros(0, np.int64) for one in sensitive}, None, (), ())
-            return replace(nothing, combined=nothing.combined if second is None else None)
-        if second is not None:
-            return _of_buckets(df, second, names, sensitive, require=require)
-        for field in arrow_schema(df):
-            if field.name in names and is_text(field.type):
-                df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
-        return _of_cells(df, names, sensitive, require=require, apart=False)
+            measured = whole_of([], {one.name: np.zeros(0, np.int64) for one in sensitive}, None, (), ())
+            measured = replace(measured, combined=measured.combined if second is None else None)
+        elif second is not None:
+            measured = _of_buckets(df, second, names, sensitive, require=require)
+        else:
+            for field in arrow_schema(df):
+                if field.name in names and is_text(field.type):
+                    df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
+            measured = _of_cells(df, names, sensitive, require=require, apart=False)
+    if measured.unmet or measured.n_rows != n_rows:
+        raise RecheckError(
+            "the files do not hold the release that was checked; this is a fault of the tool, "
+            "nothing was written"
+        )
+    return replace(measured, unmet=None)  # as of a release: it was not asked about, it holds
 
 
 def _of_cells(
@@ -130,7 +137,7 @@ def _of_cells(
             matching = null_matching(counted, len(names), [domain.name for domain in domains])
         finally:
             counted.unpersist()
-    whole = put_together(told, {domain.name: rows for domain, rows in found}, joint, require, at_risk)
+    whole = whole_of(told, {domain.name: rows for domain, rows in found}, joint, require, at_risk)
     return replace(
         whole,
         n_suppressed=n_starred,
@@ -157,14 +164,14 @@ def _of_buckets(
     found = [(each.domain, each.rows) for each in values]
     _compile(require, found)
     told = measured(bucket_counts(df, rows, values), 1, found, None, require)
-    whole = put_together(told, {domain.name: total for domain, total in found}, None, require, at_risk)
+    whole = whole_of(told, {domain.name: total for domain, total in found}, None, require, at_risk)
     cells = [cell(named(name), df.schema[name].dataType).alias(f"q{i}") for i, name in enumerate(names)]
     alike = df.select(*cells).groupBy(*(f"q{i}" for i in range(len(names)))).count()
     sizes = alike.groupBy("count").agg(count("count").alias("classes")).toArrow()
     size, n_of_size = (sizes[name].to_numpy() for name in ("count", "classes"))
     if np.sum(size * n_of_size) != whole.n_rows:
         raise RecheckError(f"the table has other rows than when it was first read; {OTHER_ROWS}")
-    return replace(whole, combined=None, **risk_of(size, n_of_size, at_risk))
+    return replace(whole, combined=None, **risk_of_sizes(size, n_of_size, at_risk))
 
 
 def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]]) -> None:

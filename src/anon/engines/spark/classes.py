@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +23,13 @@ from anon.encoding import Codes, Domain, encode_column, encode_like
 from anon.engines.spark.frames import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, in_utc, summed
 from anon.errors import DataError, RecheckError, UsageError
 from anon.measures import (
+    Disclosure,
     NullMatching,
     Privacy,
-    Sizes,
     disclosure_of,
+    matching_of,
     part_of,
-    prosecutor_risk,
-    worst_of,
+    put_together,
     zero,
 )
 from anon.release import alike, failing_groups, unpaired
@@ -190,7 +189,7 @@ def measured(
     joint: tuple[Ints, Ints] | None,
     require: Sequence[Requirement],
 ) -> list[dict[str, Any]]:
-    """What every task makes of its `class_counts`: sums and extremes, which `put_together` puts together.
+    """What every task makes of its `class_counts`: sums and extremes, which `whole_of` puts together.
 
     `sensitive` are the domains and the rows with each of their codes, `joint` those of the combinations.
     """
@@ -249,7 +248,7 @@ def measured(
     return [part for part in parts if part["rows"]]
 
 
-def put_together(
+def whole_of(
     told: Sequence[Mapping[str, Any]],
     totals: Mapping[str, Ints],
     joint: tuple[Ints, Ints] | None,
@@ -257,44 +256,20 @@ def put_together(
     at_risk: Sequence[float],
 ) -> Privacy:
     """The measures of a whole release, of which every sensitive attribute has `totals` rows per code."""
-    size, n_of_size = (
-        np.array([value for part in told for value in part["sizes"][i]], np.int64) for i in (0, 1)
-    )
-    size, n_of_size = summed([(size, n_of_size)])
-    n_rows, n_classes = int(np.sum(size * n_of_size)), int(n_of_size.sum())
-    measured = [
-        disclosure_of([part["attributes"][j] for part in told], counts, n_classes) if n_classes else zero()
-        for j, counts in enumerate([*totals.values(), *([] if joint is None else [joint[1]])])
-    ]
-    measured = [replace(each, worst={}) for each in measured]  # classes have no numbers here
+    sizes = [np.array(part["sizes"], np.int64) for part in told] or [np.zeros((2, 0), np.int64)]
+    size, n_of_size = summed([(size, n_of_size) for size, n_of_size in sizes])
+    measured: list[Disclosure | None] = []
+    for j, counts in enumerate([*totals.values(), *([] if joint is None else [joint[1]])]):
+        parts = [part["attributes"][j] for part in told]
+        of_all = disclosure_of(parts, counts, int(n_of_size.sum())) if parts else None
+        measured.append(of_all and replace(of_all, worst={}))  # classes have no numbers here
     by_sensitive = dict(zip(totals, measured, strict=False))
-    worst, worst_sensitive = worst_of(by_sensitive)
-    middle = np.searchsorted(np.cumsum(n_of_size), [(n_classes + 1) // 2, n_classes // 2 + 1])
-    k = int(size[0]) if n_classes else 0
+    combined = measured[-1] or zero() if measured else None
     failing = [sum(part["failing"][i] for part in told) for i in range(len(require))]
-    return Privacy(
-        **worst,
-        **risk_of(size, n_of_size, at_risk),
-        n_rows=n_rows,
-        n_suppressed=0,
-        n_classes=n_classes,
-        k=k,
-        sizes=Sizes(k, n_rows / n_classes, float(size[middle].mean()), int(size[-1]))
-        if n_classes
-        else Sizes(0, 0.0, 0.0, 0),
-        by_sensitive=by_sensitive,
-        worst_sensitive=worst_sensitive,
-        combined=measured[-1] if measured else None,
+    return replace(
+        put_together(by_sensitive, combined, size, n_of_size, at_risk),
         unmet=tuple(str(one) for one, n in zip(require, failing, strict=True) if n) if require else None,
     )
-
-
-def risk_of(size: Ints, n_of_size: Ints, at_risk: Sequence[float]) -> dict[str, Any]:
-    """The prosecutor's risk and the sample uniques, from how many classes have each size."""
-    return {
-        "prosecutor": prosecutor_risk(size * n_of_size, size, Fraction(1), at_risk),
-        "sample_uniques": int(n_of_size[size == 1].sum()),
-    }
 
 
 def null_matching(counted: DataFrame, n_shown: int, names: Sequence[str]) -> NullMatching:
@@ -336,14 +311,7 @@ def null_matching(counted: DataFrame, n_shown: int, names: Sequence[str]) -> Nul
         .agg(f.min("size"), f.min("n"), f.max(f.col("largest") / f.col("size")))
     )
     told = {row[0]: row[1:] for row in worst.collect()}
-    k = told.pop(-1)[0]
-    return NullMatching(
-        k=k,
-        risk=1 / k,
-        l_distinct=min((n for _, n, _ in told.values()), default=None),
-        max_share=max((share for _, _, share in told.values()), default=None),
-        by_sensitive={name: told[j][1:] for j, name in enumerate(names)},
-    )
+    return matching_of(told[-1][0], {name: told[j][1:] for j, name in enumerate(names)})
 
 
 def combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] | None:

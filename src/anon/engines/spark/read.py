@@ -26,7 +26,7 @@ from anon.engines.spark.frames import (
     unpacked,
 )
 from anon.engines.spark.tree import Plan
-from anon.errors import DataError, UsageError
+from anon.errors import CATEGORY, NAME_SENSITIVE, SUPPRESS, DataError, UsageError
 from anon.methods import TGC, Method, Mondrian
 from anon.schema import Attribute, Schema, check_names
 
@@ -77,8 +77,9 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
     for domain, rows, _ in found[:n]:
         if missing == "error" and domain.has_null:
             raise DataError(
-                f"column {domain.name!r} is missing in {int(rows[-1])} rows; "
-                "fill it, or choose missing='category' or 'suppress'",
+                f"column {domain.name!r} is missing in {int(rows[-1])} rows; fill it, or choose ",
+                CATEGORY,
+                " or 'suppress'",
                 column=domain.name,
                 count=int(rows[-1]),
             )
@@ -177,14 +178,15 @@ def refuse_missing(read: ReadFrame, method: Method) -> None:
     if not isinstance(method, TGC):
         return
     if method.w_p > 0 and not read.sensitive:
-        raise UsageError("w_p > 0 needs a sensitive attribute: name one in the schema, or use w_u=1, w_p=0")
+        raise UsageError("w_p > 0 needs a sensitive attribute: ", NAME_SENSITIVE, ", or use w_u=1, w_p=0")
     limited = method.prepartition and method.delta_split not in ("auto", None)
     if method.w_p > 0 or method.delta == "auto" or limited:
         for domain, counts in zip(read.sensitive, read.counts, strict=True):
             if domain.has_null:
                 raise DataError(
                     f"{domain.name}: {int(counts[-1])} values are missing; "
-                    'S-diversity has no place for them: use missing="suppress"',
+                    "S-diversity has no place for them: use ",
+                    SUPPRESS,
                     column=domain.name,
                     count=int(counts[-1]),
                 )

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anon.classes import Rendering, cells
+from anon.classes import Rendering
 from anon.encoding import Encoded
-from anon.engines.local import classes_of
+from anon.engines.local import Judged, make
 from anon.engines.spark.frames import Batches, one_batch, packed, unpacked
 from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
 from anon.engines.spark.tree import Node, Plan, chunks_of, routed
 from anon.entropy import keyed, new_key, permutation, system
-from anon.methods import Task
-from anon.release import CLASS_ID, Publish, recode
+from anon.release import CLASS_ID, Publish
 from anon.schema import Schema
 
 if TYPE_CHECKING:
@@ -127,19 +126,16 @@ class _Solver:
             tuple(columns[m : m + len(plan.sensitive)]),
             np.empty(0, np.uint32),
         )
-        entropy = keyed(self.key, node)
-        task = Task(plan.rules(), np.random.default_rng([self.seed, node]), entropy=entropy)
-        classes = classes_of(encoded, plan.method, task, plan.require, self.publish)
-        release = recode(
+        made = make(
             encoded,
-            classes,
-            cells(encoded, classes),
-            method=plan.method,
+            plan.method,
+            plan.require,
             publish=self.publish,
-            numeric=self.numeric,
-            entropy=entropy,
-            n_threads=1,
+            judged=Judged(encoded, plan.counts, plan.n_rows),
+            seed=[self.seed, node],
+            entropy=keyed(self.key, node),
         )
+        release = made.release(requirements=(), numeric=self.numeric)  # checked in the whole table, later
         if self.publish == "generalization":
             return _plain(release.table)
         rows = release.classes.rows

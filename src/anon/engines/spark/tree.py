@@ -10,40 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from anon.encoding import Codes, Domain, code_type
-from anon.engines.spark.cuts import (
-    Cut,
-    Histogram,
-    Span,
-    Tracked,
-    best,
-    find,
-    halves_pass,
-    needs_distinct,
-    tracked_counts,
-    turns,
-)
 from anon.engines.spark.frames import (
     LONGS,
     Batches,
     Ints,
     Sums,
     light,
-    summed,
     table_of_sums,
     unpacked,
 )
+from anon.engines.spark.histograms import Cut, cut_of, halves_pass, histogram_of
 from anon.methods import Method, Mondrian, Progress
+from anon.methods.mondrian import attributes, priority
 from anon.requirements import Requirement, compile
+from anoncore.partition import turns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class Span(NamedTuple):
+    """What a node has of one attribute: the least and greatest code (null the last), and how many codes."""
+
+    low: int
+    high: int
+    distinct: int
 
 
 @dataclass(frozen=True)
@@ -192,27 +190,37 @@ def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> l
             return nodes
         tell("tree", plan.n_rows - sum(sizes[one] for one in large), plan.n_rows)
         spans = _spans(chunks, plan, nodes, large)
-        waiting = {one: turns(plan.quasi, spans[one], plan.tree) for one in large}
+        waiting = {one: _turns(plan, spans[one]) for one in large}
         open_nodes = []
         while waiting := {one: order for one, order in waiting.items() if order}:
             at_once = len(plan.quasi) if plan.tree.target is not None else 1
             asked = {one: order[:at_once] for one, order in waiting.items()}
-            found = _cuts(chunks, plan, nodes, asked)
-            tied = {one: (a, spans[one], cut) for (one, a), cut in found.items() if cut.quota}
+            cuts = _cuts(chunks, plan, nodes, asked)
+            tied = {one: (spans[one], cut) for one, cut in cuts.items() if cut.quota}
             shared = _shared_out(chunks, plan, nodes, tied) if tied else {}
-            for one, attributes in asked.items():
-                chosen = best([None if one in tied else found.get((one, a)) for a in attributes])
-                if chosen is None and one not in shared:
+            for one in asked:
+                cut = cuts.get(one)
+                if cut is None or (cut.quota and one not in shared):
                     waiting[one] = waiting[one][at_once:]
                     continue
-                attribute = attributes[chosen or 0]
-                cut = found[one, attribute]
                 children = tuple(range(len(nodes), len(nodes) + len(cut.sizes)))
-                nodes[one] = Node(attribute, cut.codes, children, shared.get(one))
+                nodes[one] = Node(cut.attribute, cut.codes, children, shared.get(one))
                 nodes += [Node()] * len(children)
                 sizes += cut.sizes
                 open_nodes += children
                 del waiting[one]
+
+
+def _turns(plan: Plan, spans: Sequence[Span]) -> list[int]:
+    """The attributes that can be cut, in the order in which they are tried in a node."""
+    first = priority(plan.quasi, plan.tree.split)
+    return turns(attributes(plan.quasi), *zip(*spans, strict=True), chooser=plan.tree.chooser, priority=first)
+
+
+def _needs_distinct(domain: Domain, method: Mondrian) -> bool:
+    """Must the distinct codes be counted to know when the attribute's turn is?"""
+    is_flat = domain.kind == "nominal" and domain.tree is None
+    return method.chooser != "information-gain" and (is_flat or method.chooser != "widest")
 
 
 def _spans(
@@ -220,7 +228,7 @@ def _spans(
 ) -> dict[int, list[Span]]:
     """What each of the nodes holds of every quasi-identifier."""
     m, codes_schema, wanted = len(plan.quasi), plan.codes_schema, frozenset(asked)
-    counted = [needs_distinct(domain, plan.tree) for domain in plan.quasi]
+    counted = [_needs_distinct(domain, plan.tree) for domain in plan.quasi]
 
     def collect(batches: Batches) -> Batches:
         held: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
@@ -254,7 +262,7 @@ def _spans(
     found = counted_rows.groupBy("node").applyInArrow(
         unite, "node long, attribute long, low long, high long, distinct long"
     )
-    spans: dict[int, list[Span]] = {one: [Span(0, 0, 0)] * m for one in asked}
+    spans: dict[int, list[Span]] = {one: [Span(0, 0, 1)] * m for one in asked}
     for row in found.toArrow().to_pylist():
         spans[row["node"]][row["attribute"]] = Span(row["low"], row["high"], row["distinct"])
     return spans
@@ -275,48 +283,34 @@ def _union(some: Sequence[npt.NDArray[Any]], counted: bool) -> npt.NDArray[Any]:
 
 def _cuts(
     chunks: DataFrame, plan: Plan, nodes: Sequence[Node], asked: Mapping[int, Sequence[int]]
-) -> dict[tuple[int, int], Cut]:
-    """The cuts of the attributes asked about in each node, from counts of pairs of codes."""
+) -> dict[int, Cut]:
+    """The cuts of nodes by the attributes asked about, from counts of pairs of codes."""
     tracked = [plan.domains[column].n_codes for column in plan.tracked()]
 
     def choose(table: pa.Table) -> pa.Table:
         node = table["node"][0].as_py()
-        rules = plan.rules()
-        rows = []
-        for a in asked[node]:
-            cut = find(plan.quasi[a], _histogram(table, a, tracked), plan.tree, rules)
-            if cut is not None:
-                left, total = (
-                    [one for held in some for one in held.tolist()] for some in (cut.left, cut.total)
-                )
-                rows.append([node, a, cut.disorder, cut.quota, cut.codes, cut.sizes, left, total])
-        columns = list(zip(*rows, strict=True)) or [()] * 8
-        return pa.table(
-            [
-                pa.array(map(list, some), LONGS)
-                if name in lists
-                else pa.array(some, kinds.get(name, pa.int64()))
-                for name, some in zip(names, columns, strict=True)
-            ],
-            names,
-        )
+        histograms = [histogram_of(table, a, tracked) for a in asked[node]]
+        cut = cut_of(histograms, attributes(plan.quasi), plan.tree, plan.rules(), tracked)
+        if cut is None:
+            return types.empty_table()
+        left, total = ([one for counts in some for one in counts.tolist()] for some in (cut.left, cut.total))
+        row = (node, cut.attribute, cut.quota, cut.codes, cut.sizes, left, total)
+        return pa.table([[value] for value in row], schema=types)
 
-    lists, kinds = ("codes", "sizes", "left", "total"), {"disorder": pa.float64()}
-    names = ["node", "attribute", "disorder", "quota", *lists]
-    types = "node long, attribute long, disorder double, quota long, " + ", ".join(
-        f"{name} array<long>" for name in lists
-    )
-    found = _pairs(chunks, plan, nodes, asked, {}).groupBy("node").applyInArrow(choose, types)
+    types = pa.schema([(name, pa.int64()) for name in ("node", "attribute", "quota")])
+    types = pa.schema([*types, *((name, LONGS) for name in ("codes", "sizes", "left", "total"))])
+    declared = ", ".join(f"{one.name} {'array<long>' if one.type == LONGS else 'long'}" for one in types)
+    counted = _pairs(chunks, plan, nodes, asked, {}).groupBy("node").applyInArrow(choose, declared)
     return {
-        (row["node"], row["attribute"]): Cut(
+        row["node"]: Cut(
+            row["attribute"],
             tuple(row["codes"]),
             tuple(row["sizes"]),
-            row["disorder"],
             row["quota"],
             _by_column(row["left"], tracked),
             _by_column(row["total"], tracked),
         )
-        for row in found.toArrow().to_pylist()
+        for row in counted.toArrow().to_pylist()
     }
 
 
@@ -375,7 +369,7 @@ def _shared_out(
     chunks: DataFrame,
     plan: Plan,
     nodes: Sequence[Node],
-    tied: Mapping[int, tuple[int, Sequence[Span], Cut]],
+    tied: Mapping[int, tuple[Sequence[Span], Cut]],
 ) -> dict[int, Tie]:
     """Where the rows equal to the median are divided, for the relaxed cuts whose parts pass.
 
@@ -384,7 +378,8 @@ def _shared_out(
     """
     m, n = len(plan.quasi), len(plan.quasi) + len(plan.sensitive)
     states = {}
-    for one, (a, spans, cut) in tied.items():
+    for one, (spans, cut) in tied.items():
+        a = cut.attribute
         pending = [c for c in range(n) if c >= m or (c != a and spans[c].low < spans[c].high)]
         states[one] = _Sharing(pending, [(a, cut.codes[1])], cut.quota, list(cut.left))
     while searching := {one: held for one, held in states.items() if held.pending and not held.whole}:
@@ -403,7 +398,7 @@ def _shared_out(
             shares.get(one),
         )
         for one, held in states.items()
-        if halves_pass(rules, tied[one][2], held.left)
+        if halves_pass(rules, tied[one][1], held.left)
     }
 
 
@@ -416,12 +411,10 @@ def _advance(chunks: DataFrame, plan: Plan, nodes: Sequence[Node], searching: Ma
 
     def advance(table: pa.Table) -> pa.Table:
         node = table["node"][0].as_py()
-        histogram = _histogram(table, asked[node][0], sizes)
+        histogram = histogram_of(table, asked[node][0], sizes)
         at = int(np.searchsorted(histogram.below, quotas[node], side="left")) - 1
-        cells = [
-            [tracked_counts(one, *ends) for one in histogram.tracked] for ends in ((0, at), (at, at + 1))
-        ]
-        below, equal = ([count for held in some for count in held.tolist()] for some in cells)
+        counts = [histogram.counts(sizes, *ends) for ends in ((0, at), (at, at + 1))]
+        below, equal = ([count for held in some for count in held.tolist()] for some in counts)
         row = [node, int(histogram.values[at]), int(histogram.below[at]), int(histogram.below[at + 1])]
         return pa.table(
             [pa.array([value]) for value in row] + [pa.array([some], LONGS) for some in (below, equal)],
@@ -466,22 +459,3 @@ def _shares(
             shares[row["node"]][row["chunk"]] = share
             left[row["node"]] -= share
     return shares
-
-
-def _histogram(table: pa.Table, attribute: int, n_tracked: Sequence[int]) -> Histogram:
-    """One attribute's histogram from the parts that the tasks counted."""
-    chosen = table.filter(pa.array(table["attribute"].to_numpy() == attribute))
-    parts: dict[int, list[tuple[Ints, Ints]]] = {}
-    for j, keys, counts in zip(chosen["tracked"], chosen["keys"], chosen["counts"], strict=True):
-        pair = (np.frombuffer(keys.as_buffer(), np.int64), np.frombuffer(counts.as_buffer(), np.int64))
-        parts.setdefault(j.as_py(), []).append(pair)
-    keys, counts = summed(parts[0])
-    of_value = keys // n_tracked[0] if n_tracked else keys
-    values, at = np.unique(of_value, return_inverse=True)
-    rows = np.zeros(len(values), np.int64)
-    np.add.at(rows, at, counts)
-    tracked = []
-    for j, n_codes in enumerate(n_tracked):
-        keys, counts = summed(parts[j])
-        tracked.append(Tracked(np.searchsorted(values, keys // n_codes), keys % n_codes, counts, n_codes))
-    return Histogram(values, np.concatenate([[0], np.cumsum(rows)]), tuple(tracked))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job makes of the words of a flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from anon.errors import UsageError
+
+
+def names(texts: Iterable[str]) -> list[str]:
+    """`A,B` and `C`, each a flag's word, as three names."""
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
+    """COLUMN=VALUE, each column once."""
+    values: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{flag} takes COLUMN=VALUE")
+        if name in values:
+            raise UsageError(f"{flag} is given twice for column {name!r}")
+        values[name] = value
+    return values
+
+
+def weights(texts: Iterable[str]) -> dict[str, float]:
+    """COLUMN=NUMBER, each column once."""
+    by_column = pairs("--weight", texts)
+    try:
+        return {name: float(value) for name, value in by_column.items()}
+    except ValueError:
+        raise UsageError("--weight takes COLUMN=NUMBER") from None
+
+
+def by_column(flag: str, texts: Sequence[str]) -> Any:
+    """A number, or numbers by column: `0.1`, or `age=0.1` and more."""
+    try:
+        if len(texts) == 1 and "=" not in texts[0]:
+            return _number(texts[0])
+        return {name: _number(value) for name, value in pairs(flag, texts).items()}
+    except ValueError:
+        raise UsageError(f"{flag} takes a number, or COLUMN=NUMBER once or more") from None
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def bounds(texts: Sequence[str]) -> Any:
+    """`data`, or two numbers by column: `age=17..99`."""
+    if list(texts) == ["data"]:
+        return "data"
+    try:
+        ends = {
+            name: [float(end) for end in value.split("..")]
+            for name, value in pairs("--bounds", texts).items()
+        }
+    except ValueError:
+        ends = {"": []}
+    if any(len(each) != 2 for each in ends.values()):
+        raise UsageError("--bounds takes COLUMN=LOWER..UPPER in numbers, once or more, or data")
+    return ends
+
+
+def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
+    """`2,5,10` as numbers."""
+    try:
+        return tuple(int(item) for item in text.split(","))
+    except ValueError:
+        raise UsageError(f"{flag} takes whole numbers with commas between") from None
