@@ -735,8 +735,11 @@ def divide(widths, records, offsets, k, rules=None, sensitive=None):
     cdef list keep = []
     cdef Pool pool
     if rules is not None:
-        codes = sensitive_of(one_of(Conjunction, rules, "rules"), sensitive, table.shape[0])
-        least = max(least, rules.min_size)
+        least = max(least, one_of(Conjunction, rules, "rules").min_size)
+        if rules.n_sensitive:
+            codes = sensitive_of(rules, sensitive, table.shape[0])
+        else:
+            rules = None
     result = np.empty(table.shape[0], np.uint32)
     if n_classes == 0:
         return result, np.zeros(1, np.int64), 0, 0
@@ -938,8 +941,11 @@ def recut(widths, records, offsets, k, reach, rules=None, sensitive=None):
     if n_classes and sizes.min() < least:
         raise ValueError("offsets must divide the records into classes of at least k rows")
     if rules is not None:
-        codes = sensitive_of(one_of(Conjunction, rules, "rules"), sensitive, table.shape[0])
-        least = max(least, rules.min_size)
+        least = max(least, one_of(Conjunction, rules, "rules").min_size)
+        if rules.n_sensitive:
+            codes = sensitive_of(rules, sensitive, table.shape[0])
+        else:
+            rules = None
     result = np.empty(table.shape[0], np.uint32)
     if n_classes == 0:
         return result, np.zeros(1, np.int64), 0, 0

@@ -7,23 +7,21 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_curve import SEVERAL, kernel_records, read_only, tables
 
-from anoncore import curve, recut
+from anoncore import recut
 from anoncore.requirement import Conjunction
 from reference import curve as slow_curve
 from reference import recut as slow
 
-from test_curve import SEVERAL, kernel_records, read_only, tables
-
-# A share of each value and a distance to the table: (rules of the kernel, the same as a test of rows).
+# Of a class, the most that one value of each sensitive attribute may have.
 SHARES = (Fraction(1, 2), Fraction(3, 4))
 
 
 def rules_of(sensitive: list[tuple[int, ...]], k: int) -> tuple[Conjunction, Any, Any]:
-    """No value of an attribute has more than its share of a class: the kernel's rules, the codes, and the test."""
+    """No value has more than its attribute's share of a class: the kernel's rules, codes, and the test."""
     columns = list(zip(*sensitive, strict=True))
     counts = [np.bincount(column, minlength=4).astype(np.int64) for column in columns]
     shares = [("share", a, SHARES[a]) for a in range(len(columns))]

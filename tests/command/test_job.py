@@ -47,6 +47,7 @@ enhanced = true
 s_bound = 0.4
 r = 0.5
 method = "mondrian"
+effort = "best"
 split = ["zip", "age"]
 cuts = "median"
 relaxed = true
@@ -272,7 +273,9 @@ def test_a_setting_of_nothing_is_refused(settings: dict[str, Any], message: str)
 @pytest.mark.parametrize(
     ("settings", "engine"),
     [
-        ({}, anon.Mondrian()),
+        ({}, None),
+        ({"effort": "best"}, None),
+        ({"method": "curve", "effort": "best"}, anon.Curve("best")),
         ({"split": ["least-repeated"]}, anon.Mondrian(split="least-repeated")),
         ({"split": ["age"]}, anon.Mondrian(split=["age"])),
         ({"relaxed": False}, anon.Mondrian(relaxed=False)),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plain Python twins of `anoncore.recut`.
 
-Attributes, rows and rules are those of `reference.curve`; `sensitive` has the sensitive codes of every row, a list per
-row, of the attributes that the rules read.
+Attributes, rows and rules are those of `reference.curve`; `sensitive` has the sensitive codes of every row, a
+list per row, of the attributes that the rules read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def recut(
     passes: Rule | None = None,
     sensitive: Sequence[Sequence[int]] = (),
 ) -> list[list[int]]:
-    """The classes after one pass: each pooled with its nearest neighbors, the pool cut again if that loses less."""
+    """The classes after one pass: each pooled with its nearest neighbors, and the pool cut again."""
     of = _Cutter(attributes, table, k, passes, sensitive)
     n = len(classes)
     slots = [list(rows) for rows in classes]
@@ -124,8 +124,8 @@ class _Cutter:
             return [list(rows)]
         base = list(rows)
         for field in reversed(wide[:2]):
-            base.sort(key=lambda row: self.records[row][field])  # noqa: B023
-        orders = {field: sorted(base, key=lambda row: self.records[row][field]) for field in wide}  # noqa: B023
+            base.sort(key=lambda row: self.records[row][field])
+        orders = {field: sorted(base, key=lambda row: self.records[row][field]) for field in wide}
         strata = self.strata(rows) if self.passes else {}
         return self.cut(orders, wide[0], strata)
 
@@ -181,7 +181,7 @@ class _Cutter:
             if tree is None or code == n_values or any(self.table[other][a] == n_values for other in order):
                 # null's sibling is the whole tree
                 return code if tree is None else code == n_values
-            parent, first, last, leaf = tree
+            parent, _, last, leaf = tree
             codes = [self.table[other][a] for other in order]
             ancestor = leaf[min(codes)]
             while last[ancestor] < max(codes):

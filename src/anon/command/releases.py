@@ -91,8 +91,8 @@ def anonymize(
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
-    require, configured = job.requirements(), job.configured_method()
-    if not require and job.method == "mondrian":
+    require, how = job.requirements(), job.how()
+    if not require and job.method in (None, "mondrian"):
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = ends_of(job, config, population)
     read = [source, config, population, *job.files()]
@@ -110,7 +110,10 @@ def anonymize(
             measured = run(job, progress)
         warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
-        report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
+        notes = notes_of(job.publish)
+        if how["method"] is None:
+            notes.append("Spark made it by Mondrian alone (effort fast)")
+        report_spark(ends, measured, warned, notes, as_json, quiet)
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
@@ -118,7 +121,7 @@ def anonymize(
             anon.read_source(source, **job.read_options()),
             schema,
             require=require,
-            method=configured,
+            **how,
             progress=progress,
             **job.options(),
         )

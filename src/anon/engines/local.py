@@ -168,7 +168,17 @@ def _classes(
     classes = method.classes(encoded, task, k)
     if method.grows and publish == "generalization":
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-    return repair(classes, encoded, task.rules, ties=method.ties) if method.repaired else classes
+    if not method.repaired:
+        return classes
+    if (
+        publish == "bucketization"
+    ):  # a deal that hides who has which value is not undone by cuts that follow it
+        return repair(classes, encoded, task.rules, ties=method.ties, cut=False)
+    repaired = repair(classes, encoded, task.rules, ties=method.ties)
+    if repaired.n_classes == classes.n_classes:
+        return repaired
+    repaired, _ = merge(repaired, cells(encoded, repaired, task.n_threads), task.n_threads)
+    return repair(repaired, encoded, task.rules, ties=method.ties, cut=False)
 
 
 def notes_on_neutral(neutral: Iterable[str], distinct: Container[str], of_rows: str = "") -> list[str]:

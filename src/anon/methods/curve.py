@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curve: classes from cuts of a Hilbert order or of Mondrian, whichever lose less, then cut and dealt anew."""
+"""Curve: classes cut from a Hilbert order or by Mondrian, whichever lose less, then cut and dealt anew."""
 
 from __future__ import annotations
 
@@ -33,10 +33,18 @@ REFINED_K = 100  # larger classes are not refined: that takes a time that grows 
 RECUTS = 3  # of `balanced`, and of `best` between two refinements
 LEAST_GAIN = 1e-3  # a pass that lowers the loss by less is one too many
 MOST_ROUNDS = 20  # of `best`
-# Balanced refines small tables, where it is cheap: for rows times k of all passes together, and at most so often.
+# Balanced refines small tables, where it is cheap: so many rows times k in all passes, and at most so often.
 REFINED_ROWS, MOST_REFINED = 7_000_000, 6
 # Classes are worked on together if their cells together are at most so many percent as wide as the two.
 REACH = 95
+# Up to so many rows the loss may stay a few passes and then fall, and all may lie near each other.
+SMALL, PATIENCE, FAR_REACH = 2_000, 5, 150
+
+EFFORT = Option(
+    "effort",
+    Literal["fast", "balanced", "best"],
+    "How long to seek: fast (Mondrian alone), balanced (default) or best.",
+)
 
 RowNumbers = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
@@ -60,7 +68,7 @@ class Curve(Method):
     needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
-    options: ClassVar[tuple[Option, ...]] = (LOSS, TIES)
+    options: ClassVar[tuple[Option, ...]] = (EFFORT, LOSS, TIES)
 
     effort: Literal["balanced", "best"] = "balanced"
     loss: Literal["ncp", "ordered"] = "ncp"
@@ -236,9 +244,7 @@ def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecuto
     return rows
 
 
-def start(
-    table: Table, rows: RowNumbers, offsets: Offsets, along: bool, pool: ThreadPoolExecutor
-) -> Groups:
+def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, pool: ThreadPoolExecutor) -> Groups:
     """Mondrian's classes (which pass), cut further; with `along` the rows of a block of them are cut from
     the curve instead where that loses less.
     """
@@ -312,23 +318,29 @@ def improve(
         steps = [step for pair in pairs for step in pair if step]
     else:
         steps = (["recut"] * RECUTS + ["refine"] * refined) * MOST_ROUNDS
-    given_up: set[str] = set()
+    small = len(table.codes) <= SMALL
+    patience = dict.fromkeys(steps, PATIENCE if small else 1)
     for number, step in enumerate(steps):
-        if step in given_up:
+        if not patience[step]:
             continue
         before = groups.loss
         centers = curve.centers(table.codes, groups.rows, groups.offsets, grid, starts)
         order = along_another_curve(centers, number + 1, pool)
-        groups = _pass(table, groups, step, order, pool)
+        groups = _pass(table, groups, step, order, FAR_REACH if small else REACH, pool)
         if progress is not None:
             progress(step, number + 1, len(steps))
         if before - groups.loss <= LEAST_GAIN * before:
-            given_up.add(step)
+            patience[step] -= 1
     return groups
 
 
 def _pass(
-    table: Table, groups: Groups, step: str, order: npt.NDArray[np.int64], pool: ThreadPoolExecutor
+    table: Table,
+    groups: Groups,
+    step: str,
+    order: npt.NDArray[np.int64],
+    reach: int,
+    pool: ThreadPoolExecutor,
 ) -> Groups:
     """One recut or refinement of the classes in this order, block by block."""
     size = max(BLOCK_CLASSES * WIDE // max(table.codes.shape[1], WIDE), 1)
@@ -342,11 +354,11 @@ def _pass(
         records, sensitive = table.records(rows), table.sensitive_codes(rows)
         if step == "recut":
             places, ends, _, loss = recut.recut(
-                table.widths, records, ends, table.k, REACH, table.rules, sensitive
+                table.widths, records, ends, table.k, reach, table.rules, sensitive
             )
         else:
             places, ends, _, loss = curve.refine(
-                table.widths, records, ends, table.k, table.most, REACH, table.rules, sensitive
+                table.widths, records, ends, table.k, table.most, reach, table.rules, sensitive
             )
         return Groups(rows[places], ends, loss)
 

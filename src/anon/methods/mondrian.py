@@ -36,6 +36,7 @@ class Mondrian(Method):
     """
 
     name: ClassVar[str] = "mondrian"
+    effort: ClassVar[str] = "fast"
     on_spark: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(

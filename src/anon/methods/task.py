@@ -43,8 +43,9 @@ class Method(Declared):
 
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
-    least k rows, `needs_k` whether that must be asked for; both leave to repair what is `repaired`. `perturbs` is whether it changes the table,
-    `on_spark` whether Spark runs it. `ties` orders equal rows.
+    least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
+    `repaired`. `perturbs` is whether it changes the table, `on_spark` whether Spark runs it. `ties`
+    orders equal rows.
     """
 
     name: ClassVar[str]

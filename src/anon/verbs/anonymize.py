@@ -13,7 +13,7 @@ import pyarrow as pa
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
-from anon.methods import Method, Mondrian, Progress
+from anon.methods import Effort, Method, Progress, chosen
 from anon.release import Release, recheck_noise
 from anon.requirements import Requirement
 from anon.schema import Schema
@@ -28,6 +28,7 @@ def anonymize(
     *,
     require: Sequence[Requirement] = (),
     method: Method | None = None,
+    effort: Effort | None = None,
     publish: Literal["generalization", "bucketization"] = "generalization",
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
     missing: Literal["category", "suppress", "error"] = "category",
@@ -49,8 +50,11 @@ def anonymize(
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
     method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity(), Suppress(what), Laplace(epsilon)
-        Default Mondrian(). KMembers, TGC and Curve need a k; Identity, Suppress and Laplace enforce nothing
+        Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and Laplace enforce nothing
         and accept no requirement.
+    effort : "fast" | "balanced" | "best", only without a method
+        How long to seek classes that lose little: Mondrian(), Curve("balanced") (the default) or
+        Curve("best"). Of a table that stays in its files only "fast" is made, and that is the default.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
         What is learned across buckets is not bounded (docs/security.md).
@@ -81,13 +85,15 @@ def anonymize(
     RecheckError
         The finished release failed its own independent check (a fault of the tool).
     """
-    method = Mondrian() if method is None else method
-    check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress)
+    by_method = chosen(method, effort)
+    check_arguments(schema, by_method, require, publish, numeric, order, on_infeasible, seed, progress)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
     tell("read", 0, 1)
     source = read_source(table)
+    in_files = None if isinstance(source.table, pa.Table) else "of a table that stays in its files"
+    method = chosen(method, effort, in_files)
     noise: dict[str, Any] | None = None
     notes: list[str] = []
     if method.perturbs:
