@@ -276,7 +276,7 @@ def draw_method(rng: random.Random, quasi: Sequence[str], sensitive: Sequence[st
         anon.Mondrian(relaxed=True),
         anon.Mondrian(split=[quasi[0]]),
         anon.Mondrian(split="information-gain", target=target),
-        *[anon.Curve(refine=rng.random() < 0.5, loss=rng.choice(["ncp", "ordered"]))] * 2,
+        *[anon.Curve(rng.choice(["balanced", "best"]), loss=rng.choice(["ncp", "ordered"]))] * 2,
         anon.KMembers(loss=rng.choice(["ncp", "byun"])),
         anon.Suppress("quasi"),
         anon.Identity(),

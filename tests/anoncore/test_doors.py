@@ -398,6 +398,29 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("rules None",),
     ),
+    "recut.divide": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "offsets": i64(0, 4, 6),
+            "k": 2,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+        },
+        right=("rules None",),
+    ),
+    "recut.recut": Kernel(
+        lambda: {
+            "widths": described("curve"),
+            "records": records(),
+            "offsets": i64(0, 2, 4, 6),
+            "k": 2,
+            "reach": 90,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
+        },
+        right=("rules None",),
+    ),
     "diversity.Attribute": Kernel(
         lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
         more=lambda: {

@@ -58,13 +58,13 @@ k_map_significance = 0.01
 max_risk = 0.05
 max_risk_fraction = 0.1
 method = "mondrian"
+effort = "best"
 split = ["zip", "age"]
 cuts = "median"
 relaxed = true
 target = "disease"
 objective = "utility"
 loss = "ncp"
-refine = true
 ties = "rank"
 w_u = 0.5
 w_p = 0.5
@@ -310,7 +310,9 @@ def test_a_setting_of_nothing_is_refused(settings: dict[str, Any], message: str)
 @pytest.mark.parametrize(
     ("settings", "engine"),
     [
-        ({}, anon.Mondrian()),
+        ({}, None),
+        ({"effort": "best"}, None),
+        ({"method": "curve", "effort": "best"}, anon.Curve("best")),
         ({"split": ["least-repeated"]}, anon.Mondrian(split="least-repeated")),
         ({"split": ["age"]}, anon.Mondrian(split=["age"])),
         ({"relaxed": False}, anon.Mondrian(relaxed=False)),

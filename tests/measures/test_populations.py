@@ -458,7 +458,8 @@ def test_row_order_and_threads_do_not_matter(seed: int, publish: Any) -> None:
     schema = anon.Schema([anon.numeric("age", hierarchy=anon.intervals(2, 3)), "q"], ["s"])
     answers = []
     for rows in (np.arange(n), rng.permutation(n)):
-        release = released(table.take(pa.array(rows)), schema, require=[anon.KAnonymity(2)], publish=publish)
+        how: Any = {"require": [anon.KAnonymity(2)], "method": anon.Mondrian(), "publish": publish}
+        release = released(table.take(pa.array(rows)), schema, **how)
         answers.append(u_loss(release, 0.1, n_threads=1))
         assert answers[-1] == u_loss(release, 0.1, n_threads=3)
     assert answers[0].n_populations == answers[1].n_populations

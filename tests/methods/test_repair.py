@@ -69,6 +69,20 @@ def test_passing_classes_stay_as_they_are() -> None:
     assert as_multisets(repaired, table, sensitive) == as_multisets(classes, table, sensitive)
 
 
+def test_what_was_merged_is_cut_again() -> None:
+    table = np.repeat([[0], [1], [2], [4]], 6, axis=0)
+    sensitive = np.repeat([0, 1, 0, 1], 6)
+    classes = Classes(np.arange(24, dtype=np.uint32), np.arange(0, 25, 6), np.zeros(0, np.uint32))
+    data, rules = encoded(table, sensitive, "n"), task(sensitive, 2, ("share", 0, HALF)).rules
+    whole = repair(classes, data, rules, cut=False)
+    parts = repair(classes, data, rules)
+    assert whole.n_classes == 1
+    assert parts.n_classes > 2
+    assert sorted(parts.rows.tolist()) == list(range(24))
+    for start, end in itertools.pairwise(parts.offsets):
+        assert 2 * np.bincount(sensitive[parts.rows[start:end]]).max() == end - start
+
+
 def test_class_order_follows_the_curve_through_the_centers_of_the_cells() -> None:
     # One column with positions 0, 1, 3, 4, 10, null = 5: centers 10, 0.5, nulls only, 3 beside a null.
     table = np.array([[4], [4], [0], [1], [5], [5], [5], [2]])

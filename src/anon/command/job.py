@@ -28,7 +28,7 @@ from anon.command.options import (
     Flag,
 )
 from anon.errors import UsageError, did_you_mean
-from anon.methods import Method, read_method
+from anon.methods import Method, Mondrian, read_method
 from anon.requirements import Requirement, flag, in_toml, read_requirements
 
 if TYPE_CHECKING:
@@ -129,9 +129,16 @@ class Job(_Keys):
         """The requirements asked for, in the order of `REQUIREMENTS`."""
         return read_requirements(self.asked)
 
-    def configured_method(self) -> Method:
-        """The method with its settings."""
-        return read_method(self.method, self.asked)
+    def configured_method(self) -> Method | None:
+        """The method with its settings; None where none is given, and no more than an effort."""
+        if all(getattr(self, each.key) is None for each in METHODS if each.key != "effort"):
+            return None
+        return read_method(self.method or Mondrian.name, self.asked)
+
+    def how(self) -> dict[str, Any]:
+        """The method or the effort: keyword arguments of `anon.anonymize`."""
+        method = self.configured_method()
+        return {"method": method, "effort": self.effort if method is None else None}
 
     def write_options(self) -> dict[str, Any]:
         """Keyword arguments of `Release.write`."""

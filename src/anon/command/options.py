@@ -20,7 +20,7 @@ from annotated_types import MinLen
 from anon.choice import PUBLISHED
 from anon.command import parse
 from anon.methods import METHOD as METHOD_OPTION
-from anon.methods import METHOD_OPTIONS, Mondrian
+from anon.methods import METHOD_OPTIONS
 from anon.requirements import REQUIREMENT_OPTIONS, Option
 
 Text = Annotated[str, MinLen(1)]  # an empty one would mean the current directory
@@ -349,7 +349,7 @@ CODING = (
 # --- what a release must satisfy, how it is made and published
 
 REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
-METHOD = _declared(METHOD_OPTION, MAKE, absent=Mondrian.name)
+METHOD = _declared(METHOD_OPTION, MAKE)
 METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
 RUNNING = (
     Flag("suppress", float, "Full-domain: the greatest share of rows to leave out (0).", panel=MAKE),

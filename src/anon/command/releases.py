@@ -93,8 +93,8 @@ def anonymize(
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
-    require, configured = job.requirements(), job.configured_method()
-    if not require and job.method == "mondrian":
+    require, how = job.requirements(), job.how()
+    if not require and job.method in (None, "mondrian"):
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = ends_of(job, config, population)
     read = [source, config, population, *job.files()]
@@ -114,6 +114,8 @@ def anonymize(
         ends = {"input": source, "output": output}
         note = note_on_unpublished(unpublished)
         notes = [*notes_of(job.publish), *([] if note is None else [note])]
+        if how["method"] is None:
+            notes.append("Spark made it by Mondrian alone (effort fast)")
         report_spark(ends, measured, warned, notes, as_json, quiet)
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
@@ -122,7 +124,7 @@ def anonymize(
             anon.read_source(source, **job.read_options()),
             schema,
             require=require,
-            method=configured,
+            **how,
             progress=progress,
             **job.options(),
         )

@@ -12,6 +12,7 @@ from anon.choice import GRID_OPTIONS
 from anon.command.job import Job, load_job
 from anon.command.options import INPUT, READING, ROLES, RUNNING, WEIGHT, Text
 from anon.errors import UsageError
+from anon.methods import chosen
 from anon.scenarios import (
     ERRORS,
     OPTIONS,
@@ -44,8 +45,8 @@ class Made(Job):
                 raise UsageError("a sanitization has a table or a method, not both")
             table = read_source(self.table, **reading(self.table, options))
             return Sanitization(self.name or self.table, table=table)
-        method, require = self.configured_method(), self.requirements()
-        name = self.name or ", ".join([self.method, *map(str, require)])
+        method, require = chosen(**self.how()), self.requirements()
+        name = self.name or ", ".join([method.word, *map(str, require)])
         further = {key: value for key, value in self.options().items() if key in OPTIONS}
         return Sanitization(name, method, require, options=further)
 

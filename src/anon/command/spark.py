@@ -16,6 +16,7 @@ from anon.command.job import Job
 from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measure_release
 from anon.errors import DataError, UsageError
 from anon.measures import Privacy
+from anon.methods import chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,9 +57,10 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
     if path.suffix.lower() not in ("", *SUFFIXES):
         raise UsageError("Spark writes a folder of Parquet files: give the output no ending, or .parquet")
     options.pop("n_threads", None)
-    require, method = job.requirements(), job.configured_method()
+    require, by = job.requirements(), job.how()
     check_asked(
-        *(schema, method, require), **{name: given for name, given in options.items() if name != "missing"}
+        *(schema, chosen(**by, only_fast="on Spark"), require),
+        **{name: given for name, given in options.items() if name != "missing"},
     )
     with _signals_later():
         spark = SparkSession.builder.appName("anon").getOrCreate()
@@ -74,7 +76,7 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
         with _plainly(f"{job.input!r} cannot be read: it is not there, or not Parquet that Spark can read"):
             df = spark.read.parquet(job.input)
         with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
-            made = anonymize_spark(df, schema, require=require, method=method, progress=progress, **options)
+            made = anonymize_spark(df, schema, require=require, progress=progress, **by, **options)
             releases = made if isinstance(made, tuple) else (made,)
             published = {attribute.name for attribute in schema.quasi}
             if not isinstance(made, tuple):

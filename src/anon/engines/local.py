@@ -60,7 +60,7 @@ def check_arguments(
             f"{type(method).__name__} enforces nothing: drop the requirements or use ",
             Parameter("Mondrian()", "--method mondrian"),
         )
-    if method.grows and not any(r.least_rows for r in require):
+    if method.needs_k and not any(r.least_rows for r in require):
         raise UsageError(
             f"{type(method).__name__} grows classes of at least k rows: ask for ",
             Parameter("KAnonymity(k) or AlphaK(alpha, k)", "--k"),
@@ -248,10 +248,20 @@ def _classes(
     if method.grows and publish == "generalization":
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
     if method.repaired or of_method is not task:
-        classes = repair(classes, encoded, task.rules, ties=method.ties)
+        # a deal that hides who has which value is not undone by cuts that follow it
+        classes = _repaired(classes, encoded, method, task, may_cut=publish == "generalization")
     if task.rules.by_units and not counts_rows and publish == "generalization":
         return _settled(classes, encoded, method, task, numeric)
     return classes
+
+
+def _repaired(classes: Classes, encoded: Encoded, method: Method, task: Task, may_cut: bool) -> Classes:
+    """Classes that pass; where some were cut anew, also with those that then look alike as one."""
+    repaired = repair(classes, encoded, task.rules, ties=method.ties, cut=may_cut)
+    if not may_cut or repaired.n_classes == classes.n_classes:
+        return repaired
+    repaired, _ = merge(repaired, cells(encoded, repaired, task.n_threads), task.n_threads)
+    return repair(repaired, encoded, task.rules, ties=method.ties, cut=False)
 
 
 def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, numeric: str) -> Classes:
@@ -271,7 +281,7 @@ def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, num
         merged, _ = merge(classes, shown, task.n_threads)
         if merged.n_classes == classes.n_classes:
             return classes
-        mended = repair(merged, encoded, task.rules, ties=method.ties)
+        mended = repair(merged, encoded, task.rules, ties=method.ties, cut=False)
         if classes.together is not None:
             if mended.n_classes < merged.n_classes:
                 raise UsageError(

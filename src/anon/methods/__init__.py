@@ -8,9 +8,9 @@ what it needs. Adding one is its file and its name in `METHODS`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
 from anon.methods.full_domain import FullDomain, Lattice
@@ -32,6 +32,7 @@ __all__ = [
     "Anatomy",
     "Budget",
     "Curve",
+    "Effort",
     "FullDomain",
     "Identity",
     "KMembers",
@@ -43,6 +44,7 @@ __all__ = [
     "Progress",
     "Suppress",
     "Task",
+    "chosen",
     "counts_units",
     "read_method",
     "repair",
@@ -59,9 +61,32 @@ METHODS: tuple[type[Method], ...] = (
     Identity,
     Suppress,
 )
+Effort = Literal["fast", "balanced", "best"]
 BY_NAME = {name: each for each in METHODS for name in each.names()}
-METHOD = Option("method", Literal[tuple(BY_NAME)], ", ".join(BY_NAME).replace(",", " (default),", 1) + ".")
+METHOD = Option("method", Literal[tuple(BY_NAME)], f"{', '.join(BY_NAME)}; without one, see --effort.")
 METHOD_OPTIONS = merged(each.options for each in METHODS)
+
+
+def chosen(method: Method | None, effort: Effort | None, only_fast: str | None = None) -> Method:
+    """The method that is given; without one that of an effort: Mondrian for "fast", otherwise Curve.
+
+    The default is "balanced", or "fast" where `only_fast` says what keeps more from being made.
+    Raises UsageError where both are given, or an effort that cannot be made.
+    """
+    asked = Parameter(f"effort={effort!r}", f"--effort {effort}")
+    if effort not in (None, *get_args(Effort)):
+        raise UsageError(asked, " is unknown: use 'fast', 'balanced' or 'best'")
+    if method is not None:
+        if effort is not None:
+            raise UsageError(asked, " chooses a method, and one is given: leave out one of the two")
+        return method
+    if only_fast is not None and effort not in (None, "fast"):
+        raise UsageError(
+            *(asked, f" cannot be made {only_fast}: leave it out for "),
+            *(Parameter("'fast'", "--effort fast"), ", which is Mondrian alone"),
+        )
+    effort = effort or ("balanced" if only_fast is None else "fast")
+    return Mondrian() if effort == "fast" else Curve(effort)
 
 
 def read_method(name: str, values: Mapping[str, Any]) -> Method:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curve: classes cut from a Hilbert order of the rows, then improved by moves, swaps and dealing anew."""
+"""Curve: classes cut from a Hilbert order or by Mondrian, whichever lose less, then cut and dealt anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -14,23 +15,36 @@ import numpy.typing as npt
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded
 from anon.errors import InfeasibleError, Parameter, UsageError
-from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes, widths_of
-from anon.methods.task import LOSS, TIES, Method, Task
+from anon.methods import mondrian
+from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
+from anon.methods.task import LOSS, TIES, Method, Progress, Task
 from anon.requirements import Option
-from anoncore import curve, merge
+from anoncore import curve, merge, recut
 from anoncore.requirement import Conjunction
 
-BLOCK_ROWS = 1 << 16  # rows ordered and cut by one call, whatever the number of threads
-BLOCK_CLASSES = 512  # classes refined by one call; fewer where more than so many attributes make them large
+BLOCK_ROWS = 1 << 16  # rows ordered, or cut for a start, by one call, whatever the number of threads
+BLOCK_CLASSES = 512  # classes worked on by one call; fewer where more than so many attributes make them large
 WIDE = 64
-MOST = 6  # with requirements beside k, classes of up to 6k rows are cut and refined, larger ones split
-LARGEST_K = 256  # larger classes are cut, but not refined: that takes a time that grows with k
-LEAST_GAIN = 1e-3  # refinement ends when a pass lowers the loss by less
-ROW_PASSES = 2_000_000  # small tables are cheap to refine: about so many rows in all passes together,
-LEAST_PASSES, MOST_PASSES = 2, 40  # in at least and at most so many passes
-# Classes are worked on together if their cells together are at most so many percent as wide as the two;
-# the first passes look at the nearest only.
-NEAREST, FARTHEST = 80, 95
+PROBE_ROWS = 1 << 12  # of a block: on so many rows the curve must not lose so much more than Mondrian
+PROMISING = 1.05
+MOST = 6  # with requirements beside k, classes of up to 6k rows are cut from the curve and refined
+MOST_CUT = 512  # but not beyond so many rows, if that is more than 2k - 1
+REFINED_K = 100  # larger classes are not refined: that takes a time that grows with k
+RECUTS = 3  # of `balanced`, and of `best` between two refinements
+LEAST_GAIN = 1e-3  # a pass that lowers the loss by less is one too many
+MOST_ROUNDS = 20  # of `best`
+# Balanced refines small tables, where it is cheap: so many rows times k in all passes, and at most so often.
+REFINED_ROWS, MOST_REFINED = 7_000_000, 6
+# Classes are worked on together if their cells together are at most so many percent as wide as the two.
+REACH = 95
+# Up to so many rows the loss may stay a few passes and then fall, and all may lie near each other.
+SMALL, PATIENCE, FAR_REACH = 2_000, 5, 150
+
+EFFORT = Option(
+    "effort",
+    Literal["fast", "balanced", "best"],
+    "How long to seek: fast (Mondrian alone), balanced (default) or best.",
+)
 
 RowNumbers = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
@@ -40,29 +54,32 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Curve(Method):
-    """Rows in the order of a Hilbert curve, cut into classes of k..2k-1 rows with the least loss.
+    """Classes of k rows or more with little loss: two starts, block by block the better, then recuts.
 
-    `refine` improves the classes by moves and swaps of rows between neighbors, and by dealing the
-    rows of neighbors anew (for k up to 256). `loss="ncp"` minimizes NCP (spans of values, trees,
-    sets), `"ordered"` the same with every attribute taken as ordered codes. Ties follow the ranks of
-    the rows, or their order in the input.
+    The starts are cuts of a Hilbert order of the rows, and Mondrian's classes; without a k the latter alone.
+    `effort="balanced"` recuts three times and refines small tables by moves and swaps of rows (for k up to
+    20), `"best"` goes on until a pass gains less than 0.1 %. `loss="ncp"` minimizes NCP (spans of
+    values, trees, sets), `"ordered"` the same with every attribute taken as ordered codes. Ties follow the
+    ranks of the rows, or their order in the input.
     """
 
     name: ClassVar[str] = "curve"
     grows: ClassVar[bool] = True
+    needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
-    options: ClassVar[tuple[Option, ...]] = (
-        LOSS,
-        Option("refine", bool, "Curve improves its first classes (default: refine)."),
-        TIES,
-    )
+    options: ClassVar[tuple[Option, ...]] = (EFFORT, LOSS, TIES)
 
-    refine: bool = True
+    effort: Literal["balanced", "best"] = "balanced"
     loss: Literal["ncp", "ordered"] = "ncp"
     ties: Literal["rank", "input"] = "rank"
 
     def __post_init__(self) -> None:
+        if self.effort not in ("balanced", "best"):
+            raise UsageError(
+                Parameter(f"effort={self.effort!r}", f"--effort {self.effort}"),
+                " is unknown: use 'balanced' or 'best'",
+            )
         if self.loss not in ("ncp", "ordered"):
             raise UsageError(
                 Parameter(f"loss={self.loss!r}", f"--loss {self.loss}"), " is unknown: use 'ncp' or 'ordered'"
@@ -78,7 +95,6 @@ class Curve(Method):
 
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     """Classes of at least k rows that satisfy `task.rules`."""
-    widths = widths_of(encoded.quasi, method.loss)
     axes = Axes.of(encoded, method.loss)
     with ThreadPoolExecutor(task.n_threads) as pool:
         rows = curve_order(encoded, axes, method.ties, pool)
@@ -88,24 +104,51 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
                 requirement=k,
                 tightest=len(rows),
             )
+        if len(rows) == 0:
+            return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
         table = Table(
             pack([column[rows] for column in encoded.quasi_codes]),
             sensitive_of(encoded, rows),
-            widths,
+            widths_of(encoded.quasi, method.loss),
             max(k, task.rules.min_size),
             task.rules if task.rules.n_sensitive else None,
         )
-        places = np.arange(len(rows), dtype=np.uint32)
-        offsets = cut(table, pool)
-        if table.rules is not None:
-            classes = Classes(rows, offsets, encoded.suppressed)
-            classes = repair(classes, encoded, table.rules, loss=method.loss, ties=method.ties)
-            place_of_row = np.empty(encoded.n_rows, np.uint32)
-            place_of_row[rows] = places
-            places, offsets = split_large(table, place_of_row[classes.rows], classes.offsets, pool)
-        if method.refine and 1 < table.k <= LARGEST_K:
-            places, offsets = refine(table, axes, places, offsets, pool, task.progress)
-    return Classes(rows[places], offsets, encoded.suppressed)
+        place_of_row = np.empty(encoded.n_rows, np.uint32)
+        place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
+        simple = mondrian.partition(encoded, mondrian.Mondrian(), task)
+        groups = start(table, place_of_row[simple.rows], simple.offsets, k > 1, pool)
+        groups = improve(table, axes, groups, method.effort, pool, task.progress)
+    return Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Classes in the making: class c holds `rows[offsets[c]:offsets[c + 1]]`, places along the curve.
+
+    `loss` is the sum over classes of their rows times the widths of their cells, in units of `Widths`.
+    """
+
+    rows: RowNumbers
+    offsets: Offsets
+    loss: int
+
+    @classmethod
+    def joined(cls, parts: Iterable[Groups]) -> Groups:
+        listed = list(parts)
+        return cls(
+            np.concatenate([part.rows for part in listed]),
+            starts_of_sizes(np.concatenate([part.sizes for part in listed])),
+            sum(part.loss for part in listed),
+        )
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def these(self, classes: npt.NDArray[np.int64]) -> tuple[RowNumbers, Offsets]:
+        """Rows and offsets of some classes, in their order."""
+        first, end = self.offsets[classes], self.offsets[classes + 1]
+        return self.rows[ranges(first, end)], starts_of_sizes(end - first)
 
 
 @dataclass(frozen=True)
@@ -125,7 +168,7 @@ class Table:
     def most(self) -> int:
         """Rows of a class that is cut or refined, at most."""
         least = 2 * self.k - 1
-        return least if self.rules is None else max(min(MOST * self.k, 2 * LARGEST_K), least)
+        return least if self.rules is None else max(min(MOST * self.k, MOST_CUT), least)
 
     @property
     def step(self) -> int:
@@ -135,6 +178,10 @@ class Table:
     def records(self, rows: RowNumbers) -> npt.NDArray[np.int32]:
         """Records of these rows."""
         return curve.place(self.widths, self.codes, rows)
+
+    def sensitive_codes(self, rows: RowNumbers) -> npt.NDArray[np.int32] | None:
+        """What the rules read of these rows."""
+        return None if self.rules is None else self.sensitive[rows]
 
 
 @dataclass(frozen=True)
@@ -197,114 +244,130 @@ def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecuto
     return rows
 
 
-def cut(table: Table, pool: ThreadPoolExecutor) -> Offsets:
-    """Cuts of the rows in curve order with the least loss, block by block."""
-
-    def cut_block(start: int, end: int) -> Offsets:
-        records = table.records(np.arange(start, end, dtype=np.uint32))
-        sensitive = table.sensitive[start:end]
-        ends = curve.cut(table.widths, records, table.k, table.most, table.step, table.rules, sensitive)
-        return start + ends[1:]
-
-    n = len(table.codes)
-    starts = list(range(0, max(n - table.k + 1, 1), max(BLOCK_ROWS, table.k)))
-    return np.concatenate([[0], *pool.map(cut_block, starts, [*starts[1:], n])]).astype(np.int64)
-
-
-def split_large(
-    table: Table, rows: RowNumbers, offsets: Offsets, pool: ThreadPoolExecutor
-) -> tuple[RowNumbers, Offsets]:
-    """Split classes too large to be refined so that every part passes the rules.
-
-    A class of this size was merged because one sensitive value prevails in its neighborhood. Its rows
-    are ordered so that every stretch has the same share of every combination of sensitive values
-    (those of one combination along the curve), and cut again; parts that fail are merged with others.
+def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, pool: ThreadPoolExecutor) -> Groups:
+    """Mondrian's classes (which pass), cut further; with `along` the rows of a block of them are cut from
+    the curve instead where that loses less.
     """
-    assert table.rules is not None
-    rules = table.rules
+    class_of = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
+    rows = np.sort(class_of << np.uint64(32) | rows).astype(np.uint32)
 
-    def split(number: int) -> tuple[RowNumbers, npt.NDArray[np.int64]]:
-        members = np.sort(rows[offsets[number] : offsets[number + 1]])
-        _, stratum = np.unique(table.sensitive[members], axis=0, return_inverse=True)
-        members = members[evenly(stratum.reshape(-1))]
-        records, sensitive = table.records(members), table.sensitive[members]
-        ends = curve.cut(table.widths, records, table.k, table.most, table.step, rules, sensitive)
-        home = merge.repair(table.widths, records, sensitive, ends, rules)
-        together = np.argsort(np.repeat(home, np.diff(ends)), kind="stable")
+    def start_block(first: int, end: int) -> Groups:
+        bounds = offsets[first : end + 1]
+        best = divided(table, rows[bounds[0] : bounds[-1]], bounds - bounds[0])
+        if along and _promising(table, rows, bounds):
+            other = from_curve(table, np.sort(best.rows))
+            best = other if other.loss < best.loss else best
+        return best
+
+    firsts = np.flatnonzero(np.diff(offsets[:-1] // BLOCK_ROWS, prepend=-1)).tolist()
+    return Groups.joined(pool.map(start_block, firsts, [*firsts[1:], len(offsets) - 1]))
+
+
+def _promising(table: Table, rows: RowNumbers, bounds: Offsets) -> bool:
+    """Whether a curve may lose less than these classes of Mondrian's: some in their middle tell."""
+    middle = (bounds[0] + bounds[-1] - PROBE_ROWS) // 2
+    first, end = np.searchsorted(bounds, [middle, middle + PROBE_ROWS])
+    if first == 0 or end <= first:
+        return True
+    probe = rows[bounds[first] : bounds[end]]
+    simple = divided(table, probe, bounds[first : end + 1] - bounds[first])
+    return from_curve(table, np.sort(probe)).loss <= PROMISING * simple.loss
+
+
+def divided(table: Table, rows: RowNumbers, offsets: Offsets) -> Groups:
+    """Every class cut by itself as far as it can be."""
+    places, ends, _, loss = recut.divide(
+        table.widths, table.records(rows), offsets, table.k, table.rules, table.sensitive_codes(rows)
+    )
+    return Groups(rows[places], ends, loss)
+
+
+def from_curve(table: Table, rows: RowNumbers) -> Groups:
+    """The cuts of these rows, ascending along the curve, with the least loss; what fails the rules is merged
+    with neighbors, and cut again.
+    """
+    records, sensitive = table.records(rows), table.sensitive_codes(rows)
+    ends = curve.cut(table.widths, records, table.k, table.most, table.step, table.rules, sensitive)
+    if table.rules is not None and sensitive is not None:
+        home = merge.repair(table.widths, records, sensitive, ends, table.rules)
+        rows = rows[np.argsort(np.repeat(home, np.diff(ends)), kind="stable")]
         sizes = np.bincount(home, np.diff(ends)).astype(np.int64)
-        return members[together], sizes[sizes > 0]
-
-    sizes = np.diff(offsets)
-    large = np.flatnonzero(sizes > table.most)
-    parts = list(pool.map(split, large))
-    kept = np.flatnonzero(sizes <= table.most)
-    rows = np.concatenate([rows[ranges(offsets[kept], offsets[kept + 1])], *(part[0] for part in parts)])
-    return rows, starts_of_sizes(np.concatenate([sizes[kept], *(part[1] for part in parts)]))
+        ends = starts_of_sizes(sizes[sizes > 0])
+    return divided(table, rows, ends)
 
 
-def evenly(stratum: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """An order in which every stretch holds the strata in equal shares, each in its order."""
-    sizes = np.bincount(stratum)
-    order = np.argsort(stratum, kind="stable")
-    numbers = np.arange(len(stratum)) - starts_of_sizes(sizes)[stratum[order]]
-    quantile = np.empty(len(stratum))
-    quantile[order] = (numbers + 0.5) / sizes[stratum[order]]
-    return np.argsort(quantile, kind="stable")
-
-
-def refine(
+def improve(
     table: Table,
     axes: Axes,
-    rows: RowNumbers,
-    offsets: Offsets,
+    groups: Groups,
+    effort: str,
     pool: ThreadPoolExecutor,
-    progress: Callable[[str, int, int], None] | None,
-) -> tuple[RowNumbers, Offsets]:
-    """Passes over the classes, each along another curve through their centers, while the loss falls.
+    progress: Progress | None,
+) -> Groups:
+    """Passes over the classes, each along another curve through their centers; the loss never rises.
 
-    Class c holds `rows[offsets[c]:offsets[c + 1]]`; classes of more than `table.most` rows stay.
+    Recuts, and where classes are small enough refinements between them; neither is made again once it has
+    gained less than 0.1 %.
     """
     grid = np.concatenate([(axis >> max(axes.bits - 8, 0)) << max(8 - axes.bits, 0) for axis in axes.grids])
-    grid, grid_starts = grid.astype(np.uint8), starts_of(axes.grids)
-    sizes = np.diff(offsets)
-    large = np.flatnonzero(sizes > table.most)
-    kept_rows, kept_sizes = rows[ranges(offsets[large], offsets[large + 1])], sizes[large]
-
-    def refine_block(classes: npt.NDArray[np.int64]) -> tuple[Any, ...]:
-        members = rows[ranges(offsets[classes], offsets[classes + 1])]
-        ends = starts_of_sizes(offsets[classes + 1] - offsets[classes])
-        places, ends, before, after = curve.refine(
-            table.widths,
-            table.records(members),
-            ends,
-            table.k,
-            table.most,
-            reach,
-            table.rules,
-            table.sensitive[members] if table.rules else None,
-        )
-        members = members[places]
-        centers = curve.centers(table.codes, members, ends, grid, grid_starts)
-        return members, np.diff(ends), centers, before, after
-
-    size = max(BLOCK_CLASSES * WIDE // max(table.codes.shape[1], WIDE), 1)
-    n_passes = min(max(ROW_PASSES // max(len(rows), 1), LEAST_PASSES), MOST_PASSES)
-    order = np.flatnonzero(sizes <= table.most)
-    for number in range(n_passes if len(order) else 0):
-        reach = min(NEAREST + number, FARTHEST)
-        blocks = [order[start : start + size] for start in range(0, len(order), size)]
-        results = list(pool.map(refine_block, blocks))
-        rows = np.concatenate([result[0] for result in results])
-        offsets = starts_of_sizes(np.concatenate([result[1] for result in results]))
-        before, after = (sum(result[i] for result in results) for i in (3, 4))
+    grid, starts = grid.astype(np.uint8), starts_of(axes.grids)
+    refined = 1 < table.k <= REFINED_K
+    if effort == "balanced":
+        n_refined = min(REFINED_ROWS // (len(table.codes) * table.k), MOST_REFINED) if refined else 0
+        pairs = zip_longest(["recut"] * RECUTS, ["refine"] * n_refined)
+        steps = [step for pair in pairs for step in pair if step]
+    else:
+        steps = (["recut"] * RECUTS + ["refine"] * refined) * MOST_ROUNDS
+    small = len(table.codes) <= SMALL
+    patience = dict.fromkeys(steps, PATIENCE if small else 1)
+    for number, step in enumerate(steps):
+        if not patience[step]:
+            continue
+        before = groups.loss
+        centers = curve.centers(table.codes, groups.rows, groups.offsets, grid, starts)
+        order = along_another_curve(centers, number + 1, pool)
+        groups = _pass(table, groups, step, order, FAR_REACH if small else REACH, pool)
         if progress is not None:
-            progress("refine", number + 1, n_passes)
-        if before - after <= LEAST_GAIN * before:
-            break
-        order = along_another_curve(np.concatenate([result[2] for result in results]), number + 1, pool)
-    if len(order) == 0:
-        return rows, offsets
-    return np.concatenate([rows, kept_rows]), starts_of_sizes(np.concatenate([np.diff(offsets), kept_sizes]))
+            progress(step, number + 1, len(steps))
+        if before - groups.loss <= LEAST_GAIN * before:
+            patience[step] -= 1
+    return groups
+
+
+def _pass(
+    table: Table,
+    groups: Groups,
+    step: str,
+    order: npt.NDArray[np.int64],
+    reach: int,
+    pool: ThreadPoolExecutor,
+) -> Groups:
+    """One recut or refinement of the classes in this order, block by block."""
+    size = max(BLOCK_CLASSES * WIDE // max(table.codes.shape[1], WIDE), 1)
+    aside = np.empty(0, np.int64)
+    if step == "refine":  # classes of more rows than are refined stay as they are
+        large = groups.sizes[order] > table.most
+        order, aside = order[~large], order[large]
+
+    def work(first: int) -> Groups:
+        rows, ends = groups.these(order[first : first + size])
+        records, sensitive = table.records(rows), table.sensitive_codes(rows)
+        if step == "recut":
+            places, ends, _, loss = recut.recut(
+                table.widths, records, ends, table.k, reach, table.rules, sensitive
+            )
+        else:
+            places, ends, _, loss = curve.refine(
+                table.widths, records, ends, table.k, table.most, reach, table.rules, sensitive
+            )
+        return Groups(rows[places], ends, loss)
+
+    parts = list(pool.map(work, range(0, len(order), size)))
+    if len(aside):
+        rows, ends = groups.these(aside)
+        loss = recut.divide(table.widths, table.records(rows), ends, len(rows))[2]
+        parts.append(Groups(rows, ends, loss))
+    return Groups.joined(parts)
 
 
 def along_another_curve(

@@ -37,6 +37,7 @@ class KMembers(Method):
 
     name: ClassVar[str] = "kmembers"
     grows: ClassVar[bool] = True
+    needs_k: ClassVar[bool] = True
     repaired: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("objective", Objective, "K-Members grows for utility (default) or protection."),

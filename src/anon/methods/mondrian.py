@@ -40,6 +40,7 @@ class Mondrian(Method):
     """
 
     name: ClassVar[str] = "mondrian"
+    effort: ClassVar[str] = "fast"
     counts_units: ClassVar[bool] = True
     keeps_households: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True

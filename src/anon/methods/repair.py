@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repair: classes that fail a requirement are merged with neighbors; shared by all growing methods."""
+"""Repair: classes that fail a requirement are merged with neighbors, and cut again; for growing methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
 from anon.schema import lca
-from anoncore import curve, merge
+from anoncore import curve, merge, recut
 from anoncore.requirement import Conjunction
 
 Ties = Literal["rank", "input"]
@@ -21,9 +21,16 @@ Offsets = npt.NDArray[np.int64]
 
 
 def repair(
-    classes: Classes, encoded: Encoded, rules: Conjunction, *, loss: str = "ncp", ties: Ties = "rank"
+    classes: Classes,
+    encoded: Encoded,
+    rules: Conjunction,
+    *,
+    loss: str = "ncp",
+    ties: Ties = "rank",
+    cut: bool = True,
 ) -> Classes:
-    """Merge every class that fails the rules with neighbors, until all pass or one class is left.
+    """Merge every class that fails the rules with neighbors until all pass or one class is left; with `cut`
+    what was merged is cut again into classes that pass, as far as it can be.
 
     Neighbors are the 32 classes before and after it along a Hilbert curve through the centers of the
     classes' cells (ties: the class with the lowest row, by rank or by input position); the one with
@@ -44,7 +51,37 @@ def repair(
     sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
     together = np.argsort(home, kind="stable")
     rows = rows[ranges(offsets[together], offsets[together + 1])]
-    return Classes(rows, starts_of_sizes(sizes[sizes > 0]), classes.suppressed)
+    ends = starts_of_sizes(sizes[sizes > 0])
+    if cut and units is None and len(ends) < len(offsets):
+        merged = np.bincount(home, minlength=len(home))[sizes > 0] > 1
+        ranks = _row_numbers(encoded, ties)[rows].astype(np.uint64)
+        class_of = np.repeat(np.arange(len(merged), dtype=np.uint64), np.diff(ends))
+        rows = rows[np.argsort(class_of << np.uint64(32) | ranks)]
+        rows, ends = _cut_again(encoded, rows, ends, merged, widths, rules)
+    return Classes(rows, ends, classes.suppressed)
+
+
+def _cut_again(
+    encoded: Encoded,
+    rows: RowNumbers,
+    offsets: Offsets,
+    merged: npt.NDArray[np.bool_],
+    widths: curve.Widths,
+    rules: Conjunction,
+) -> tuple[RowNumbers, Offsets]:
+    """The classes, those that were `merged` cut by themselves into parts that pass."""
+    sizes = np.diff(offsets)
+    class_of = np.repeat(np.arange(len(sizes)), sizes)
+    of_merged = rows[merged[class_of]]
+    records = curve.place(widths, pack(encoded.quasi_codes), of_merged)
+    sensitive = sensitive_of(encoded, of_merged)
+    places, ends, *_ = recut.divide(
+        widths, records, starts_of_sizes(sizes[merged]), rules.min_size, rules, sensitive
+    )
+    return (
+        np.concatenate([rows[~merged[class_of]], of_merged[places]]),
+        starts_of_sizes(np.concatenate([sizes[~merged], np.diff(ends)])),
+    )
 
 
 def class_order(classes: Classes, encoded: Encoded, ties: Ties = "rank") -> npt.NDArray[np.int64]:

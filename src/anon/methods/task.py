@@ -71,15 +71,17 @@ class Method(Declared):
 
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
-    least k rows; both leave to repair what is `repaired`, and units where it does not itself see to them
-    (`counts_units`). `keeps_households`: the rows of one show the same in its columns. `perturbs`
-    is whether it changes the table, `on_spark` whether Spark runs it. `ties` orders equal rows.
+    least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
+    `repaired`, and units where they do not themselves see to them (`counts_units`). `keeps_households`: the
+    rows of one show the same in its columns. `perturbs` is whether it changes the table, `recodes` whether it
+    chooses levels of whole columns first, `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
     name: ClassVar[str]
     forms: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     enforces: ClassVar[bool] = True
     grows: ClassVar[bool] = False
+    needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
     counts_units: ClassVar[bool] = False
     keeps_households: ClassVar[bool] = False

@@ -48,6 +48,7 @@ class TGC(Method):
 
     name: ClassVar[str] = "tgc"
     grows: ClassVar[bool] = True
+    needs_k: ClassVar[bool] = True
     repaired: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (

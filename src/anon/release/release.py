@@ -288,6 +288,12 @@ class Release(Recoded):
             shown[column.name] = None if value.null_count else texts(value)[0]
         return shown
 
+    @property
+    def effort(self) -> str | None:
+        """How long classes were sought: "fast" by Mondrian, "balanced" or "best" by Curve; else None."""
+        effort: str | None = getattr(self.method, "effort", None)
+        return effort
+
     def summary(self) -> dict[str, Any]:
         """What was made and how, in plain words and numbers."""
         told = self.metadata
@@ -302,6 +308,7 @@ class Release(Recoded):
             ),
             "not published": list(self.encoded.unpublished),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
+            **({} if self.effort is None else {"effort": self.effort}),
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
 

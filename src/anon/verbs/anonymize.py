@@ -14,7 +14,7 @@ from anon.classes import merge
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
-from anon.methods import Limits, Method, Mondrian, Progress
+from anon.methods import Effort, Limits, Method, Progress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
 from anon.schema import Schema
@@ -30,6 +30,7 @@ def anonymize(
     *,
     require: Sequence[Requirement] = (),
     method: Method | None = None,
+    effort: Effort | None = None,
     publish: Literal["generalization", "bucketization"] = "generalization",
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
     missing: Literal["category", "suppress", "error"] = "category",
@@ -54,8 +55,12 @@ def anonymize(
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
     method : Mondrian(), KMembers(), TGC(), Curve(), FullDomain(), Anatomy(l), Identity(), Suppress(what), ...
-        Or Laplace(epsilon). Default Mondrian(). KMembers, TGC and Curve need a k; Identity, Suppress and
+        Or Laplace(epsilon). Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and
         Laplace enforce nothing and accept no requirement.
+    effort : "fast" | "balanced" | "best", only without a method
+        How long to seek classes that lose little: Mondrian(), Curve("balanced") (the default) or
+        Curve("best"). Of a table that stays in its files, or where units are counted, only "fast" is made,
+        and that is the default.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
         What is learned across buckets is not bounded (docs/security.md).
@@ -94,15 +99,20 @@ def anonymize(
     RecheckError
         The finished release failed its own independent check (a fault of the tool).
     """
-    method = Mondrian() if method is None else method
+    of_units = None if getattr(schema, "unit", None) is None else "where units are counted"
+    by_method = chosen(method, effort, of_units)
     limits = Limits.of(suppress, time_limit)
-    check_arguments(schema, method, require, publish, numeric, order, on_infeasible, seed, progress, limits)
+    check_arguments(
+        schema, by_method, require, publish, numeric, order, on_infeasible, seed, progress, limits
+    )
     check_weights(weights)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
     tell("read", 0, 1)
     source = read_source(table)
+    in_files = None if isinstance(source.table, pa.Table) else "of a table that stays in its files"
+    method = chosen(method, effort, of_units or in_files)
     noise: dict[str, Any] | None = None
     notes: list[str] = []
     if method.perturbs:

@@ -34,7 +34,7 @@ from anon.engines.spark.read import (
 from anon.engines.spark.solve import NODE_ROWS, solved
 from anon.engines.spark.tree import Plan, top_tree
 from anon.errors import DataError, Parameter, PrivacyWarning, RecheckError, UsageError
-from anon.methods import METHODS, Method, Mondrian, Progress
+from anon.methods import METHODS, Effort, Method, Mondrian, Progress, chosen
 from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
 from anon.requirements import Requirement, infeasible
 from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
@@ -50,6 +50,7 @@ def anonymize_spark(
     *,
     require: Sequence[Requirement] = (),
     method: Method | None = None,
+    effort: Effort | None = None,
     publish: Publish = "generalization",
     numeric: Rendering = "interval",
     missing: Missing = "category",
@@ -59,9 +60,10 @@ def anonymize_spark(
 ) -> DataFrame | tuple[DataFrame, DataFrame]:
     """Anonymize a Spark DataFrame: the release satisfies every requirement, or there is none.
 
-    Parameters are those of `anon.anonymize`; `node_rows` is how many rows one task finishes, and as
-    few as the data lets it. Mondrian's classes are those of one machine (relaxed: as multisets of
-    quasi-identifiers and sensitive values); TGC and Curve work inside the nodes of a strict Mondrian tree.
+    Parameters are those of `anon.anonymize`, of whose efforts only "fast" is made, which is the default;
+    `node_rows` is how many rows one task finishes, and as few as the data lets it. Mondrian's classes are
+    those of one machine (relaxed: as multisets of quasi-identifiers and sensitive values); TGC and Curve
+    work inside the nodes of a strict Mondrian tree.
 
     Returns the published DataFrame, or for a bucketization the pair (table, sensitive table). It is
     computed, checked and persisted: write it, then call `unpersist()` (of a pair, on both).
@@ -75,7 +77,7 @@ def anonymize_spark(
     RecheckError
         The finished release failed its own independent check (a fault of the tool).
     """
-    method = Mondrian() if method is None else method
+    method = chosen(method, effort, "on Spark")
     refuse_others(df)
     check_asked(
         *(schema, method, require),

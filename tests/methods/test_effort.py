@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What more effort gives: never more loss than Mondrian, and nearly the least where that is known."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anon
+from anon.encoding import encode
+from anon.engines import make
+from anon.methods import chosen
+from reference import curve as slow
+
+LEAVES = "abcdefgh"
+TREE = {"*": {"P": {"p": ["a", "b"], "q": ["c", "d"]}, "Q": ["e", "f", "g"], "R": ["h"]}}
+
+
+def a_case(rng: random.Random, n: int, least_k: int = 2) -> tuple[pa.Table, anon.Schema, list[Any]]:
+    """A table, its schema (trees, prefixes, plain sets, orders, numbers; some with nulls), and demands."""
+    missing = rng.choice([0.0, 0.0, 0.1])
+    columns: dict[str, list[Any]] = {}
+    quasi: list[Any] = []
+    for number in range(rng.randint(1, 5)):
+        name, kind = f"q{number}", rng.choice(["tree", "prefix", "set", "order", "number"])
+        skew = rng.choice([1.0, 3.0])
+        if kind == "number":
+            draw = [round(60 * rng.random() ** skew) for _ in range(n)]
+            hierarchy = rng.choice([None, anon.intervals(5, 20)])
+            quasi.append(anon.numeric(name, hierarchy=hierarchy))
+        elif kind == "prefix":
+            draw = [f"{int(400 * rng.random() ** skew):03}" for _ in range(n)]
+            quasi.append(anon.nominal(name, hierarchy=anon.prefix(2, 1)))
+        else:
+            draw = [LEAVES[int(8 * rng.random() ** skew)] for _ in range(n)]
+            trees = {"tree": anon.nominal(name, hierarchy=TREE), "order": anon.ordinal(name, list(LEAVES))}
+            quasi.append(trees.get(kind, anon.nominal(name)))
+        columns[name] = [None if rng.random() < missing else value for value in draw]
+    columns["ill"] = rng.sample([("flu", "flu", "cold", "gout")[i % 4] for i in range(n)], n)
+    k = rng.choice([least_k, 3, 5])
+    require = [anon.KAnonymity(k)]
+    require += rng.choice([[], [], [anon.LDiversity(1.7)], [anon.TCloseness(0.2)]])
+    return pa.table(columns), anon.Schema(quasi=quasi, sensitive=["ill"]), require
+
+
+def gcp_of(table: pa.Table, schema: anon.Schema, require: list[Any], **how: Any) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)
+        release = anon.anonymize(table, schema, require=require, n_threads=1, **how)
+    return float(release.utility().gcp)
+
+
+@pytest.mark.parametrize("n_cases", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_default_never_loses_more_than_mondrian(n_cases: int) -> None:
+    ratios = []
+    for seed in range(n_cases):
+        rng = random.Random(seed)
+        case = a_case(rng, rng.choice([40, 120]))
+        simple = gcp_of(*case, effort="fast")
+        balanced = gcp_of(*case)
+        assert balanced <= simple * (1 + 1e-7), seed
+        ratios.append(balanced / simple if simple else 1.0)
+    print(f"\nGCP of balanced over Mondrian's, {n_cases} schemas: median {statistics.median(ratios):.3f}")
+    assert statistics.median(ratios) < 0.95
+
+
+PEOPLE = anon.datasets.census(300, seed=2)
+ROLES = anon.Schema(quasi=["age", "sex", "race"], sensitive=["occupation"])
+
+
+def made_with(source: Any = PEOPLE, **how: Any) -> anon.Release:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)
+        return anon.anonymize(source, ROLES, require=[anon.KAnonymity(5)], **how)
+
+
+def test_an_effort_stands_for_a_method() -> None:
+    meant = {
+        None: anon.Curve(),
+        "fast": anon.Mondrian(),
+        "balanced": anon.Curve(),
+        "best": anon.Curve("best"),
+    }
+    for effort, method in meant.items():
+        release = made_with(effort=effort)
+        assert release.method == method
+        assert release.effort == release.summary()["effort"] == (effort or "balanced")
+    assert "effort" not in made_with(method=anon.KMembers()).summary()
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"effort": "quick"}, "use 'fast', 'balanced' or 'best'"),
+        ({"effort": "best", "method": anon.Mondrian()}, "leave out one of the two"),
+    ],
+)
+def test_efforts_that_make_no_sense_are_refused(how: Any, words: str) -> None:
+    with pytest.raises(anon.UsageError, match=words):
+        made_with(**how)
+
+
+def test_of_a_table_that_stays_in_its_files_fast_is_made(tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    source = anon.read_source(tmp_path / "people.parquet", engine="stream")
+    assert made_with(source).effort == made_with(source, effort="fast").effort == "fast"
+    assert made_with(source, method=anon.Curve()).effort == "balanced"
+    with pytest.raises(
+        anon.UsageError, match="effort='best' cannot be made of a table that stays in its files"
+    ):
+        made_with(source, effort="best")
+
+
+def test_on_spark_fast_is_made() -> None:
+    assert chosen(None, None, "on Spark") == anon.Mondrian()
+    with pytest.raises(anon.UsageError, match="effort='balanced' cannot be made on Spark") as refusal:
+        chosen(None, "balanced", "on Spark")
+    assert "--effort balanced cannot be made on Spark" in refusal.value.in_flags
+
+
+def least_loss(of: list[slow.Attribute], table: list[list[int]], k: int) -> int:
+    """Of all partitions into classes of k..2k-1 rows."""
+
+    @cache
+    def loss(rows: tuple[int, ...]) -> int:
+        return slow.loss(of, table, rows)
+
+    @cache
+    def best(left: tuple[int, ...]) -> int:
+        if not left:
+            return 0
+        first, *others = left
+        least = 2**62
+        for size in range(k, min(2 * k, len(left) + 1)):
+            if len(left) - size in range(1, k):
+                continue
+            for more in itertools.combinations(others, size - 1):
+                here = loss((first, *more))
+                if here < least:
+                    rest = tuple(row for row in others if row not in more)
+                    least = min(least, here + best(rest))
+        return least
+
+    return best(tuple(range(len(table))))
+
+
+@pytest.mark.parametrize(("n", "n_cases"), [(10, 12), pytest.param(13, 100, marks=pytest.mark.slow)])
+def test_best_ends_near_the_optimum(n: int, n_cases: int) -> None:
+    ratios = []
+    for seed in range(n_cases):
+        rng = random.Random(seed)
+        of: list[slow.Attribute] = [(8, 1.0, [float(i) for i in range(8)], None), (6, 1.0, None, None)]
+        table = pa.table(
+            {
+                "x": [*range(8), *(rng.randrange(8) for _ in range(n - 8))],
+                "y": list("abcdef"[:6]) + [rng.choice("abcdef") for _ in range(n - 6)],
+            }
+        )
+        encoded = encode(table, anon.Schema(quasi=[anon.ordinal("x", list(range(8))), anon.nominal("y")]))
+        rows = np.column_stack(encoded.quasi_codes).tolist()
+        made = make(encoded, anon.Curve("best"), [anon.KAnonymity(3)])
+        ours = sum(
+            slow.loss(of, rows, made.classes.rows[start:end].tolist())
+            for start, end in itertools.pairwise(made.classes.offsets)
+        )
+        ratios.append(ours / least_loss(of, rows, 3))
+    assert min(ratios) >= 1 - 1e-9
+    assert statistics.mean(ratios) <= 1.03
