@@ -312,6 +312,45 @@ def test_units_are_counted_as_the_twin_counts_them(run: dict[str, Any]) -> None:
     assert classes_of(*run_on_units(run)) == expected
 
 
+@pytest.mark.parametrize("n_values", [12, 300])
+@pytest.mark.parametrize("asks_values", [False, True])
+@pytest.mark.parametrize("seed", range(25))
+def test_one_side_of_the_middle_has_few_units(n_values: int, asks_values: bool, seed: int) -> None:
+    """One unit has all rows of high codes, or of low ones: the nearest cut lies where others are."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    codes = np.array([rng.integers(0, n_values, n), rng.integers(0, 4, n)])
+    units = rng.integers(0, 15, n)
+    half = codes[0] > n_values // 2 if seed % 2 else codes[0] < n_values // 2
+    units[half] = 0
+    secret = rng.integers(0, 3, n)
+    run: dict[str, Any] = {
+        "attributes": [
+            Attribute(n_values, positions=[float(p) for p in range(n_values)]),
+            Attribute(4, weight=0.1),
+        ],
+        "codes": codes,
+        "columns": [column.astype(np.uint16) for column in codes],
+        "sensitive": [secret] if asks_values else [],
+        "sizes": [3] if asks_values else [],
+        "sensitive_columns": [secret.astype(np.uint8)] if asks_values else [],
+        "k": 3,
+        "units": units,
+        "share": Fraction(1, 2),
+        "counts_units": True,
+        "options": {"nearest": True},
+    }
+
+    def passes(rows: list[int]) -> bool:
+        pairs = {(int(units[r]), int(secret[r])) for r in rows}
+        most = max(Counter(value for _, value in pairs).values())
+        return len({int(units[r]) for r in rows}) >= 3 and (not asks_values or 2 * most <= len(pairs))
+
+    expected = twin.partition(codes.T.tolist(), run["attributes"], passes, nearest=True)
+    assert classes_of(*run_on_units(run)) == expected
+    assert len(expected) > 1 or asks_values
+
+
 def test_units_are_given_where_they_are_counted_alone() -> None:
     codes = [np.zeros(4, np.uint8)]
     attributes = kernel_attributes([Attribute(1)])
