@@ -58,7 +58,7 @@ def census() -> pa.Table:
 def release(census: pa.Table) -> Any:
     schema = anon.Schema(QUASI, ["occupation"], neutral=NEUTRAL)
     with pytest.warns(anon.PrivacyWarning) as caught:
-        made = anon.anonymize(census, schema, require=REQUIRE)
+        made = anon.anonymize(census, schema, require=REQUIRE, effort="fast")
     assert tuple(str(one.message) for one in caught) == made.warnings
     return made
 
@@ -152,7 +152,8 @@ def test_columns_that_tell_nothing_are_not_named() -> None:
     table = table.append_column("serial_of_form", pa.array([i // 2 for i in range(4000)])).append_column(
         "nested", pa.array([[1]] * 4000)
     )
-    release = anon.anonymize(table, anon.Schema(["q", "r"], neutral="rest"), require=[anon.KAnonymity(10)])
+    schema = anon.Schema(["q", "r"], neutral="rest")
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(10)], effort="fast")
     assert release.warnings == ()
     assert (release.known().columns, release.known().not_counted) == ({}, ("nested",))
 
@@ -161,7 +162,7 @@ def test_columns_that_tell_nothing_are_not_named() -> None:
 def test_streamed_rows_and_buckets(census: pa.Table, tmp_path: Path, publish: Any) -> None:
     pq.write_table(census.slice(0, 2000), tmp_path / "in.parquet")
     schema = anon.Schema(["age", "sex"], ["occupation"], neutral=["race", "hours_per_week"])
-    options: dict[str, Any] = {"require": [anon.KAnonymity(10)], "publish": publish}
+    options: dict[str, Any] = {"require": [anon.KAnonymity(10)], "publish": publish, "effort": "fast"}
     streamed, whole = (
         anon.anonymize(anon.read_source(tmp_path / "in.parquet", engine=engine), schema, **options)
         for engine in ("stream", "local")

@@ -35,6 +35,7 @@ def bucketized(values: Any) -> anon.Release:
         anon.Schema(["age"], ["s"]),
         require=[anon.LDiversity(2)],
         publish="bucketization",
+        effort="fast",
     )
 
 
