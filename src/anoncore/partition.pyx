@@ -17,7 +17,9 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from anoncore.doors import MOST_ROWS, array_of, codes_of, given, one_of, real, whole, within_reach
+from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, given, one_of, whole
+
+from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
@@ -74,102 +76,6 @@ cdef int64_t PACK_BLOCK = 1024
 cdef double TIE = 1e-12
 
 
-cdef struct Attribute:
-    int32_t kind
-    int64_t n_values  # |D_a|, which is also the code of null
-    double weight
-    double span  # domain range, or |D_a| - 1
-    const double* positions  # ORDERED: place of every code
-    const int32_t* parent  # TREE: per node, -1 above the root
-    const int32_t* first  # TREE: per node, first and last code below it
-    const int32_t* last
-    const int32_t* leaf  # TREE: node of every code
-
-
-cdef bint is_tree(const int32_t[::1] parent, const int32_t[::1] first, const int32_t[::1] last,
-                  const int32_t[::1] leaf, int64_t n_values):
-    """Are first..last the codes below every node, and is code c a leaf of its own?"""
-    cdef int64_t n_nodes = parent.shape[0], v, c
-    if not first.shape[0] == last.shape[0] == n_nodes or n_nodes == 0 or leaf.shape[0] < n_values:
-        return False
-    cdef int64_t[::1] low = np.full(n_nodes, n_values)
-    cdef int64_t[::1] high = np.full(n_nodes, -1)
-    cdef int64_t[::1] size = np.zeros(n_nodes, dtype=np.int64)
-    for c in range(n_values):
-        v = leaf[c]
-        if not 0 <= v < n_nodes or size[v]:
-            return False
-        low[v] = high[v] = c
-        size[v] = 1
-    for v in range(n_nodes - 1, -1, -1):
-        if first[v] != low[v] or last[v] != high[v] or size[v] != high[v] - low[v] + 1:
-            return False
-        if v == 0:
-            return parent[0] == -1
-        if not 0 <= parent[v] < v:
-            return False
-        low[parent[v]] = min(low[parent[v]], low[v])
-        high[parent[v]] = max(high[parent[v]], high[v])
-        size[parent[v]] += size[v]
-
-
-cdef class Attributes:
-    """What the kernel must know of each quasi-identifier; built once, shared by all threads.
-
-    `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
-    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
-    per node the parent (which comes before it; -1 above the root, node 0) and the first and last code
-    below it, per code its node (int32); with neither it is a flat set.
-    """
-
-    cdef Attribute* c
-    cdef readonly Py_ssize_t n
-    cdef list keep
-
-    def __cinit__(self, n_values, weights, positions, trees):
-        cdef Py_ssize_t a
-        cdef const double[::1] places
-        cdef const int32_t[::1] parent, first, last, leaf
-        given(n_values=n_values, weights=weights, positions=positions, trees=trees)
-        self.n = len(n_values)
-        if not len(weights) == len(positions) == len(trees) == self.n:
-            raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
-        self.keep = []
-        self.c = <Attribute*>take(self.keep, self.n, sizeof(Attribute))
-        for a in range(self.n):
-            self.c[a].n_values = whole(n_values[a], 0, MOST_ROWS, "n_values")
-            self.c[a].weight = real(weights[a], "a weight")
-            if not 0 <= self.c[a].weight < INFINITY:
-                raise ValueError("weights must be finite and at least 0")
-            self.c[a].kind = FLAT
-            self.c[a].span = self.c[a].n_values - 1
-            if positions[a] is not None and trees[a] is not None:
-                raise ValueError(f"attribute {a} has positions or a tree, not both")
-            if positions[a] is not None and self.c[a].n_values > 0:
-                line = array_of(positions[a], np.float64, 1, "positions").copy()
-                if len(line) < self.c[a].n_values:
-                    raise ValueError(f"attribute {a}: {n_values[a]} values but {len(line)} positions")
-                if not np.isfinite(line).all() or (line[1:] < line[:len(line) - 1]).any():
-                    raise ValueError(f"the positions of attribute {a} must be finite and ascending")
-                places = within_reach(line)
-                self.keep.append(places)
-                self.c[a].kind = ORDERED
-                self.c[a].positions = &places[0]
-                self.c[a].span = places[self.c[a].n_values - 1] - places[0]
-            elif trees[a] is not None and self.c[a].n_values > 0:
-                if not isinstance(trees[a], tuple | list) or len(trees[a]) != 4:
-                    raise ValueError(f"the tree of attribute {a} must be parent, first, last and leaf")
-                parent, first, last, leaf = (array_of(part, np.int32, 1, "a tree").copy() for part in trees[a])
-                if not is_tree(parent, first, last, leaf, self.c[a].n_values):
-                    raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
-                self.keep.append((parent, first, last, leaf))
-                self.c[a].kind = TREE
-                self.c[a].parent = &parent[0]
-                self.c[a].first = &first[0]
-                self.c[a].last = &last[0]
-                self.c[a].leaf = &leaf[0]
-
-
 cdef struct Node:
     int64_t start
     int64_t size
@@ -182,7 +88,7 @@ cdef struct Table:
     int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes (uint32 each)
     int64_t width  # bytes of a code
     int64_t n_attributes
-    const Attribute* attributes
+    const Extent* attributes
     const Rules* rules
     int64_t row_offset
     int64_t tracked_offset
@@ -834,15 +740,7 @@ cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
     return True
 
 
-cdef int32_t ancestor(const Attribute* a, uint32_t first, uint32_t last) noexcept nogil:
-    """Lowest common ancestor of the leaves first..last."""
-    cdef int32_t v = a.leaf[first]
-    while a.last[v] < <int64_t>last:
-        v = a.parent[v]
-    return v
-
-
-cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexcept nogil:
+cdef int32_t child_above(const Extent* a, int32_t node, uint32_t code) noexcept nogil:
     """The child of `node` above a leaf, or the leaf itself if that is `node`."""
     cdef int32_t v = a.leaf[code]
     while v != node and a.parent[v] != node:
@@ -850,9 +748,9 @@ cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexce
     return v
 
 
-cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) noexcept nogil:
+cdef bint cut_children(const Table* t, Work* w, const Extent* a, int64_t d) noexcept nogil:
     """All non-empty children of the LCA of values[0..d) at once; null (beyond d) is one more."""
-    cdef int32_t lca = ancestor(a, w.values[0], w.values[d - 1])
+    cdef int32_t lca = ancestor(a, a.leaf[w.values[0]], w.values[d - 1])
     cdef int32_t child
     cdef int64_t i = 0, p = 0, start, size
     cdef double sum_ = 0
@@ -890,7 +788,7 @@ cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) n
     return True
 
 
-cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
+cdef bint cut_tree(const Table* t, Work* w, const Extent* a) noexcept nogil:
     """Two parts, cut between children of the LCA (null last), one of them below the LCA; nearest to n/2."""
     cdef int64_t d = w.d - (w.values[w.d - 1] == a.n_values)
     cdef int64_t boundaries[3]
@@ -899,7 +797,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
     cdef bint halves
     if t.relaxed or not t.nearest:
         return cut_children(t, w, a, d)
-    lca = ancestor(a, w.values[0], w.values[d - 1])
+    lca = ancestor(a, a.leaf[w.values[0]], w.values[d - 1])
     if d > 1:
         child = child_above(a, lca, w.values[0])
         i = 1
@@ -937,7 +835,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
 
 cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
     """The allowed cut of attribute a into w.cut, if there is one."""
-    cdef const Attribute* attribute = &t.attributes[a]
+    cdef const Extent* attribute = &t.attributes[a]
     cdef bint by_children = attribute.kind == TREE
     if t.n_tracked and (by_children or not t.relaxed):
         count_values(t, w, a, TRACKED)
@@ -958,19 +856,6 @@ cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
 # ---- the chooser ----
 
 
-cdef double width_of(const Attribute* a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
-    """Normalized width of low..high times the weight; low < high. `distinct` is read if a is flat."""
-    cdef int32_t node
-    if high == a.n_values:
-        return a.weight
-    if a.kind == ORDERED:
-        return (a.positions[high] - a.positions[low]) / a.span * a.weight if a.span > 0 else 0
-    if a.kind == FLAT:
-        return (distinct - 1) / a.span * a.weight
-    node = ancestor(a, low, high)
-    return (a.last[node] - a.first[node]) / a.span * a.weight
-
-
 cdef void prepare_keys(const Table* t, Work* w) noexcept nogil:
     """Keys of all attributes; greater ones are tried first. Flat widths start as upper bounds."""
     cdef int64_t a, distinct
@@ -981,7 +866,7 @@ cdef void prepare_keys(const Table* t, Work* w) noexcept nogil:
             w.key[a] = 0
         elif t.chooser == WIDEST:
             distinct = min(<int64_t>w.high[a] - w.low[a] + 1, w.n)
-            w.key[a] = width_of(&t.attributes[a], w.low[a], w.high[a], distinct)
+            w.key[a] = span(&t.attributes[a], w.low[a], w.high[a], distinct)
             w.exact[a] = t.attributes[a].kind != FLAT or w.high[a] == t.attributes[a].n_values
         else:
             count_values(t, w, a, VALUES)
@@ -1000,7 +885,7 @@ cdef int64_t next_attribute(const Table* t, Work* w) noexcept nogil:
         if best < 0 or w.exact[best]:
             return best
         count_values(t, w, best, TRACKED if t.n_tracked and not t.relaxed else VALUES)
-        w.key[best] = width_of(&t.attributes[best], w.low[best], w.high[best], w.d)
+        w.key[best] = span(&t.attributes[best], w.low[best], w.high[best], w.d)
         w.exact[best] = True
 
 
@@ -1197,7 +1082,7 @@ cdef class _Partition:
         return parts, 0
 
 
-cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, rows):
+cdef _Partition lay_out(columns, tuple attributes, Conjunction conjunction, sensitive, target, rows):
     """Check the columns and choose the layout of a record."""
     cdef _Partition run = _Partition()
     cdef int64_t j, n_table, largest = 1, m, width
@@ -1209,16 +1094,16 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     m = len(columns)
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
-    if m == 0 or m != attributes.n:
-        raise ValueError(f"{m} columns for {attributes.n} attributes")
+    if m == 0 or m != len(attributes):
+        raise ValueError(f"{m} columns for {len(attributes)} attributes")
     n_table = len(columns[0])
     width = max(column.dtype.itemsize for column in columns)
-    limits = [int(attributes.c[j].n_values) + 1 for j in range(m)]
+    limits = [attribute.n_values + 1 for attribute in attributes]
     limits += [int(conjunction.c.n_values[j]) for j in range(len(tracked))]
     if target is not None:
         tracked.append(codes_of(target, 1, "target"))
         limits.append(int(tracked[len(tracked) - 1].max(initial=0)) + 1)
-    run.keep = [attributes, conjunction]
+    run.keep = [conjunction]
     if rows is not None:
         rows = array_of(rows, np.uint32, 1, "rows")
         run.keep.append(rows)
@@ -1237,7 +1122,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     run.t.n_sensitive = conjunction.c.n_sensitive
     run.t.n_tracked = len(tracked)
     run.t.stride = (run.t.tracked_offset + 4 * len(tracked) + 7) // 8 * 8
-    run.t.attributes = attributes.c
+    run.t.attributes = extents_of(attributes, run.keep)
     run.t.rules = &conjunction.c
     run.n_columns = m + len(tracked)
     run.columns = <Column*>take(run.keep, run.n_columns, sizeof(Column))
@@ -1270,7 +1155,7 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
               rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
-    columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
+    columns: one code array (uint8, uint16 or uint32, any mix) per `attribute.Attribute`; sensitive: one per
     sensitive attribute of the conjunction (read if it tests any); target: codes for
     "information-gain". rows: uint32 row numbers to partition, in the order in which a relaxed cut
     shares out ties; all rows by default. chooser: "widest", "most-repeated", "least-repeated" or
@@ -1289,10 +1174,10 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
     if chooser not in CHOOSERS or (priority and chooser != "widest"):
         raise ValueError("unknown chooser, or a priority beside another chooser than 'widest'")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
-    one_of(Attributes, attributes, "attributes")
+    attributes = all_of(attributes, Attribute, "attributes")
     run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, rows)
-    places = np.full(attributes.n, len(priority), dtype=np.int64)
-    places[[whole(a, 0, attributes.n - 1, "priority") for a in priority]] = np.arange(len(priority))
+    places = np.full(len(attributes), len(priority), dtype=np.int64)
+    places[[whole(a, 0, len(attributes) - 1, "priority") for a in priority]] = np.arange(len(priority))
     rank = places
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:

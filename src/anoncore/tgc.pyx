@@ -13,10 +13,10 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 
+from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span, width_of
 from anoncore.diversity cimport (
-    Attribute, Cell, Closeness, Extent, Nearness, Spread, contribution_with, join_cell, join_spread,
-    leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of,
-    width_with,
+    Cell, Closeness, Nearness, Spread, contribution_with, join_cell, join_spread, leave_cell, leave_spread,
+    s_diversity_of, s_diversity_with, width, width_with,
 )
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, one_of, parts_of, real, whole
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take as take_array
@@ -48,7 +48,7 @@ cdef struct Terms:
 cdef class Objective:
     """Weighted tuple diversity (definition 3.1): w_u * mean width + w_p * mean weighted S-diversity.
 
-    `attributes` are `diversity.Attribute`s, `closeness` the `diversity.Closeness` of each sensitive
+    `attributes` are `attribute.Attribute`s, `closeness` the `diversity.Closeness` of each sensitive
     attribute and `weights` (float64, 1 by default) what its S-diversity is multiplied by. A mean over
     no attribute is 0.
     """
@@ -78,17 +78,6 @@ cdef class Objective:
         self.c.weights = own
         self.c.w_u = w_u
         self.c.w_p = w_p
-
-
-cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
-    cdef Extent* extents = <Extent*>take_array(keep, len(attributes), sizeof(Extent))
-    cdef Attribute attribute
-    cdef int64_t a
-    for a in range(len(attributes)):
-        attribute = attributes[a]
-        extents[a] = attribute.extent
-    keep.append(attributes)
-    return extents
 
 
 cdef const Nearness* nearness_of(tuple closeness, list keep) except NULL:
@@ -205,7 +194,7 @@ cdef int64_t widest(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) no
             here = extent.weight
         else:
             if extent.kind == TREE:
-                node = node_above(extent, extent.leaf[w.low[a]], w.high[a])
+                node = ancestor(extent, extent.leaf[w.low[a]], w.high[a])
             here = width_of(extent, w.low[a], w.high[a], node, <int64_t>w.high[a] - w.low[a] + 1)
             if extent.kind == FLAT and here > most:
                 here = width_of(extent, 0, 0, 0, count_labels(codes + a, lanes, n, w.seen))

@@ -9,12 +9,11 @@ from typing import ClassVar, Literal
 
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
-from anon.encoding import Codes, Domain, Encoded, encode
+from anon.encoding import Codes, Encoded, encode
 from anon.errors import UsageError
 from anon.methods.task import Method, Task
 from anon.requirements import Option
 from anon.schema import Attribute, Schema, check_names
-from anoncore.partition import Attributes
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
@@ -83,21 +82,6 @@ class Mondrian(Method):
         return partition(encoded, self, task)
 
 
-def attributes(domains: Sequence[Domain]) -> Attributes:
-    """The kernel's description of quasi-identifiers."""
-    return Attributes(
-        [domain.n_values for domain in domains],
-        [domain.weight for domain in domains],
-        [domain.positions for domain in domains],
-        [
-            None
-            if domain.tree is None
-            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
-            for domain in domains
-        ],
-    )
-
-
 def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`."""
     rows = None
@@ -108,7 +92,7 @@ def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     tell = task.progress
     class_rows, offsets = anoncore.partition.partition(
         encoded.quasi_codes,
-        attributes(encoded.quasi),
+        [domain.attribute for domain in encoded.quasi],
         task.rules,
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),
