@@ -13,7 +13,7 @@ from anoncore.attribute cimport Attribute
 from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from anoncore.types cimport code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef enum:

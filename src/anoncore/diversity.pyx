@@ -8,7 +8,7 @@ from anoncore.doors import array_of, one_of, parts_of, real
 
 from anoncore.attribute cimport Attribute, Extent, ancestor, width_of
 from anoncore.memory cimport take
-from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t, uint8_t
+from anoncore.types cimport ORDERED, TREE, int32_t, int64_t, uint8_t
 
 TOLERANCE = 1e-9  # a pair at exactly the distance r is within reach
 

@@ -18,13 +18,14 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, given, one_of, whole
+from anoncore.threads import in_threads, until_done
 
 from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
-    FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
+    FLAT, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
 # One vector instruction each, if the compiler does not unroll the loops first.
@@ -1191,7 +1192,7 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
     run.t.chooser = CHOOSERS[chooser]
     run.t.nearest = nearest
     run.t.relaxed = relaxed
-    drive(run, n_threads, progress)
+    _drive(run, n_threads, progress)
     offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
     return result, offsets
 
@@ -1210,25 +1211,12 @@ cdef list batches(nodes):
     return [*tasks, task] if task else tasks
 
 
-cdef drive(_Partition run, n_threads, progress):
-    """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+def _drive(_Partition run, n_threads, progress):
+    # Pack, then cut node by node.
+    def cut(nodes):
+        parts, size = run.cut(nodes)
+        return [(task,) for task in batches(parts)], size
 
     n = run.n
-    done = 0
-    executor = ThreadPoolExecutor(max_workers=n_threads)
-    try:
-        blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
-        for block in blocks:
-            block.result()
-        pending = {executor.submit(run.cut, [(0, n, 0)])}
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for task in finished:
-                parts, size = task.result()
-                done += size
-                pending.update(executor.submit(run.cut, nodes) for nodes in batches(parts))
-            if progress is not None:
-                progress(done, n)
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+    in_threads(run.pack, [(i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)], n_threads)
+    until_done(cut, [([(0, n, 0)],)], n_threads, None if progress is None else lambda done: progress(done, n))

@@ -34,7 +34,7 @@ from numbers import Rational
 
 import numpy as np
 
-from anoncore.doors import all_of, array_of, given, one_of, real, whole
+from anoncore.doors import all_of, array_of, one_of, real, whole
 
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9

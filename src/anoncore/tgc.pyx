@@ -19,6 +19,7 @@ from anoncore.diversity cimport (
     s_diversity_of, s_diversity_with, width, width_with,
 )
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, one_of, parts_of, real, whole
+from anoncore.threads import until_done
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take as take_array
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
@@ -465,8 +466,6 @@ def split(codes, attributes, closeness=(), *, s, limit=INFINITY, limited=None, b
     Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
     ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.
     """
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-
     cdef _Splitting run = _Splitting()
     cdef uint32_t[::1] out
     cdef uint8_t[::1] starts
@@ -503,20 +502,7 @@ def split(codes, attributes, closeness=(), *, s, limit=INFINITY, limited=None, b
     out, starts = rows, flags
     run.kd.rows = &out[0]
     run.kd.starts = &starts[0]
-    done = 0
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        pending = {pool.submit(run.cut, 0, n, 0)}
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for task in finished:
-                parts, size = task.result()
-                done += size
-                pending |= {pool.submit(run.cut, *part) for part in parts}
-            if progress is not None:
-                progress(done, n)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    until_done(run.cut, [(0, n, 0)], n_threads, None if progress is None else lambda done: progress(done, n))
     return rows, np.append(np.flatnonzero(flags), n).astype(np.int64)
 
 
@@ -988,7 +974,7 @@ cdef class _Growing:
         self.k, self.most, self.delta, self.mend = k, most, delta, mend
 
     def run(self, int64_t begin, int64_t end):
-        # Subspaces begin..end - 1; returns the number of their rows.
+        # Subspaces begin..end - 1; returns that nothing follows, and the number of their rows.
         cdef list keep = []
         cdef Growth g
         cdef const uint8_t* codes = &self.codes[0]
@@ -1003,7 +989,7 @@ cdef class _Growing:
             else:
                 grow_each(&g, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, self.most, self.delta,
                           self.mend, &self.home[0], &self.n_classes[0])
-        return self.offsets[end] - self.offsets[begin]
+        return (), self.offsets[end] - self.offsets[begin]
 
 
 def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_threads=1, progress=None):
@@ -1022,8 +1008,6 @@ def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_th
     number of classes. `progress(done, total)` is told the rows done. O(size of the subspace) per row,
     whatever `n_threads`.
     """
-    from concurrent.futures import ThreadPoolExecutor, as_completed
-
     one_of(Objective, objective, "objective")
     # copies: `progress` may change what it was given
     codes = _codes_of(codes, objective.attributes, objective.closeness).copy()
@@ -1038,16 +1022,9 @@ def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_th
     run = _Growing(codes, bounds, home, n_classes, objective, k, most, delta, mend)
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
-    done = 0
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        tasks = [pool.submit(run.run, *part) for part in zip(begins, [*begins[1:], len(chunk)])]
-        for task in as_completed(tasks):
-            done += task.result()
-            if progress is not None:
-                progress(done, len(codes))
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    n = len(codes)
+    until_done(run.run, list(zip(begins, [*begins[1:], len(chunk)])), n_threads,
+            None if progress is None else lambda done: progress(done, n))
     before = np.repeat(np.cumsum(n_classes) - n_classes, np.diff(bounds))
     home[home >= 0] += before[home >= 0]
     return home, int(n_classes.sum())

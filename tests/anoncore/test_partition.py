@@ -296,6 +296,10 @@ class SeenExecutor(concurrent.futures.ThreadPoolExecutor):
 
     workers: ClassVar[set[int]] = set()
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.workers.clear()
+
     def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> concurrent.futures.Future[Any]:
         def seen() -> Any:
             self.workers.add(threading.get_ident())
@@ -357,7 +361,7 @@ def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_v
             return super().submit(task, *args, **more)
 
     monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Counted)
-    for subtree_rows, most in ((12, 600), (60, 15), (599, 4), (600, 2)):
+    for subtree_rows, most in ((12, 599), (60, 14), (599, 3), (600, 1)):
         monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", subtree_rows)
         tasks.clear()
         rows, offsets = partition(
@@ -365,7 +369,7 @@ def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_v
         )
         assert rows.tobytes() == expected[0].tobytes()
         assert offsets.tobytes() == expected[1].tobytes()
-        assert 2 <= len(tasks) <= most
+        assert 1 <= len(tasks) <= most
 
 
 def test_an_interrupt_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

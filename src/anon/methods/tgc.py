@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -20,6 +19,7 @@ from anon.methods.task import TIES, Method, Task
 from anon.requirements import Option
 from anoncore import diversity, tgc
 from anoncore.diversity import Closeness
+from anoncore.threads import in_threads
 
 Variant = Literal["default", "printed"]
 Ties = Literal["rank", "input"]
@@ -278,12 +278,13 @@ def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumb
         return Trial(delta, um, pm, score, n_classes)
 
     deltas = [(j + 0.5) / 2**i for i in range(1, ITERATIONS + 1) for j in range(2**i)]
-    trials = []
-    with ThreadPoolExecutor(task.n_threads) as pool:
-        for one in pool.map(trial, deltas):
-            trials.append(one)
-            if task.progress is not None:
-                task.progress("thresholds", len(trials), len(deltas))
+    tell = task.progress
+    trials = in_threads(
+        trial,
+        [(delta,) for delta in deltas],
+        task.n_threads,
+        None if tell is None else lambda done: tell("thresholds", done, len(deltas)),
+    )
     best = min(trials, key=lambda one: (one.score, one.delta))
     if limit == "auto":
         limit = best.pm if encoded.sensitive else None
