@@ -18,7 +18,6 @@ from anon.errors import Parameter, UsageError
 from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
 from anon.schema import Attribute, Schema, check_names
-from anoncore.partition import Attributes
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
@@ -101,28 +100,13 @@ class Mondrian(Method):
         return partition(encoded, self, task)
 
 
-def attributes(domains: Sequence[Domain]) -> Attributes:
-    """The kernel's description of quasi-identifiers."""
-    return Attributes(
-        [domain.n_values for domain in domains],
-        [domain.weight for domain in domains],
-        [domain.positions for domain in domains],
-        [
-            None
-            if domain.tree is None
-            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
-            for domain in domains
-        ],
-    )
-
-
 def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`.
 
     Households are parted first, by their columns and their size, and then the rows of each part by the other
     quasi-identifiers.
     """
-    if encoded.schema.household and encoded.units is not None:
+    if encoded.units is not None and encoded.schema.household:
         return _of_households(encoded, encoded.units, method, task)
     rows = None
     if method.relaxed:
@@ -147,7 +131,7 @@ def _cut(
     quasi = [domain for domain, _ in columns]
     return anoncore.partition.partition(
         [codes for _, codes in columns],
-        attributes(quasi),
+        [domain.attribute for domain in quasi],
         task.rules,
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),
