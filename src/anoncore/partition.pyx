@@ -20,14 +20,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from anoncore.doors import (
-    MOST_ROWS, all_of, array_of, codes_of, given, one_of, parts_of, real, whole, within_reach,
-)
+from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, given, one_of, parts_of, whole
+from anoncore.threads import in_threads, until_done
+
+from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span
 from anoncore.memory cimport Array, extend as extend_array, fits, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
-    FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
+    FLAT, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
 # One vector instruction each, if the compiler does not unroll the loops first.
@@ -79,102 +80,6 @@ cdef int64_t PACK_BLOCK = 1024
 cdef double TIE = 1e-12
 
 
-cdef struct Attribute:
-    int32_t kind
-    int64_t n_values  # |D_a|, which is also the code of null
-    double weight
-    double span  # domain range, or |D_a| - 1
-    const double* positions  # ORDERED: place of every code
-    const int32_t* parent  # TREE: per node, -1 above the root
-    const int32_t* first  # TREE: per node, first and last code below it
-    const int32_t* last
-    const int32_t* leaf  # TREE: node of every code
-
-
-cdef bint is_tree(const int32_t[::1] parent, const int32_t[::1] first, const int32_t[::1] last,
-                  const int32_t[::1] leaf, int64_t n_values):
-    """Are first..last the codes below every node, and is code c a leaf of its own?"""
-    cdef int64_t n_nodes = parent.shape[0], v, c
-    if not first.shape[0] == last.shape[0] == n_nodes or n_nodes == 0 or leaf.shape[0] < n_values:
-        return False
-    cdef int64_t[::1] low = np.full(n_nodes, n_values)
-    cdef int64_t[::1] high = np.full(n_nodes, -1)
-    cdef int64_t[::1] size = np.zeros(n_nodes, dtype=np.int64)
-    for c in range(n_values):
-        v = leaf[c]
-        if not 0 <= v < n_nodes or size[v]:
-            return False
-        low[v] = high[v] = c
-        size[v] = 1
-    for v in range(n_nodes - 1, -1, -1):
-        if first[v] != low[v] or last[v] != high[v] or size[v] != high[v] - low[v] + 1:
-            return False
-        if v == 0:
-            return parent[0] == -1
-        if not 0 <= parent[v] < v:
-            return False
-        low[parent[v]] = min(low[parent[v]], low[v])
-        high[parent[v]] = max(high[parent[v]], high[v])
-        size[parent[v]] += size[v]
-
-
-cdef class Attributes:
-    """What the kernel must know of each quasi-identifier; built once, shared by all threads.
-
-    `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
-    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
-    per node the parent (which comes before it; -1 above the root, node 0) and the first and last code
-    below it, per code its node (int32); with neither it is a flat set.
-    """
-
-    cdef Attribute* c
-    cdef readonly Py_ssize_t n
-    cdef list keep
-
-    def __cinit__(self, n_values, weights, positions, trees):
-        cdef Py_ssize_t a
-        cdef const double[::1] places
-        cdef const int32_t[::1] parent, first, last, leaf
-        given(n_values=n_values, weights=weights, positions=positions, trees=trees)
-        self.n = len(n_values)
-        if not len(weights) == len(positions) == len(trees) == self.n:
-            raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
-        self.keep = []
-        self.c = <Attribute*>take(self.keep, self.n, sizeof(Attribute))
-        for a in range(self.n):
-            self.c[a].n_values = whole(n_values[a], 0, MOST_ROWS, "n_values")
-            self.c[a].weight = real(weights[a], "a weight")
-            if not 0 <= self.c[a].weight < INFINITY:
-                raise ValueError("weights must be finite and at least 0")
-            self.c[a].kind = FLAT
-            self.c[a].span = self.c[a].n_values - 1
-            if positions[a] is not None and trees[a] is not None:
-                raise ValueError(f"attribute {a} has positions or a tree, not both")
-            if positions[a] is not None and self.c[a].n_values > 0:
-                line = array_of(positions[a], np.float64, 1, "positions").copy()
-                if len(line) < self.c[a].n_values:
-                    raise ValueError(f"attribute {a}: {n_values[a]} values but {len(line)} positions")
-                if not np.isfinite(line).all() or (line[1:] < line[:len(line) - 1]).any():
-                    raise ValueError(f"the positions of attribute {a} must be finite and ascending")
-                places = within_reach(line)
-                self.keep.append(places)
-                self.c[a].kind = ORDERED
-                self.c[a].positions = &places[0]
-                self.c[a].span = places[self.c[a].n_values - 1] - places[0]
-            elif trees[a] is not None and self.c[a].n_values > 0:
-                if not isinstance(trees[a], tuple | list) or len(trees[a]) != 4:
-                    raise ValueError(f"the tree of attribute {a} must be parent, first, last and leaf")
-                parent, first, last, leaf = (array_of(part, np.int32, 1, "a tree").copy() for part in trees[a])
-                if not is_tree(parent, first, last, leaf, self.c[a].n_values):
-                    raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
-                self.keep.append((parent, first, last, leaf))
-                self.c[a].kind = TREE
-                self.c[a].parent = &parent[0]
-                self.c[a].first = &first[0]
-                self.c[a].last = &last[0]
-                self.c[a].leaf = &leaf[0]
-
-
 cdef struct Node:
     int64_t start
     int64_t size
@@ -187,7 +92,7 @@ cdef struct Table:
     int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes and unit (uint32 each)
     int64_t width  # bytes of a code
     int64_t n_attributes
-    const Attribute* attributes
+    const Extent* attributes
     const Rules* rules
     int64_t row_offset
     int64_t tracked_offset
@@ -1122,15 +1027,7 @@ cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
     return True
 
 
-cdef int32_t ancestor(const Attribute* a, uint32_t first, uint32_t last) noexcept nogil:
-    """Lowest common ancestor of the leaves first..last."""
-    cdef int32_t v = a.leaf[first]
-    while a.last[v] < <int64_t>last:
-        v = a.parent[v]
-    return v
-
-
-cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexcept nogil:
+cdef int32_t child_above(const Extent* a, int32_t node, uint32_t code) noexcept nogil:
     """The child of `node` above a leaf, or the leaf itself if that is `node`."""
     cdef int32_t v = a.leaf[code]
     while v != node and a.parent[v] != node:
@@ -1138,9 +1035,9 @@ cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexce
     return v
 
 
-cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) noexcept nogil:
+cdef bint cut_children(const Table* t, Work* w, const Extent* a, int64_t d) noexcept nogil:
     """All non-empty children of the LCA of values[0..d) at once; null (beyond d) is one more."""
-    cdef int32_t lca = ancestor(a, w.values[0], w.values[d - 1])
+    cdef int32_t lca = ancestor(a, a.leaf[w.values[0]], w.values[d - 1])
     cdef int32_t child
     cdef int64_t i = 0, p = 0, start, size
     cdef double sum_ = 0
@@ -1189,7 +1086,7 @@ cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) n
     return True
 
 
-cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
+cdef bint cut_tree(const Table* t, Work* w, const Extent* a) noexcept nogil:
     """Two parts, cut between children of the LCA (null last), one of them below the LCA; nearest to n/2."""
     cdef int64_t d = w.d - (w.values[w.d - 1] == a.n_values)
     cdef int64_t boundaries[3]
@@ -1198,7 +1095,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
     cdef bint halves
     if t.relaxed or not t.nearest:
         return cut_children(t, w, a, d)
-    lca = ancestor(a, w.values[0], w.values[d - 1])
+    lca = ancestor(a, a.leaf[w.values[0]], w.values[d - 1])
     if d > 1:
         child = child_above(a, lca, w.values[0])
         i = 1
@@ -1236,7 +1133,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
 
 cdef bint cut_counted(const Table* t, Work* w) noexcept nogil:
     """The allowed cut of the counted attribute into w.cut, if there is one."""
-    cdef const Attribute* attribute = &t.attributes[w.counted]
+    cdef const Extent* attribute = &t.attributes[w.counted]
     w.at[0] = -1
     w.at[1] = -1
     w.ranged = False
@@ -1268,25 +1165,12 @@ cdef bint better(double disorder, double least) noexcept nogil:
 # ---- the chooser ----
 
 
-cdef double width_of(const Attribute* a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
-    """Normalized width of low..high times the weight; low < high. `distinct` is read if a is flat."""
-    cdef int32_t node
-    if high == a.n_values:
-        return a.weight
-    if a.kind == ORDERED:
-        return (a.positions[high] - a.positions[low]) / a.span * a.weight if a.span > 0 else 0
-    if a.kind == FLAT:
-        return (distinct - 1) / a.span * a.weight
-    node = ancestor(a, low, high)
-    return (a.last[node] - a.first[node]) / a.span * a.weight
-
-
-cdef double key_of(const Table* t, int64_t a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
+cdef double key_of(const Table* t, int64_t a, int64_t low, int64_t high, int64_t distinct) noexcept nogil:
     """Of two attributes the one with the greater key is tried first; low < high."""
     if t.chooser == INFORMATION_GAIN:
         return 0
     if t.chooser == WIDEST:
-        return width_of(&t.attributes[a], low, high, distinct)
+        return span(&t.attributes[a], low, high, distinct)
     return distinct if t.chooser == LEAST_REPEATED else -distinct
 
 
@@ -1515,7 +1399,7 @@ cdef class _Partition:
         return parts, 0
 
 
-cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, units, rows):
+cdef _Partition lay_out(columns, tuple attributes, Conjunction conjunction, sensitive, target, units, rows):
     """Check the columns and choose the layout of a record."""
     cdef _Partition run = _Partition()
     cdef int64_t j, n_table, largest = 1, m, width
@@ -1527,11 +1411,11 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     m = len(columns)
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
-    if m == 0 or m != attributes.n:
-        raise ValueError(f"{m} columns for {attributes.n} attributes")
+    if m == 0 or m != len(attributes):
+        raise ValueError(f"{m} columns for {len(attributes)} attributes")
     n_table = len(columns[0])
     width = max(column.dtype.itemsize for column in columns)
-    limits = [int(attributes.c[j].n_values) + 1 for j in range(m)]
+    limits = [attribute.n_values + 1 for attribute in attributes]
     limits += [int(conjunction.c.n_values[j]) for j in range(len(tracked))]
     if target is not None:
         tracked.append(codes_of(target, 1, "target"))
@@ -1540,7 +1424,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
         raise ValueError("units are needed where rules count them, and only there")
     numbered = [] if units is None else [codes_of(units, 1, "units")]
     limits += [MOST_ROWS] * len(numbered)
-    run.keep = [attributes, conjunction]
+    run.keep = [conjunction]
     if rows is not None:
         rows = array_of(rows, np.uint32, 1, "rows")
         run.keep.append(rows)
@@ -1562,7 +1446,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     run.t.min_units = conjunction.c.min_units
     run.t.by_units = conjunction.c.by_units and conjunction.c.n_sensitive
     run.t.stride = (run.t.unit_offset + 4 * len(numbered) + 7) // 8 * 8
-    run.t.attributes = attributes.c
+    run.t.attributes = extents_of(attributes, run.keep)
     run.t.rules = &conjunction.c
     run.n_columns = m + len(tracked) + len(numbered)
     run.columns = <Column*>take(run.keep, run.n_columns, sizeof(Column))
@@ -1610,7 +1494,7 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None, un
               progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
-    columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
+    columns: one code array (uint8, uint16 or uint32, any mix) per `attribute.Attribute`; sensitive: one per
     sensitive attribute of the conjunction (read if it tests any); target: codes for
     "information-gain"; units: codes of the unit (the person) of each row, where the conjunction counts
     units. rows: uint32 row numbers to partition, in the order in which a relaxed cut
@@ -1627,10 +1511,10 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None, un
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
-    one_of(Attributes, attributes, "attributes")
+    attributes = all_of(attributes, Attribute, "attributes")
     run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, units,
                   rows)
-    set_order(&run.t, run.keep, attributes.n, chooser, priority)
+    set_order(&run.t, run.keep, len(attributes), chooser, priority)
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:
         return result, np.zeros(1, dtype=np.int64)
@@ -1642,7 +1526,7 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None, un
     run.t.nearest = nearest
     run.t.relaxed = relaxed
     whole_rows = np.array([0, run.n], np.int64)
-    drive(run, whole_rows if parts is None else parts_of(parts, run.n, "parts"), n_threads, progress)
+    _drive(run, whole_rows if parts is None else parts_of(parts, run.n, "parts"), n_threads, progress)
     offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
     return result, offsets
 
@@ -1661,29 +1545,17 @@ cdef list batches(nodes):
     return [*tasks, task] if task else tasks
 
 
-cdef drive(_Partition run, parts, n_threads, progress):
-    """Pack, then cut the parts node by node; tasks run on `n_threads` threads and this one waits for them."""
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+def _drive(_Partition run, parts, n_threads, progress):
+    # Pack, then cut the parts node by node.
+    def cut(nodes):
+        below, size = run.cut(nodes)
+        return [(task,) for task in batches(below)], size
 
     n = run.n
-    done = 0
-    executor = ThreadPoolExecutor(max_workers=n_threads)
-    try:
-        blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
-        for block in blocks:
-            block.result()
-        nodes = [(start, stop - start, 0) for start, stop in pairwise(np.asarray(parts).tolist())]
-        pending = {executor.submit(run.cut, task) for task in batches(nodes)}
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for task in finished:
-                parts, size = task.result()
-                done += size
-                pending.update(executor.submit(run.cut, nodes) for nodes in batches(parts))
-            if progress is not None:
-                progress(done, n)
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+    in_threads(run.pack, [(i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)], n_threads)
+    tasks = batches([(start, stop - start, 0) for start, stop in pairwise(np.asarray(parts).tolist())])
+    until_done(cut, [(task,) for task in tasks], n_threads,
+               None if progress is None else lambda done: progress(done, n))
 
 
 # ---- the same cuts, from counts alone ----
@@ -1696,22 +1568,22 @@ def turns(attributes, low, high, distinct, *, chooser="widest", priority=()):
     greatest, and how many codes it has there, which is read of flat attributes and by the choosers that
     count. A list of attribute numbers.
     """
-    cdef Attributes described = one_of(Attributes, attributes, "attributes")
+    cdef tuple described = all_of(attributes, Attribute, "attributes")
     cdef Table table
     cdef Work work
-    cdef list keep = [described], order = []
-    cdef int64_t a
+    cdef list keep = [], order = []
+    cdef int64_t a, m = len(described)
     low, high, distinct = (array_of(part, np.int64, 1, "low, high and distinct") for part in (low, high, distinct))
-    if not len(low) == len(high) == len(distinct) == described.n:
+    if not len(low) == len(high) == len(distinct) == m:
         raise ValueError("low, high and distinct must have one entry per attribute")
-    set_order(&table, keep, described.n, chooser, priority)
-    table.attributes = described.c
-    table.n_attributes = described.n
-    work.key = <double*>take(keep, described.n, sizeof(double))
-    work.exact = <uint8_t*>take(keep, described.n, 1)
-    work.tried = <uint8_t*>take(keep, described.n, 1)
-    for a in range(described.n):
-        if not 0 <= low[a] <= high[a] <= described.c[a].n_values or not 1 <= distinct[a] <= high[a] - low[a] + 1:
+    set_order(&table, keep, m, chooser, priority)
+    table.attributes = extents_of(described, keep)
+    table.n_attributes = m
+    work.key = <double*>take(keep, m, sizeof(double))
+    work.exact = <uint8_t*>take(keep, m, 1)
+    work.tried = <uint8_t*>take(keep, m, 1)
+    for a in range(m):
+        if not 0 <= low[a] <= high[a] <= table.attributes[a].n_values or not 1 <= distinct[a] <= high[a] - low[a] + 1:
             raise ValueError(f"attribute {a}: {distinct[a]} codes from {low[a]} to {high[a]} are none of a node")
         work.exact[a] = True
         work.tried[a] = low[a] == high[a]
@@ -1723,7 +1595,7 @@ def turns(attributes, low, high, distinct, *, chooser="widest", priority=()):
     return order
 
 
-cdef tuple cut_histogram(const Table* settings, Attributes attributes, Conjunction conjunction, histogram):
+cdef tuple cut_histogram(const Table* settings, Conjunction conjunction, histogram):
     """The cut that one attribute allows (see `best_cut`), or None."""
     cdef Table t = settings[0]
     cdef Work work
@@ -1734,12 +1606,12 @@ cdef tuple cut_histogram(const Table* settings, Attributes attributes, Conjuncti
     cdef int64_t i, j, d, n, size, largest = 1
     cdef bint found
     a, values, below, tracked = all_of(histogram, object, "a histogram")
-    a = whole(a, 0, attributes.n - 1, "the attribute of a histogram")
+    a = whole(a, 0, t.n_attributes - 1, "the attribute of a histogram")
     values = array_of(values, np.int64, 1, "values")
     below = array_of(below, np.int64, 1, "below")
     tracked = all_of(tracked, object, "tracked")
     d = len(values)
-    if not d or values[0] < 0 or values[d - 1] > attributes.c[a].n_values or (values[1:] <= values[:d - 1]).any():
+    if not d or values[0] < 0 or values[d - 1] > t.attributes[a].n_values or (values[1:] <= values[:d - 1]).any():
         raise ValueError("values must be ascending codes of the attribute, at least one")
     n = below[d] if len(below) == d + 1 else 0
     parts_of(below, n, "below")
@@ -1795,18 +1667,18 @@ def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=T
     rows with codes[1] the first `quota` go to the left. A cut with a quota (relaxed) is not tested:
     counts do not tell which rows those are.
     """
-    cdef Attributes described = one_of(Attributes, attributes, "attributes")
+    cdef tuple described = all_of(attributes, Attribute, "attributes")
     cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
     cdef Table table
     cdef list keep = []
     if asked.c.min_units or asked.c.by_units:
         raise ValueError("counts of rows do not tell units")
     memset(&table, 0, sizeof(table))
-    set_order(&table, keep, described.n, chooser, ())
+    set_order(&table, keep, len(described), chooser, ())
     if relaxed and table.chooser == INFORMATION_GAIN:
         raise ValueError("a relaxed cut shares rows out, whose target counts do not tell")
-    table.attributes = described.c
-    table.n_attributes = described.n
+    table.attributes = extents_of(described, keep)
+    table.n_attributes = len(described)
     table.rules = &asked.c
     table.n_sensitive = asked.c.n_sensitive
     table.n_tracked = table.n_sensitive + (table.chooser == INFORMATION_GAIN)
@@ -1816,7 +1688,7 @@ def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=T
         raise ValueError("histograms must be a sequence")
     best = None
     for histogram in histograms:
-        cut = cut_histogram(&table, described, asked, histogram)
+        cut = cut_histogram(&table, asked, histogram)
         if cut is not None and (best is None or better(cut[3], best[3])):
             best = cut
         if best is not None and table.chooser != INFORMATION_GAIN:

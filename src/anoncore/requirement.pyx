@@ -25,6 +25,7 @@ logarithms are compensated, so that the number of values adds no error:
 from libc.math cimport M_LN2, exp, log
 
 from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
+from anoncore.attribute cimport Attribute, Extent, depths_of
 from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
 
@@ -33,7 +34,7 @@ from numbers import Rational
 
 import numpy as np
 
-from anoncore.doors import all_of, array_of, given, line_of, one_of, real, tree_of, whole
+from anoncore.doors import all_of, array_of, one_of, real, whole
 
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9
@@ -71,16 +72,9 @@ cdef struct Order:
     Line line
 
 
-cdef struct Nodes:
-    const int32_t* leaf     # node of a code
-    const int32_t* parent   # -1 for the root
-    const int32_t* first    # codes below a node
-    const int32_t* last
-
-
 cdef struct Hierarchy:
     Limit limit
-    Nodes nodes
+    Extent nodes            # `leaf` of null too, which no class has
     const int64_t* counts   # t of every node
     const int64_t* weights  # level of the parent minus level of the node
 
@@ -91,7 +85,7 @@ cdef struct Spread:
     const double* positions
     double length           # greatest minus least position in the table
     double reach            # the greatest distance that counts
-    Nodes nodes
+    Extent nodes
     const double* weights   # closeness at a node minus closeness at its parent
 
 
@@ -467,15 +461,10 @@ def _logarithm(x):
     return x
 
 
-def _tree(tree):
-    # (parent, first, last, depth, leaf)
-    if not isinstance(tree, tuple | list) or len(tree) != 5 or not np.size(tree[4]):
-        raise ValueError("a tree must be parent, first, last, depth and leaf")
-    parent, first, last, leaf = tree_of((*tree[:3], tree[4]), np.size(tree[4]), "a tree")
-    depth = array_of(tree[3], np.int32, 1, "the depths of a tree")
-    if len(depth) != len(parent) or depth.min() < 0 or depth.max() > len(parent):
-        raise ValueError("a tree has one depth per node")
-    return parent, first, last, depth, leaf
+def _tree(x):
+    if one_of(Attribute, x, "a rule's attribute").tree is None:
+        raise ValueError("a rule's attribute must have a tree")
+    return x
 
 
 def _function(x):
@@ -499,6 +488,7 @@ def _lines(lines):
     listed = all_of(lines, object, "lines")
     if any(not isinstance(line, tuple | list) or len(line) != 2 for line in listed):
         raise ValueError("each of lines must be a sensitive attribute and how near its values are")
+    all_of([line[1] for line in listed], Attribute, "lines")
     return listed
 
 
@@ -546,14 +536,12 @@ cdef int set_limit(Limit* limit, x, most, cap) except -1:
     return 0
 
 
-cdef int set_nodes(list keep, Nodes* nodes, tree, n_values) except -1:
-    parent, first, last, _, leaf = tree
-    if len(leaf) > n_values:
-        raise ValueError("a tree has at most one leaf per value of the attribute")
-    nodes.leaf = ints(keep, leaf, n_values)  # null is no leaf
-    nodes.parent = ints(keep, parent, 0)
-    nodes.first = ints(keep, first, 0)
-    nodes.last = ints(keep, last, 0)
+cdef int set_nodes(list keep, Extent* nodes, Attribute attribute, n_values) except -1:
+    if attribute.extent.n_values > n_values:
+        raise ValueError("an attribute has at most as many values as its table counts")
+    nodes[0] = attribute.extent
+    nodes.leaf = ints(keep, attribute.tree[3], n_values)
+    keep.append(attribute)
     return 0
 
 
@@ -636,7 +624,8 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         hierarchy = <Hierarchy*>take(keep, 1, sizeof(Hierarchy))
         rule.params = hierarchy
         set_nodes(keep, &hierarchy.nodes, extra, len(table))
-        parent, first, last, depth, leaf = (np.asarray(part, dtype=np.int64) for part in extra)
+        parent, first, last, leaf = (np.asarray(part, dtype=np.int64) for part in extra.tree)
+        depth = np.asarray(depths_of(extra.tree))
         below = np.concatenate([[0], np.cumsum(table)])
         counts = below[last + 1] - below[first]
         deepest = int(depth[leaf][present[:len(leaf)]].max(initial=0))
@@ -670,33 +659,29 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
     diversity.n = len(lines)
     diversity.spreads = spreads
     diversity.next = <const Diversity*> rules.s_diversity
-    for i, (a, line) in enumerate(lines):
+    for i, (a, attribute) in enumerate(lines):
         if not isinstance(a, int | np.integer) or not 0 <= a < len(tables):
             raise ValueError(f"no sensitive attribute {a}")
         table = tables[a]
         present = table > 0
         spreads[i].sensitive = a
-        spreads[i].on_line = isinstance(line, np.ndarray)
+        spreads[i].on_line = attribute.positions is not None
         if spreads[i].on_line:
-            if len(line) > len(table):
-                raise ValueError("an attribute has at most one position per value")
+            if attribute.n_values > len(table):
+                raise ValueError("an attribute has at most as many values as its table counts")
             positions = np.zeros(len(table))
-            positions[:len(line)] = line_of(line, len(line), "positions")
+            positions[:attribute.n_values] = attribute.positions
             spreads[i].positions = reals(keep, positions)
             inside = positions[present]
             spreads[i].length = np.ptp(inside) if len(inside) else 0
             spreads[i].reach = (r + DIVERSITY_TOLERANCE) * spreads[i].length
         else:
-            n_values = len(table)
-            if line is None:
-                leaves = np.arange(n_values)
-                line = (np.concatenate([[-1], np.zeros(n_values)]), np.concatenate([[0], leaves]),
-                        np.concatenate([[n_values - 1], leaves]), np.concatenate([[0], np.ones(n_values)]),
-                        leaves + 1)
-            else:
-                line = _tree(line)
-            set_nodes(keep, &spreads[i].nodes, line, n_values)
-            parent, first, last, _, _ = (np.asarray(part, dtype=np.int64) for part in line)
+            if attribute.tree is None:
+                leaves = np.arange(len(table))
+                attribute = Attribute(len(table), tree=(
+                    np.append(-1, 0 * leaves), np.append(0, leaves), np.append(len(table) - 1, leaves), leaves + 1))
+            set_nodes(keep, &spreads[i].nodes, attribute, len(table))
+            parent, first, last, _ = (np.asarray(part, dtype=np.int64) for part in attribute.tree)
             before = np.concatenate([[0], np.cumsum(present)])
             below = before[last + 1] - before[first]
             closeness = 1 - np.maximum(below - 1, 0) / max(1, int(present.sum()))
@@ -724,11 +709,11 @@ cdef class Conjunction:
         ("entropy", a, l)                 entropy at least ln l (float)
         ("recursive", a, c, l)            r_1 < c (r_l + ... + r_m)
         ("equal" | "ordered", a, t)       distance to the table at most t
-        ("hierarchical", a, t, tree)      tree = (parent, first, last, depth, leaf), int32 arrays
+        ("hierarchical", a, t, tree)      an `attribute.Attribute` with a tree
         ("js", a, t)                      (float)
         ("delta", a, delta)               (float)
         ("beta" | "enhanced_beta", a, beta)
-        ("s_diversity", bound, r, lines)  one (a, positions float64) or (a, tree) or (a, None: flat) each
+        ("s_diversity", bound, r, lines)  an (a, `attribute.Attribute`) each
         ("custom", a, cfunc, params)      a `test_t` at cfunc.address, params a float64 array
     With `by_units` a unit (a person with several rows) counts once per sensitive value that it has, in
     classes as in the table, so that counts sum to at most the rows.

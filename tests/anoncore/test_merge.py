@@ -23,6 +23,7 @@ from test_curve import (
     tables,
 )
 
+from anoncore import attribute as kernel
 from anoncore import curve, merge
 from anoncore.requirement import Conjunction
 from reference import merge as slow
@@ -145,7 +146,7 @@ def test_repair_looks_32_classes_far(n_classes: int) -> None:
 
 def slow_records(of: list[Attribute], table: list[tuple[int, ...]]) -> tuple[curve.Widths, Any]:
     codes = np.array(table, np.uint16)
-    widths = curve.Widths([of[0][0]], [1.0], [np.array(of[0][2])], [None])
+    widths = curve.Widths([kernel.Attribute(of[0][0], of[0][2])])
     return widths, curve.place(widths, codes, np.arange(len(table), dtype=np.uint32))
 
 

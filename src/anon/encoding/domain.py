@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from anon.encoding.coding import Coding
 from anon.errors import UsageError
 from anon.schema import Kind, Levels, Schema, Tree, check_names, prune
+from anoncore.attribute import Attribute
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -61,6 +63,17 @@ class Domain:
     def n_codes(self) -> int:
         """Number of codes, null's included."""
         return len(self.values) + self.has_null
+
+    @cached_property
+    def attribute(self) -> Attribute:
+        """The domain as the kernels read it, widths in NCP; checked and built once."""
+        return self.measured("ncp")
+
+    def measured(self, loss: str) -> Attribute:
+        """The domain as the kernels read it, widths as `loss` has them."""
+        tree = self.tree
+        nodes = None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf)
+        return Attribute(self.n_values, self.positions, nodes, loss=loss, weight=self.weight)
 
     def __repr__(self) -> str:
         return f"Domain({self.name!r}, {self.kind}, n_values={self.n_values}, has_null={self.has_null})"

@@ -69,13 +69,7 @@ def s_diversity_of(domain: Domain, counts: Counts | None, sizes: Ints, r: float)
         return SensitiveDiversity(0.0, 0.0)
     if counts.table[domain.n_values :].any():
         return SensitiveDiversity(None, None)
-    tree = domain.tree
-    closeness = Closeness(
-        domain.n_values,
-        domain.positions,
-        None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf),
-        r=r,
-    )
+    closeness = Closeness(domain.attribute, r=r)
     sd = s_diversity(closeness, counts.offsets, counts.values.astype(np.int64), counts.counts)
     return SensitiveDiversity(dot(sd) / len(sizes), dot(sd, sizes) / int(sizes.sum()))
 

@@ -18,7 +18,6 @@ from anon.errors import Parameter, UsageError
 from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
 from anon.schema import Attribute, Schema
-from anoncore.partition import Attributes
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
@@ -102,21 +101,6 @@ class Mondrian(Method):
         return partition(encoded, self, task)
 
 
-def attributes(domains: Sequence[Domain]) -> Attributes:
-    """The kernel's description of quasi-identifiers."""
-    return Attributes(
-        [domain.n_values for domain in domains],
-        [domain.weight for domain in domains],
-        [domain.positions for domain in domains],
-        [
-            None
-            if domain.tree is None
-            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
-            for domain in domains
-        ],
-    )
-
-
 def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
     """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`.
 
@@ -148,7 +132,7 @@ def _cut(
     quasi = [domain for domain, _ in columns]
     return anoncore.partition.partition(
         [codes for _, codes in columns],
-        attributes(quasi),
+        [domain.attribute for domain in quasi],
         task.rules,
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),

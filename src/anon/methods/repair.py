@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -137,18 +138,11 @@ def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.u
 
 def widths_of(domains: Sequence[Domain], loss: str = "ncp") -> curve.Widths:
     """Widths of the cells of these attributes; with `loss="ordered"` every one is a line of ranks."""
-    ranks = loss == "ordered"
-    return curve.Widths(
-        [domain.n_values for domain in domains],
-        [domain.weight for domain in domains],
-        [np.arange(domain.n_values, dtype=np.float64) if ranks else domain.positions for domain in domains],
-        [
-            None
-            if domain.tree is None or ranks
-            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
-            for domain in domains
-        ],
-    )
+    if loss == "ordered":
+        domains = [
+            replace(domain, positions=np.arange(float(domain.n_values)), tree=None) for domain in domains
+        ]
+    return curve.Widths([domain.attribute for domain in domains])
 
 
 def sensitive_of(encoded: Encoded, rows: RowNumbers) -> npt.NDArray[np.int32]:

@@ -156,12 +156,6 @@ def refuse_missing(requirement: Requirement, domain: Domain, counts: Counts) -> 
         )
 
 
-def tree_arguments(domain: Domain) -> tuple[npt.NDArray[np.int32], ...]:
-    tree = domain.tree
-    assert tree is not None
-    return tree.parent, tree.first, tree.last, tree.depth, tree.leaf
-
-
 def set_parameter(requirement: Requirement, field: str, value: Any) -> None:
     object.__setattr__(requirement, field, value)
 
