@@ -155,6 +155,41 @@ def test_exact_rules(classes: Classes, kind: str, offset: Fraction, rank: int, r
     agree(classes, exact_rule(kind, a, classes, offset, rank, tree(random, len(classes[0][a]))))
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    tables(),
+    st.sampled_from(["share", "recursive", "equal", "ordered", "hierarchical", "beta"]),
+    OFFSETS,
+    st.integers(1, 4),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=4, max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_by_units_an_attribute_has_its_own_counts(
+    classes: Classes, kind: str, offset: Fraction, k: int, more: list[tuple[int, int]], random: Any
+) -> None:
+    """A class has `more` rows than units have values in it; its units are a number of their own."""
+    alone = [[counts[-1]] for counts in classes]
+    table = [sum(counts) for counts in zip(*(each[0] for each in alone), strict=True)]
+    rule = exact_rule(kind, 0, alone, offset, 2, tree(random, len(table)))
+    n_rows = sum(table) + sum(rows for rows, _ in more)
+    tables = [np.array(table, dtype=np.int64)]
+    conjunction = kernel.Conjunction(tables, n_rows, [("units", k), rule], by_units=True)
+    assert (conjunction.min_units, conjunction.by_units) == (k, True)
+    sizes = np.array(
+        [sum(one[0]) + rows for one, (rows, _) in zip(alone, more, strict=False)], dtype=np.int64
+    )
+    units = np.array([n for _, n in more[: len(alone)]], dtype=np.int64)
+    offsets, values, counts = csr(alone, 0)
+    verdicts = kernel.passing_classes(conjunction, sizes, [offsets], [values], [counts], units)
+    passed = reference.passing_classes([table], sum(table), [rule], alone)
+    expected = [one and n >= k and size >= k for one, n, size in zip(passed, units, sizes, strict=True)]
+    assert verdicts.astype(bool).tolist() == expected
+    with pytest.raises(ValueError, match="give those of each class"):
+        kernel.passing_classes(conjunction, sizes, [offsets], [values], [counts])
+    with pytest.raises(ValueError, match="sum to n_rows"):
+        kernel.Conjunction(tables, sum(table) + 1, [rule])
+
+
 @settings(max_examples=60, deadline=None)
 @given(tables(), st.sampled_from(["size", "distinct"]), st.integers(-1, 1))
 def test_rules_of_counts(classes: Classes, kind: str, offset: int) -> None:

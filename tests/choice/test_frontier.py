@@ -37,7 +37,8 @@ from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
 from anon.measures.query_text import parse_queries
 
 QUASI = ["age", "sex", "education", anon.nominal("postcode", hierarchy=anon.prefix(4, 3, 2))]
-SCHEMA = anon.Schema(QUASI, ["occupation"])
+SCHEMA = anon.Schema(QUASI, ["occupation"], neutral="rest")
+BY_LOSS = {"privacy": "p_loss", "utility": "u_loss"}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,9 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
     """All measures of all methods, two sensitive attributes, missing values."""
     table = anon.datasets.census(300, 1)
     schema = anon.Schema(
-        [anon.numeric("age", hierarchy=anon.intervals(10, 20)), *QUASI[1:]], ["occupation", "sex2"]
+        [anon.numeric("age", hierarchy=anon.intervals(10, 20)), *QUASI[1:]],
+        ["occupation", "sex2"],
+        neutral="rest",
     )
     sex2 = pa.array([None if i % 31 == 0 else "m" if i % 3 else "f" for i in range(300)])
     ages = table["age"].to_pylist()
@@ -125,7 +128,7 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
 
 def test_the_special_cases_are_the_trivial_releases(census: pa.Table) -> None:
     names = [name for name in MEASURES if name != "count_error"]
-    swept = anon.frontier(census, SCHEMA, "k=10", measures=names)
+    swept = anon.frontier(census, SCHEMA, "k=10", measures=names, **BY_LOSS)
     trivial, original = swept.points[-2:]
     assert (trivial.name, original.name) == ("trivial", "original")
     for point, method in ((trivial, anon.Suppress("quasi")), (original, anon.Identity())):
@@ -276,7 +279,7 @@ def test_what_is_shared_is_computed_once(census: pa.Table, monkeypatch: pytest.M
         monkeypatch.setattr(module, name, counted)
     for name in ("large_populations", "true_counts"):  # nobody below computes them again
         monkeypatch.setattr(f"anon.measures.{'populations' if 'pop' in name else 'answers'}.{name}", None)
-    anon.frontier(census, SCHEMA, "k=5,10,20", measures=["count_error"])
+    anon.frontier(census, SCHEMA, "k=5,10,20", measures=["count_error"], **BY_LOSS)
     assert calls == dict.fromkeys(["read_source", "encode", "large_populations", "true_counts", "preset"], 1)
 
 
@@ -310,7 +313,7 @@ def test_split_trees_of_nested_requirements_cross() -> None:
         ("k=5", {"seed": -1}, "seed"),
         ("k=5", {"cache": __file__}, "cannot be used"),
         ("k=5", {"measures": ["count_error"], "workload": ["age >"]}, "query 1"),
-        ("k=5", {"min_support": 0}, "min_support"),
+        ("k=5", {"min_support": 0, "utility": "u_loss"}, "min_support"),
     ],
 )
 def test_what_makes_no_sense_is_refused(census: pa.Table, asked: Any, options: Any, words: str) -> None:
@@ -585,8 +588,18 @@ def test_infinite_steps_have_no_price() -> None:
     }
 
 
+def test_who_is_found_comes_first(census: pa.Table) -> None:
+    """The axes of a sweep that names none are who is found, and what a cell loses."""
+    swept = anon.frontier(census, anon.Schema(QUASI), "k=5,50")
+    assert (swept.privacy, swept.utility) == ("prosecutor.mean", "gcp")
+    five, fifty = swept.points[:2]
+    assert five.privacy == released(census, anon.Schema(QUASI), five.configuration).privacy().prosecutor.mean
+    assert swept.choose(max_prosecutor_mean=five.privacy) == five
+    assert swept.choose(max_gcp=fifty.utility) == fifty
+
+
 def test_choose(census: pa.Table) -> None:
-    swept = anon.frontier(census, SCHEMA, ["k=5,20,80", "t=0.1,0.2,0.3"])
+    swept = anon.frontier(census, SCHEMA, ["k=5,20,80", "t=0.1,0.2,0.3"], **BY_LOSS)
     chosen = swept.choose(max_p_loss=0.25)
     within = [point for point in swept.points if point.privacy <= 0.25]
     assert len(within) > 2
@@ -612,6 +625,7 @@ def test_a_cached_point_is_not_made_again(
     def sweep(
         table: Any = census, schema: anon.Schema = SCHEMA, asked: Any = "k=5,20,700", **options: Any
     ) -> Any:
+        options = BY_LOSS | options
         return anon.frontier(table, schema, asked, cache=tmp_path / "deep" / "cache", **options)
 
     first = sweep(measures=["delta", "t_ordered"])
@@ -960,12 +974,13 @@ def people(tmp_path: Path, census: pa.Table) -> str:
 
 
 COLUMNS = ["--quasi", "age,sex,education", "--sensitive", "occupation"]
+LOSSES = ["--privacy", "p_loss", "--utility", "u_loss"]
 
 
 def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "points.csv"
     asked = ["--grid", "k=5,50 method=mondrian,curve", "--grid", "k=601", "--choose", "max_p_loss=0.3"]
-    asked += ["--measures", "gcp,dm", "-o", str(out), "--cache", str(tmp_path / "cache")]
+    asked += [*LOSSES, "--measures", "gcp,dm", "-o", str(out), "--cache", str(tmp_path / "cache")]
     assert main(["frontier", people, *COLUMNS, *asked]) == 0
     printed = capsys.readouterr().out
     for words in (
@@ -989,6 +1004,7 @@ def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         ["k=5,50 method=mondrian,curve", "k=601"],
         measures=["gcp", "dm"],
         cache=tmp_path / "cache",
+        **BY_LOSS,
     )
     assert {name: document[name] for name in swept.to_dict()} == json.loads(json.dumps(swept.to_dict()))
     assert document["chosen"]["name"] == swept.choose(max_p_loss=0.3).name
@@ -1031,12 +1047,12 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
         (["--grid", "k=5", "--privacy", "loss"], 2, "no measure 'loss'"),
         (["--grid", "k=5", "--privacy", "loss", "--choose", "max_loss=1"], 2, "no measure 'loss'"),
         (
-            ["--grid", "k=5", "--choose", "max_gcp=1"],
+            ["--grid", "k=5", "--choose", "max_p_loss=1"],
             2,
-            "--choose takes a bound on an axis, such as max_p_loss",
+            "--choose takes a bound on an axis, such as max_prosecutor_mean",
         ),
-        (["--grid", "k=5", "--choose", "max_p_loss=low"], 2, "--choose takes a bound"),
-        (["--grid", "k=5", "--choose", "max_p_loss=-1"], 1, "the least p_loss is 0"),
+        (["--grid", "k=5", "--choose", "max_gcp=low"], 2, "--choose takes a bound"),
+        (["--grid", "k=5", *LOSSES, "--choose", "max_p_loss=-1"], 1, "the least p_loss is 0"),
         (["--grid", "k=5", "-o", "points.txt"], 2, "cannot tell the format"),
         (["--grid", "k=5", "-o", "no/points.csv"], 2, "does not exist"),
         (["--grid", "k=5", "--cache", ""], 2, "empty"),
@@ -1084,6 +1100,7 @@ def test_figure_2a_of_li_and_li(adult_dir: Path) -> None:
             "t=0.075,0.1,0.15,0.2,0.25,0.3,0.35,0.4",
             "delta=1.0,1.2,1.4,1.5,1.7,1.9,2.0,2.1",
         ],
+        **BY_LOSS,
     )
     assert len(swept.points) == 34
     by_kind: dict[str, list[Point]] = {}
@@ -1104,7 +1121,7 @@ def test_figure_2a_of_li_and_li(adult_dir: Path) -> None:
 
 
 def test_a_bound_that_nothing_keeps_hides_no_point(people: str, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--grid", "k=601,602", "--choose", "max_u_loss=-1"]
+    asked = ["--grid", "k=601,602", *LOSSES, "--choose", "max_u_loss=-1"]
     assert main(["frontier", people, *COLUMNS, *asked]) == 1
     printed = capsys.readouterr()
     assert "601-anonymity cannot be met" in printed.out

@@ -36,6 +36,7 @@ from anon.command.app import app
 from anon.command.entry import main
 from anon.command.job import Job
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
+from anon.release import note_on_unpublished
 
 SECRET = "Mary Smith"
 
@@ -46,6 +47,8 @@ class FakePrivacy:
     unmet: tuple[str, ...] | None = None
     roles_from: str | None = None
     notes: tuple[str, ...] = ()
+
+    known = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -90,6 +93,7 @@ class FakeUtility:
 class FakeRelease:
     warnings: tuple[str, ...] = ("column 'key' identifies people",)
     publish = "generalization"
+    notes = ()
     meets_requirements: bool = True
 
     def summary(self) -> dict[str, Any]:
@@ -162,6 +166,7 @@ def asked(people: str, out: str) -> list[str]:
 def test_flags_reach_the_engine(engine: Engine, people: str, out: str) -> None:
     flags = [
         *("--quasi", "age, zip", "--quasi", "education", "--sensitive", "disease", "--identifying", "name"),
+        *("--neutral", "*"),
         *(
             "--hierarchy",
             "zip=prefix:4,2",
@@ -222,6 +227,7 @@ def test_flags_reach_the_engine(engine: Engine, people: str, out: str) -> None:
         ],
         "sensitive": ["disease"],
         "identifying": ["name"],
+        "neutral": "rest",
     }
 
 
@@ -896,7 +902,7 @@ def test_help_is_quick_and_lists_the_commands() -> None:
         "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "300"}
     ).stdout.decode()
     for words in (
-        *("Columns without a role are neutral: published unchanged", "month, quarter, year, decade"),
+        *("Columns without a role are not published: --neutral keeps", "month, quarter, year, decade"),
         *("probabilistic (default)", "(3)", "js (default)", "mondrian (default)", "generalization (default)"),
         *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "start (0)"),
     ):
@@ -1038,10 +1044,10 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
 
     measured = anon.check(pa.table({"age": ["x", "x"]}), anon.Schema(["age"]))
 
-    def run(job: Any, progress: Any) -> anon.Privacy:
+    def run(job: Any, progress: Any) -> tuple[anon.Privacy, list[str]]:
         warnings.warn("only one class", anon.PrivacyWarning, stacklevel=2)
         ran.append((job.input, job.output))
-        return measured
+        return measured, ["dx"]
 
     monkeypatch.setattr(submit, "run", run)
     roles = ["--quasi", "age", "--k", "2", "--engine", "spark"]
@@ -1055,8 +1061,8 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
             "output": output,
             "privacy": measured.to_dict(),
             "warnings": ["only one class"],
-            "notes": [],
+            "notes": [note_on_unpublished(["dx"])],
         }
     assert ran == ends
     assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0
-    assert capsys.readouterr().err == "warning: only one class\n"
+    assert capsys.readouterr().err == f"warning: only one class\nnote: {note_on_unpublished(['dx'])}\n"

@@ -34,6 +34,8 @@ spill = "scratch"
 quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
+neutral = ["town", "*"]
+linked = [["age", "born"]]
 unit = "household"
 household = ["zip"]
 sampling_weight = "factor"
@@ -68,6 +70,12 @@ w_u = 0.5
 w_p = 0.5
 s = 50
 variant = "printed"
+levels = [1, 0, 1, 1, 0]
+quality = "dm"
+domain = "file"
+reference = "table"
+suppress = 0.05
+time_limit = 60.0
 epsilon = 0.5
 bounds = "data"
 sensitivity = 3
@@ -107,6 +115,15 @@ education = ["low", "high"]
 
 [weight]
 age = 2.0
+
+[least]
+age = 5
+
+[top]
+age = 90
+
+[bottom]
+age = 18
 """
 
 
@@ -124,6 +141,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2, "weights": "keep"},
+        **{"suppress": 0.05, "time_limit": 60.0},
     }
     assert job.requirements() == [
         anon.KAnonymity(10, count="units"),
@@ -142,16 +160,22 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert schema is not None
     assert schema.to_dict() == {
         "quasi": [
-            {"name": "age", "hierarchy": {"intervals": [5, 10.5]}, "weight": 2.0},
+            {
+                **{"name": "age", "hierarchy": {"intervals": [5, 10.5]}, "weight": 2.0},
+                **{"least": 5, "top": 90, "bottom": 18},
+            },
             {"name": "zip", "kind": "nominal", "hierarchy": {"prefix": [4, 2]}},
             {"name": "education", "kind": "ordinal", "order": ["low", "high"]},
             {"name": "country", "hierarchy": str(tmp_path / "countries.csv")},
             {"name": "seen", "hierarchy": {"dates": ["month", "year"]}},
+            "born",
         ],
         "sensitive": [
             {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}
         ],
         "identifying": ["name, full"],
+        "neutral": ["town", "*"],
+        "linked": [["age", "born"]],
         **{"unit": "household", "household": ["zip"], "sampling_weight": "factor"},
     }
 

@@ -123,6 +123,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 SCHEMA = anon.Schema(
     [anon.numeric("i", weight=1.5), "f", anon.nominal("t", TREE), anon.ordinal("d", ["low", "mid", "high"])],
     ["s", "n"],
+    neutral="rest",
 )
 
 

@@ -42,7 +42,7 @@ def release_of(
     **options: Any,
 ) -> Release:
     """The release of these classes; rows in none are suppressed."""
-    encoded = encode(pa.table(table), anon.Schema(quasi=quasi, sensitive=sensitive))
+    encoded = encode(pa.table(table), anon.Schema(quasi=quasi, sensitive=sensitive, neutral="rest"))
     rows = np.array([row for each in classes for row in each], np.uint32)
     offsets = np.cumsum([0, *map(len, classes)]).astype(np.int64)
     left_out = np.setdiff1d(np.arange(encoded.n_rows), rows).astype(np.uint32)

@@ -342,6 +342,7 @@ def test_every_number_of_a_sweep_is_in_the_json(
 ) -> None:
     page = tmp_path / "r.html"
     grid = ["--grid", "k=5,20,9999 method=mondrian,curve", "--choose", "max_p_loss=0.4"]
+    grid += ["--privacy", "p_loss", "--utility", "u_loss"]
     document = run(capsys, "frontier", evil, *ROLES, *grid, "--report", page)
     assert assert_every_number_is_told(page.read_text(), document) > 30
     assert f"{document['chosen']['name']} is best." in page.read_text()

@@ -200,6 +200,17 @@ def test_out_of_core_gives_the_same_classes(tmp_path: Path) -> None:
     assert shown[0] == shown[1]
 
 
+def test_units_are_counted_in_what_was_recoded() -> None:
+    table = people(120).append_column("who", pa.array([i // 2 for i in range(120)]))
+    schema = anon.Schema([AGE, ZIP, BORN], ["ill"], unit="who")
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(3)])
+    assert schema.uncoded().unit == "who"
+    assert not schema.uncoded().coded
+    assert release.privacy().k >= 3
+    for one, domain in zip(release.cells, release.encoded.quasi, strict=True):
+        assert (domain.coding.last[one.high] == one.high).all()
+
+
 def test_every_format_reads_back(tmp_path: Path) -> None:
     release = anon.anonymize(people(nulls=True), SCHEMA, require=[anon.KAnonymity(3)])
     for suffix in ("csv", "parquet", "feather"):

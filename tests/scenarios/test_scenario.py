@@ -441,7 +441,7 @@ def coins(r: Any) -> dict[str, Any]:
     }
 
 
-COINS = anon.Schema(["a1", "a2"], ["a3"])
+COINS = anon.Schema(["a1", "a2"], ["a3"], neutral="rest")
 
 
 def attack_on_coins(table: dict[str, Any]) -> Any:
@@ -511,7 +511,8 @@ def census(n: int = 400) -> pa.Table:
     return anon.datasets.census(n, 0).select(["age", "sex", "education", "income", "hours_per_week"])
 
 
-SCHEMA = anon.Schema([anon.numeric("age", anon.intervals(5, 10, 20, 50)), "sex", "education"], ["income"])
+AGE = anon.numeric("age", anon.intervals(5, 10, 20, 50))
+SCHEMA = anon.Schema([AGE, "sex", "education"], ["income"], neutral="rest")
 TEN = anon.Sanitization("k = 10", anon.Mondrian(), [anon.KAnonymity(10)], options={"numeric": "level"})
 FEW = ["ZeroR", "naive Bayes", "decision stump"]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon
+from anon.command.entry import main
 
 QUASI = ["age", "sex", "ward"]
 DIAGNOSES = ["flu", "cold", "hiv", "cancer", "asthma"]
@@ -260,3 +262,29 @@ def test_a_sweep_measures_units() -> None:
     swept = anon.frontier(visits(100), asked, "k=5,10", privacy="k_units", utility="gcp")
     measured = [point.measures["k_units"] for point in swept.points if point.configuration is not None]
     assert [k >= asked_k for k, asked_k in zip(measured, (5, 10), strict=True)] == [True, True]
+
+
+def test_the_command_counts_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Made, and checked: the file decides its rows, and says that it does not decide persons."""
+    pq.write_table(visits(100), tmp_path / "in.parquet")
+    release = str(tmp_path / "out.csv")
+    roles = ["--quasi", ",".join(QUASI), "--sensitive", "diagnosis"]
+    unit = ["--unit", "patient_id"]
+    made = ["anonymize", str(tmp_path / "in.parquet"), "-o", release, *roles, *unit, "--k", "5", "--json"]
+    assert main(made) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["privacy"]["units"]["k"] >= 5
+    assert main(["check", release, *roles, "--k", "5"]) == 0
+    assert main(["check", release, *roles, *unit, "--k", "5", "--k-count", "rows"]) == 0
+    capsys.readouterr()
+    assert main(["check", release, *roles, *unit, "--k", "5"]) == 2
+    assert "cannot decide it, since it has no column 'patient_id'" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "in.parquet"), *roles, *unit, "--k", "2"]) == 1
+    assert "not met: 2-anonymity of units" in capsys.readouterr().err
+
+
+def test_spark_refuses_units_by_name() -> None:
+    spark = pytest.importorskip("anon.engines.spark.anonymize")
+    for asked in (schema(unit="patient_id"), anon.Schema(["age"], sampling_weight="w")):
+        with pytest.raises(anon.UsageError, match="is not for Spark, which counts rows"):
+            spark.check_asked(asked, anon.Mondrian(), [anon.KAnonymity(5)])

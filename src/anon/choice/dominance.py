@@ -36,6 +36,9 @@ OF_INTACT = ("prosecutor.max", "prosecutor.mean", "sample_uniques")  # of a buck
 OF_COUNTS = ("pm", "pm_rows", "avg_wtd", "kl")  # of utility, need the sensitive values of every class
 MEASURES: Mapping[str, bool] = MappingProxyType(dict(OF_PRIVACY) | dict(OF_UTILITY))
 
+PRIVACY_AXIS, UTILITY_AXIS = "prosecutor.mean", "gcp"
+"""The axes of a sweep that names none: who is found comes before what is learned."""
+
 Relation = Literal["better", "worse", "tie", "incomparable"]
 Cost = tuple[float, float]  # on the two axes; the lower, the better
 
@@ -70,9 +73,9 @@ class Point:
 
 
 def bounds(privacy: str, utility: str) -> dict[str, tuple[int, str]]:
-    """The bounds that `Frontier.choose` takes: `max_p_loss` -> 0 (the first axis), "p_loss"."""
+    """The bounds of `Frontier.choose`: `max_prosecutor_mean` -> 0 (the first axis), "prosecutor.mean"."""
     return {
-        f"{'max' if MEASURES[name] else 'min'}_{name}": (axis, name)
+        f"{'max' if MEASURES[name] else 'min'}_{name.replace('.', '_')}": (axis, name)
         for axis, name in enumerate((privacy, utility))
     }
 

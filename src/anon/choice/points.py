@@ -82,7 +82,7 @@ class Frontier:
     def choose(self, **bound: float) -> Point:
         """The point that is best on one axis among those that keep a bound on the other.
 
-        `choose(max_p_loss=0.2)`, `choose(max_u_loss=0.03)`; of an axis where more is better the bound
+        `choose(max_prosecutor_mean=0.05)`, `choose(max_gcp=0.2)`; of an axis where more is better the bound
         is `min_`, as in `choose(min_k=10)`. The original table is never chosen. Raises InfeasibleError,
         with the tightest bound that can be kept, where no point keeps this one.
         """

@@ -32,6 +32,8 @@ from anon.choice.dominance import (
     OF_COUNTS,
     OF_INTACT,
     OF_PRIVACY,
+    PRIVACY_AXIS,
+    UTILITY_AXIS,
     Point,
     check_measures,
     cost_of,
@@ -59,7 +61,7 @@ from anon.measures import (
 )
 from anon.methods import Mondrian, Progress
 from anon.requirements import counting
-from anon.schema import Attribute, Schema, check_names
+from anon.schema import Attribute, Schema
 from anon.tables import read_source
 from anon.threads import available_threads
 
@@ -96,8 +98,8 @@ def frontier(
     schema: Schema,
     configurations: str | Iterable[str | Configuration],
     *,
-    privacy: str = "p_loss",
-    utility: str = "u_loss",
+    privacy: str = PRIVACY_AXIS,
+    utility: str = UTILITY_AXIS,
     measures: Iterable[str] = (),
     min_support: float = 0.05,
     workload: Callable[[Encoded], Workload] | Sequence[str] | None = None,
@@ -118,7 +120,8 @@ def frontier(
     configurations : grid, or a list of grids and Configurations
         `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization`; see `grid`.
     privacy, utility : names of measures
-        The two axes; any two of `MEASURES`. `count_error` is the average relative error of `workload`.
+        The two axes; any two of `MEASURES`, by default `prosecutor.mean`, the mean risk that a person's row
+        is found, and `gcp`. `count_error` is the average relative error of `workload`.
     measures : names of measures
         Recorded beside those of the axes.
     min_support : float
@@ -385,7 +388,7 @@ def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
     codes = None
     if target is not None:  # it may be neutral, and so not among the codes
         try:
-            check_names([target], sweep.encoded.table.column_names)
+            sweep.encoded.check_published(target)
             codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
         except AnonError:
             return None  # the point tells why

@@ -86,7 +86,8 @@ class Job(_Keys):
         """The schema, or None where no column is given a role."""
         from anon.schema import Schema
 
-        named = {*self.quasi, *self.sensitive}
+        further = [name for group in self.linked for name in group[1:] if name not in self.quasi]
+        named = {*self.quasi, *further, *self.sensitive}
         for key in ("kind", "hierarchy", "ordinal", "weight", *(each.key for each in CODING)):
             for name in getattr(self, key):
                 if name not in named:
@@ -97,9 +98,11 @@ class Job(_Keys):
         if not (named or self.identifying):
             return None
         return Schema(
-            [self._attribute(name) for name in self.quasi],
+            [self._attribute(name) for name in (*self.quasi, *further)],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
+            self.neutral,
+            self.linked,
             unit=self.unit,
             household=self.household,
             sampling_weight=self.sampling_weight,
@@ -146,12 +149,12 @@ class Job(_Keys):
         return {"configurations": configurations, **self.given(further)}
 
     def bound(self) -> dict[str, float] | None:
-        """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
-        from anon.choice import bounds, check_measures
+        """Keyword argument of `Frontier.choose`: `max_prosecutor_mean=0.05`."""
+        from anon.choice import PRIVACY_AXIS, UTILITY_AXIS, bounds, check_measures
 
         if self.choose is None:
             return None
-        axes = self.privacy or "p_loss", self.utility or "u_loss"
+        axes = self.privacy or PRIVACY_AXIS, self.utility or UTILITY_AXIS
         check_measures(axes)
         name, _, limit = self.choose.partition("=")
         try:
@@ -159,7 +162,7 @@ class Job(_Keys):
                 return {name: float(limit)}
         except ValueError:
             pass
-        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.2")
+        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.05")
 
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""

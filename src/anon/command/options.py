@@ -233,6 +233,27 @@ ROLES = (
         absent=[],
     ),
     Flag(
+        "neutral",
+        list[str] | Literal["rest"],
+        "Columns that are published as they are; '*': all without another role.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        words=list[str],
+        parse=parse.neutral,
+        absent=[],
+    ),
+    Flag(
+        "linked",
+        list[list[str]],
+        "A column that goes with a quasi-identifier, such as birth_year with age: published by class, never "
+        "cut. May be repeated.",
+        panel=COLUMNS,
+        metavar="QUASI=COLUMN",
+        words=list[str],
+        parse=parse.linked,
+        absent=[],
+    ),
+    Flag(
         "unit",
         Text,
         "Whose a row is (a person's number): requirements count these, not rows; the column is dropped.",
@@ -379,12 +400,12 @@ GRID = Flag(
 )
 MIN_SUPPORT = Flag("min_support", float, "Support of the populations of u_loss (0.05).", panel=TRY)
 CHOOSE = Flag(
-    "choose", str, "Name the best point within a bound: max_p_loss=0.2, max_u_loss=0.03.", panel=TRY
+    "choose", str, "Name the best point within a bound: max_prosecutor_mean=0.05, max_gcp=0.2.", panel=TRY
 )
 SWEEPING = (
     GRID,
-    Flag("privacy", str, "Measure on the axis of privacy (p_loss).", panel=TRY),
-    Flag("utility", str, "Measure on the axis of utility (u_loss).", panel=TRY),
+    Flag("privacy", str, "Measure on the axis of privacy (prosecutor.mean).", panel=TRY),
+    Flag("utility", str, "Measure on the axis of utility (gcp).", panel=TRY),
     Flag(
         "measures",
         list[str],

@@ -83,12 +83,12 @@ def anonymize(
 ) -> None:
     """Write a release of IN that satisfies every requirement.
 
-    Columns without a role are neutral: published unchanged.
+    Columns without a role are not published: --neutral keeps them as they are.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
     import anon
-    from anon.release import refuse_guard
+    from anon.release import note_on_unpublished, refuse_guard
 
     schema = job.roles()
     if schema is None:
@@ -109,10 +109,12 @@ def anonymize(
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
-            measured = run(job, progress)
+            measured, unpublished = run(job, progress)
         warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
-        report_spark(ends, measured, warned, notes_of(job.publish), as_json, quiet)
+        note = note_on_unpublished(unpublished)
+        notes = [*notes_of(job.publish), *([] if note is None else [note])]
+        report_spark(ends, measured, warned, notes, as_json, quiet)
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
@@ -135,6 +137,7 @@ def anonymize(
             population=population,
             sampling_fraction=sampling_fraction,
             per_class="owner" in pages,
+            neutral=True,
         )
     reported: dict[str, Any] = {}
     if "public" in pages and not release.meets_requirements:

@@ -26,8 +26,10 @@ SUFFIXES = (".parquet", ".pq")
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-def run(job: Job, progress: Progress | None = None) -> Privacy:
-    """Anonymize the Parquet table of a job into a folder of Parquet files; what was measured of the release.
+def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]:
+    """Anonymize the Parquet table of a job into a folder of Parquet files.
+
+    Returns what was measured of the release, and the columns that have no role and are not published.
 
     A bucketization writes its sensitive table beside it, as on one machine. The folders get their names
     when they are complete; one that exists is refused.
@@ -87,7 +89,7 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
             written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
             measured = measure_release(written, names, sensitive, require, n_rows)
             _move_all(spark, outputs)
-        return measured
+        return measured, schema.unpublished(df.columns)
     finally:
         for release in releases:
             release.unpersist()

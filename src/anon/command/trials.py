@@ -118,12 +118,28 @@ def frontier(
         raise unkept
 
 
-@command(SOURCE, *CSV, JSON, SHOW_VALUES)
-def inspect(job: Job, source: str, as_json: bool) -> None:
+@command(
+    SOURCE,
+    Flag(
+        "job_file",
+        Text,
+        "Write the guesses as a job file, to be edited.",
+        metavar="JOB.TOML",
+        spelled=("-o", "--output"),
+        is_path=True,
+    ),
+    *(*CSV, JSON, SHOW_VALUES),
+)
+def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
     from anon import verbs
+    from anon.command.job_file import check_job_file, write_job_file
 
+    if job_file is not None:
+        check_job_file(job_file)
     inspected = verbs.inspect(source, **job.read_options())
+    if job_file is not None:
+        write_job_file(job_file, source, job.read_options(), inspected)
     if as_json:
         print_json(inspected.to_dict())
     else:

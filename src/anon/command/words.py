@@ -28,7 +28,10 @@ def report_release(
     notes: Sequence[str] = (),
 ) -> None:
     """`reported` is what a report says too, `notes` are about the files."""
-    notes = [*notes, *notes_of(release.publish)]
+    from anon.release import note_on_known
+
+    known = None if privacy is None else note_on_known(privacy)
+    notes = [*notes, *notes_of(release.publish), *release.notes, *([] if known is None else [known])]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         said = {"warnings": release.warnings, "notes": notes}

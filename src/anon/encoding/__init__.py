@@ -5,7 +5,7 @@ Missing values end here: null is a code of its own, or its rows are suppressed.
 """
 
 from anon.encoding.coding import Coding, coding_of
-from anon.encoding.columns import coded_columns, encode_column, label_codes
+from anon.encoding.columns import coded_columns, encode_column, equal_codes, label_codes
 from anon.encoding.domain import (
     Codes,
     Domain,
@@ -34,6 +34,7 @@ __all__ = [
     "encode_like",
     "encode_units",
     "encode_weights",
+    "equal_codes",
     "label_codes",
     "narrowed",
     "number_units",

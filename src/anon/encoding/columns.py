@@ -86,6 +86,19 @@ def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain
     return encode_factors(factors_of(column, attribute.name), attribute)
 
 
+def equal_codes(column: pa.ChunkedArray, name: str) -> Codes | None:
+    """A code for every row, equal where the values are; null has one. None where they cannot be compared."""
+    try:
+        kind_of(name, column.type)
+        factors = factors_of(column, name)
+    except DataError:
+        return None
+    once = factors.values.dictionary_encode()
+    code_of = once.indices.fill_null(len(once.dictionary)).to_numpy()
+    code_of = np.append(code_of, len(once.dictionary))
+    return factors.recode(code_of.astype(code_type(len(once.dictionary) + 1)))
+
+
 def coded_columns(
     encoded: Encoded, n_threads: int = 1
 ) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.encoding.coding import Coding
-from anon.schema import Kind, Levels, Schema, Tree, prune
+from anon.errors import UsageError
+from anon.schema import Kind, Levels, Schema, Tree, check_names, prune
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -81,8 +82,8 @@ class Units:
 class Encoded:
     """A table whose quasi-identifiers and sensitive attributes are codes.
 
-    `table` holds the original rows without the identifying columns, as a Scan where they stay in
-    their files. `quasi[i]` describes
+    `table` holds the original rows without the identifying columns and those without a role, which
+    `unpublished` names, as a Scan where they stay in their files. `quasi[i]` describes
     `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
     likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
     `missing="suppress"`; they keep their codes but belong to no class. `draw`, if any, numbers the rows
@@ -103,6 +104,8 @@ class Encoded:
     units: Units | None = None
     weights: npt.NDArray[np.float64] | None = None
     fine_codes: tuple[Codes, ...] = ()
+    unpublished: tuple[str, ...] = ()
+    followers: tuple[Codes, ...] = ()
 
     @property
     def original(self) -> Encoded:
@@ -111,12 +114,13 @@ class Encoded:
 
     @property
     def ties(self) -> tuple[Codes, ...]:
-        """The codes that order rows with equal quasi-identifiers: sensitive ones, or the secret draw.
+        """The codes that order rows with equal quasi-identifiers: sensitive ones and those of columns linked
+        to quasi-identifiers, or the secret draw.
 
         Where quasi-identifiers are published intact, an order by sensitive values would tell which of two
         equal rows in different buckets has the lesser one.
         """
-        return self.sensitive_codes if self.draw is None else (self.draw,)
+        return (*self.sensitive_codes, *self.followers) if self.draw is None else (self.draw,)
 
     @property
     def n_rows(self) -> int:
@@ -128,6 +132,27 @@ class Encoded:
         if isinstance(self.table, pa.Table):
             return self.table.column(name)
         return self.table.select([name]).whole().column(name)
+
+    def cut(self) -> Encoded:
+        """The table as methods see it: without the linked quasi-identifiers, which follow others."""
+        follows = self.schema.follows
+        if not follows:
+            return self
+        pairs = list(zip(self.quasi, self.quasi_codes, strict=True))
+        kept = [(domain, codes) for domain, codes in pairs if domain.name not in follows]
+        return replace(
+            self,
+            quasi=tuple(domain for domain, _ in kept),
+            quasi_codes=tuple(codes for _, codes in kept),
+            followers=tuple(codes for domain, codes in pairs if domain.name in follows),
+            fine_codes=(),
+        )
+
+    def check_published(self, name: str) -> None:
+        """Raise DataError where the table has no such column, UsageError where it is not published."""
+        if name in self.unpublished:
+            raise UsageError(f"column {name!r} has no role, and so is not published: name it neutral")
+        check_names([name], self.table.column_names)
 
     @property
     def kept(self) -> npt.NDArray[np.uint32]:

@@ -84,13 +84,12 @@ def encode(
         codes if domain.coding is None else domain.coding.coded(codes, room)
         for domain, codes in encoded[: len(bound.quasi)]
     )
-    identifying = set(bound.dropped)
-    kept = [name for name in table.column_names if name not in identifying]
+    kept = bound.published(table.column_names)
     m = len(bound.quasi)
     suppressed = np.flatnonzero(dropped).astype(np.uint32)
     suppressed.flags.writeable = False
     return Encoded(
-        table=table.select(kept) if identifying else table,
+        table=table if kept == table.column_names else table.select(kept),
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
         quasi_codes=coded,
@@ -100,6 +99,7 @@ def encode(
         units=units,
         weights=weights,
         fine_codes=quasi if bound.coded else (),
+        unpublished=tuple(bound.unpublished(table.column_names)),
     )
 
 

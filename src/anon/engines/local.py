@@ -212,7 +212,7 @@ def make(
     if progress is not None:
         progress("partition", 0, 1)
     method = method if impossible is None else Suppress("quasi")
-    classes = _classes(judged.encoded, method, task, require, publish, numeric)
+    classes = _classes(judged.encoded.cut(), method, task, require, publish, numeric)
     starred = method == Suppress("quasi")
     shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     return Made(encoded, classes, shown, require, method, publish, impossible, task, lattice)

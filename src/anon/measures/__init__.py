@@ -12,6 +12,7 @@ from anon.measures.disclosure import (
     zero,
 )
 from anon.measures.frequencies import Frequencies, frequencies
+from anon.measures.known import Known, known
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
@@ -65,6 +66,7 @@ __all__ = [
     "Aligned",
     "Disclosure",
     "Frequencies",
+    "Known",
     "Measure",
     "MinimalUniques",
     "Model",
@@ -87,6 +89,7 @@ __all__ = [
     "handed_out",
     "histogram",
     "js_divergence",
+    "known",
     "large_populations",
     "matching_of",
     "matching_rows",

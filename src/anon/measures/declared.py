@@ -160,7 +160,8 @@ def handed_out(told: Mapping[str, Any], declared: Mapping[str, Measure]) -> dict
 
     None, which was not measured, stays.
     """
-    return _public_part(told, declared, "")
+    intact = {"intact": True} if told.get("intact") else {}
+    return intact | _public_part(told, declared, "")
 
 
 def _public_part(told: Mapping[str, Any], declared: Mapping[str, Measure], above: str) -> dict[str, Any]:

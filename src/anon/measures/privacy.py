@@ -28,6 +28,7 @@ from anon.measures.disclosure import (
     worst_of,
     zero,
 )
+from anon.measures.known import Known
 from anon.measures.risk import (
     NullMatching,
     PopulationRisk,
@@ -58,6 +59,9 @@ class Privacy(Disclosure):
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
     does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
     its roles were "given", or are the claim of the "file" itself.
+    `intact` says of a bucketization that everybody sees its quasi-identifiers: `prosecutor` and
+    `sample_uniques` are then of rows that are equal in them, and stand first.
+    `known` says what they are to who knows the neutral columns too, where that was asked.
     `population` is the risk in the population, where that was said something of, and `population_before` that
     of the original's rows before they were made a release.
     `notes` tell of columns whose values were not read as
@@ -85,6 +89,8 @@ class Privacy(Disclosure):
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
     roles_from: Literal["given", "file"] | None = None
+    intact: bool = False
+    known: Known | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -112,7 +118,10 @@ class Privacy(Disclosure):
         plain = dict(as_plain(self))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]
-        return plain
+        if not self.intact:
+            del plain["intact"]
+            return plain
+        return {name: plain[name] for name in ("intact", "sample_uniques", "prosecutor")} | plain
 
     def _repr_html_(self) -> str:
         from anon.html import html_of
@@ -271,4 +280,4 @@ def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 
     of buckets (spec 2).
     """
     size, n_of_size = np.unique(intact.sizes, return_counts=True)
-    return replace(privacy, **risk_of_sizes(size, n_of_size, at_risk))
+    return replace(privacy, intact=True, **risk_of_sizes(size, n_of_size, at_risk))

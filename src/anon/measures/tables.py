@@ -25,18 +25,24 @@ KNOWN_FROM = {
 def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     """The tables of `Privacy.to_dict()`: of the classes, and of the sensitive attributes."""
     sizes, risk = measures["sizes"], measures["prosecutor"]
-    rows: list[tuple[Any, ...]] = [
-        ("rows", measures["n_rows"]),
-        *([("suppressed rows", measures["n_suppressed"])] if "n_suppressed" in measures else []),
-        ("classes", measures["n_classes"]),
-        ("rows of the smallest class (k)", measures["k"]),
-        ("rows of a class, mean", sizes["mean"]),
-        ("rows of a class, median", sizes["median"]),
-        ("rows of the largest class", sizes["max"]),
-        ("rows alone in their class", measures["sample_uniques"]),
+    intact = measures.get("intact", False)
+    alike = "with their quasi-identifiers" if intact else "in their class"
+    identity: list[tuple[Any, ...]] = [
+        (f"rows alone {alike}", measures["sample_uniques"]),
         ("greatest risk of re-identification", risk["max"]),
         ("mean risk of re-identification", risk["mean"]),
         *_at_risk("share of rows", risk["at_risk"]),
+    ]
+    rows: list[tuple[Any, ...]] = [
+        *(identity if intact else ()),
+        ("rows", measures["n_rows"]),
+        *([("suppressed rows", measures["n_suppressed"])] if "n_suppressed" in measures else []),
+        ("classes", measures["n_classes"]),
+        (f"rows of the smallest {'bucket' if intact else 'class'} (k)", measures["k"]),
+        ("rows of a class, mean", sizes["mean"]),
+        ("rows of a class, median", sizes["median"]),
+        ("rows of the largest class", sizes["max"]),
+        *(() if intact else identity),
     ]
     if units := measures.get("units"):
         rows += [
@@ -48,6 +54,11 @@ def privacy_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
             ("mean risk of a unit", units["risk"]["mean"]),
             *_at_risk("share of units", units["risk"]["at_risk"]),
         ]
+    known = measures.get("known")
+    if known:
+        rows.append(("k with the neutral columns known", known["k"]))
+        rows.append(("rows unique with the neutral columns known", known["sample_uniques"]))
+        rows.append(("mean risk with the neutral columns known", known["prosecutor"]["mean"]))
     if measures["n_starred"]:
         rows.append(("rows of * only, set apart", measures["n_starred"]))
         rows.append(("k with those as a class", measures["k_with_starred"]))

@@ -148,6 +148,8 @@ def _refuse(encoded: Encoded, levels: Sequence[int] | None) -> None:
             f"column {schema.coded[0]!r} has a least level, top or bottom: FullDomain chooses the levels "
             "itself; leave these out, or use FullDomain(levels=[...])"
         )
+    if schema.linked:
+        raise UsageError("FullDomain recodes every column by itself: leave out linked, or use Mondrian()")
     if encoded.units is not None:
         raise UsageError("FullDomain counts rows, not units: leave out unit, or use Mondrian()")
     for attribute in schema.quasi:

@@ -310,6 +310,8 @@ def _attributes(table: pa.Table, schema: Schema, method: Laplace) -> list[str]:
             raise UsageError(f"column {name!r} is identifying and is dropped: it takes no noise")
         if name not in table.column_names:
             raise UsageError(f"bounds are given for column {name!r}, which the table does not have")
+        if schema.role(name) is None:
+            raise UsageError(f"column {name!r} has no role and is not published: it takes no noise")
         kind = {attribute.name: attribute.kind for attribute in (*schema.quasi, *schema.sensitive)}.get(name)
         plain = value_type(table.schema.field(name).type)
         number = pa.types.is_integer(plain) or pa.types.is_floating(plain) or pa.types.is_decimal(plain)

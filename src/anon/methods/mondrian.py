@@ -17,7 +17,7 @@ from anon.encoding import Codes, Domain, Encoded, Units, code_type, encode
 from anon.errors import Parameter, UsageError
 from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
-from anon.schema import Attribute, Schema, check_names
+from anon.schema import Attribute, Schema
 from anoncore.partition import Attributes
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
@@ -202,6 +202,6 @@ def _target_codes(encoded: Encoded, target: str | None, n_threads: int) -> Codes
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
         if domain.name == target:
             return codes
-    check_names([target], encoded.table.column_names)
+    encoded.check_published(target)
     column = encoded.table.select([target])
     return encode(column, Schema([Attribute(target, "nominal")]), n_threads=n_threads).quasi_codes[0]

@@ -54,7 +54,7 @@ def of_release(
     lost; they are measured where they are not given. What is for the `public` is rounded, and tells
     neither how the release came about nor of its worst class.
     """
-    privacy = privacy or release.privacy(per_class=True)
+    privacy = privacy or release.privacy(per_class=True, neutral=True)
     utility = utility or release.utility()
     if audience == "public":
         return _handed_out_release(release, privacy, utility, origin or Origin())
@@ -92,6 +92,7 @@ def of_release(
                 f"{number(summary['suppressed'])} rows are suppressed.",
                 facts["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
+                *(f"Note: {note}." for note in release.notes),
                 *_notes(release.publish == "bucketization"),
             ),
             (_at_a_glance(facts["privacy"], facts["utility"]),),
@@ -117,7 +118,7 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
         "release": {
             name: value
             for name, value in release.summary().items()
-            if name not in ("rows", "suppressed", "classes")
+            if name not in ("rows", "suppressed", "classes", "not published")
         },
         "roles": roles,
         "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],
@@ -369,10 +370,13 @@ def _asked_tables(asked: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
 
 
 def _at_a_glance(privacy: Mapping[str, Any], utility: Mapping[str, Any]) -> Table:
+    intact = privacy.get("intact", False)
+    risk = ("mean risk of re-identification", privacy["prosecutor"]["mean"])
     facts = [
-        ("rows of the smallest class (k)", privacy["k"]),
+        *([risk] if intact else []),
+        (f"rows of the smallest {'bucket' if intact else 'class'} (k)", privacy["k"]),
         ("greatest privacy loss of a class (p_loss)", privacy["p_loss"]),
-        ("mean risk of re-identification", privacy["prosecutor"]["mean"]),
+        *([] if intact else [risk]),
         ("mean information loss of a cell (gcp)", utility["gcp"]),
         ("utility loss (u_loss)", utility.get("u_loss")),
     ]

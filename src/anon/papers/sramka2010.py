@@ -88,7 +88,8 @@ def run(setting: Setting) -> Results:
 
 def _schema(*quasi: str) -> Schema:
     numbers = {AGE: numeric(AGE, intervals(5, 10, 20, 50, 100)), EDUCATION: numeric(EDUCATION, YEARS)}
-    return Schema([numbers.get(name) or nominal(name, ADULT_TREES.get(name)) for name in quasi], [SALARY])
+    attributes = [numbers.get(name) or nominal(name, ADULT_TREES.get(name)) for name in quasi]
+    return Schema(attributes, [SALARY], neutral="rest")
 
 
 def _k_members(setting: Setting, table: pa.Table, schema: Schema, k: int) -> Release:

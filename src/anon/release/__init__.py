@@ -24,9 +24,9 @@ from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
-from anon.release.recoded import Publish
+from anon.release.recoded import Publish, note_on_unpublished
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import Release, release_table
+from anon.release.release import Release, note_on_known, release_table
 from anon.release.weights import Weights, alone_with_weight, check_weights
 
 __all__ = [
@@ -47,6 +47,8 @@ __all__ = [
     "is_bucketized",
     "linked",
     "metadata_of",
+    "note_on_known",
+    "note_on_unpublished",
     "read_numbers",
     "recheck_noise",
     "recode",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
 from anon.release.weights import Weights, class_means
-from anon.schema import CODING, hierarchy_to_dict, value_type
+from anon.schema import CODING, hierarchy_to_dict, names_listed, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
@@ -72,6 +72,19 @@ class Recoded:
     def n_rows(self) -> int:
         """Rows published."""
         return len(self.classes.rows)
+
+    @property
+    def neutral(self) -> tuple[str, ...]:
+        """The columns that are published as they are, and are neither quasi-identifiers nor sensitive."""
+        encoded, noise = self.encoded, self.noise or {"attributes": ()}
+        named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(noise["attributes"])
+        return tuple(name for name in encoded.table.column_names if name not in named)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the owner of the data is told beside the warnings: which columns are not published."""
+        note = note_on_unpublished(self.encoded.unpublished)
+        return () if note is None else (note,)
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
@@ -198,6 +211,17 @@ class Recoded:
             return classes.rows, of_row
         order = np.argsort(classes.rows)
         return classes.rows[order], of_row[order]
+
+
+def note_on_unpublished(names: Sequence[str]) -> str | None:
+    """Which columns have no role, and how they are published; None where all have one."""
+    if not names:
+        return None
+    what = "1 column has no role and is" if len(names) == 1 else f"{len(names)} columns have no role and are"
+    return (
+        f"{what} not published: {names_listed(names)}; to publish columns as they are name them, "
+        "neutral=[...] or --neutral A,B, or all of them, neutral=\"rest\" or --neutral '*'"
+    )
 
 
 def _sensitive_counts(encoded: Encoded, classes: Classes) -> pa.Table:

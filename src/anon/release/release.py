@@ -37,8 +37,10 @@ from anon.encoding import encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.html import Table, html_of
 from anon.measures import (
+    Known,
     Privacy,
     Utility,
+    known,
     measure_utility,
     null_matching,
     of_intact,
@@ -160,6 +162,7 @@ class Release(Recoded):
         population: Any = None,
         sampling_fraction: float | None = None,
         per_class: bool = False,
+        neutral: bool = False,
         n_threads: int | None = None,
     ) -> Privacy:
         """Every privacy measure of the release (spec 2), from its classes.
@@ -167,8 +170,8 @@ class Release(Recoded):
         `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
         table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or without either the
         schema's sampling weights add journalist and marketer risk, of the original too
-        (`population_before`). `per_class` adds a table of every measure of every
-        class.
+        (`population_before`). `per_class` adds a table of every measure of every class, `neutral` what the
+        classes are to who knows the neutral columns too (`known`; None where there are none).
         """
         threads = available_threads(n_threads)
         encoded, classes = of_published_rows(self.encoded), self.classes
@@ -202,7 +205,7 @@ class Release(Recoded):
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
         of_row = encoded.weights if population is None and sampling_fraction is None else None
         if any(each is not None for each in (population, sampling_fraction, of_row)):
-            before = group(encoded.quasi_codes, encoded.suppressed, threads)
+            before = group(encoded.original.quasi_codes, encoded.suppressed, threads)
             inside: tuple[Any, Any] = None, None
             if population is not None:
                 inside = _inside(self, groups, before, read_table(population), threads)
@@ -211,9 +214,25 @@ class Release(Recoded):
                 for each, of_class in zip((groups, before), inside, strict=True)
             )
             measured = replace(measured, population=after, population_before=first)
+        if neutral and self.neutral:
+            measured = replace(measured, known=self.known(at_risk, groups, threads))
         return replace(
             measured,
             worst_cells={name: self._cells_of(number) for name, number in measured.worst.items()},
+        )
+
+    def known(
+        self, at_risk: Sequence[float] = (2, 5, 10), classes: Classes | None = None, n_threads: int = 1
+    ) -> Known:
+        """What the neutral columns add to the release's classes, or to these rows that look alike."""
+        return known(
+            self.encoded,
+            self.classes if classes is None else classes,
+            self.neutral,
+            intact=self.publish != "generalization",
+            at_risk=at_risk,
+            k=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
+            n_threads=n_threads,
         )
 
     def utility(
@@ -281,6 +300,7 @@ class Release(Recoded):
             **(
                 {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
             ),
+            "not published": list(self.encoded.unpublished),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
@@ -302,6 +322,44 @@ def release_table(summary: Mapping[str, Any]) -> Table:
         for name, value in summary.items()
     )
     return Table("The release", ("what", "value"), rows)
+
+
+def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
+    """Warnings of neutral columns that narrow a quasi-identifier inside classes, or copy a sensitive one."""
+    if not release.neutral:
+        return []
+    judged = release.known(n_threads=n_threads)
+    k = max((one.least_rows for one in release.requirements if one.least_rows), default=None)
+    fewer = "as few as the smallest class has" if k is None else f"fewer than {k}"
+    notes = []
+    for name, telling in judged.columns.items():
+        if telling.n_narrowed:
+            first = telling.narrows[0]
+            notes.append(
+                f"column {name!r} is neutral and narrows {' and '.join(map(repr, telling.narrows))} inside "
+                f"classes: it leaves {fewer} candidates for {telling.n_narrowed:,} of {release.n_rows:,} "
+                f"people; do not publish it, make it a quasi-identifier, or link it (linked=[[{first!r}, "
+                f"{name!r}]] or --linked {first}={name})"
+            )
+        if telling.n_copied:
+            copied = " and ".join(map(repr, telling.copies))
+            notes.append(
+                f"column {name!r} is neutral and goes with the sensitive {copied} in "
+                f"{telling.n_copied:,} of {release.n_rows:,} rows, and no requirement protects it; do not "
+                "publish it, or make it sensitive"
+            )
+    return notes
+
+
+def note_on_known(privacy: Privacy) -> str | None:
+    """How much less the classes hide from who knows the neutral columns; None where nothing was asked."""
+    judged = privacy.known
+    if judged is None or privacy.intact:
+        return None
+    return (
+        f"known: k = {privacy.k:,}; with the neutral columns: k = {judged.k:,}, {judged.sample_uniques:,} of "
+        f"{privacy.n_rows:,} rows unique, mean risk {judged.prosecutor.mean:.3g}"
+    )
 
 
 def contents(release: Release) -> tuple[Any, ...]:

@@ -49,7 +49,8 @@ class Run:
         self.n_threads, self.progress = n_threads, progress
         self.warnings: list[str] = []
         self.source = read_source(table)
-        self.encoded = encode(self.source.table, schema, n_threads=n_threads)
+        everything = replace(schema, neutral="rest")  # also what no release shows may be predicted
+        self.encoded = encode(self.source.table, everything, n_threads=n_threads)
         self.columns, self.left_out = coded_columns(self.encoded, n_threads)
         # every column as a quasi-identifier, for rules and records
         self.whole = replace(
@@ -116,7 +117,9 @@ class Run:
         rows = release.classes.rows[order].astype(np.int64)
         noisy = set(release.noise["attributes"]) if release.noise is not None else set()
         published = {cells.domain.name: at_rows(cells, order) for cells in shown(release.published)}
-        for column, (domain, codes) in self.columns.items():
+        names = release.encoded.table.column_names
+        for column in (name for name in self.columns if name in names):
+            domain, codes = self.columns[column]
             if column in noisy:
                 published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))
             elif column not in published and column not in release.dropped:

@@ -6,7 +6,16 @@ file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 """
 
 from anon.schema.attribute import CODING, Attribute, Role, nominal, numeric, ordinal
-from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
+from anon.schema.columns import (
+    Kind,
+    check_names,
+    check_unique,
+    is_measurable,
+    is_text,
+    kind_of,
+    names_listed,
+    value_type,
+)
 from anon.schema.guess import IDENTIFYING_SHARE, Named, named, role_of_name, shapes
 from anon.schema.hierarchy.declared import (
     CsvFile,
@@ -67,6 +76,7 @@ __all__ = [
     "levels_of",
     "listed",
     "named",
+    "names_listed",
     "nominal",
     "not_finer",
     "numeric",

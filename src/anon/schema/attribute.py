@@ -31,7 +31,7 @@ CODING = ("least", "top", "bottom")  # what an attribute says of values that are
 
 
 class Role(Enum):
-    """What a column is to an attacker."""
+    """What a column is to an attacker. A column without one is not published."""
 
     IDENTIFYING = "identifying"
     QUASI = "quasi-identifying"

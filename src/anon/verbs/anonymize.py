@@ -158,10 +158,11 @@ def anonymize(
         weights=weights,
         seed=seed,
         warnings=notes,
+        judge=made.impossible is None,
         sources=[str(path) for path in source.paths],
         file_schema=source.schema,
     )
-    for note in notes:
+    for note in release.warnings:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     return release
 

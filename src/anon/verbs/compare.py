@@ -105,7 +105,8 @@ def compare(
     before, after = (
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
-    encoded = encode(before, _roles(told, schema), n_threads=threads).original
+    # nothing is published here: the column that matches rows needs no role
+    encoded = encode(before, replace(_roles(told, schema), neutral="rest"), n_threads=threads).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
@@ -164,7 +165,8 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         [Attribute(name, "numeric" if told["kinds"][name] == "numeric" else "nominal") for name in names]
         for names in (told["roles"]["quasi"], told["roles"]["sensitive"])
     ]
-    return Schema(*attributes)
+    quasi, sensitive = attributes
+    return Schema(quasi, sensitive)
 
 
 # --- bucketization: two tables linked by class id

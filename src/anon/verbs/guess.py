@@ -87,7 +87,9 @@ def _by_name(seen: Seen, name: Named) -> Guess | None:
     if subject.numbers and not is_measurable(seen.type):
         return None
     if name.word in _BODY_WEIGHT and _is_no_body(seen):
-        why = f"its name has {name.word!r} and its numbers are no body's: a sampling weight"
+        why = (
+            f"its name has {name.word!r} and its numbers are no body's: a sampling weight (sampling_weight=)"
+        )
         return Guess(Role.NEUTRAL, why, name)
     return Guess(subject.role, why, name)
 
@@ -171,7 +173,7 @@ def with_repeated_keys(
             why = f"its values repeat, and rows of one value agree in column {first.name!r}"
             if len(same) > 1:
                 why += f" and {len(same) - 1} more"
-            answer[i] = replace(guesses[i], role=Role.IDENTIFYING, why=f"{why}: a person's key")
+            answer[i] = replace(guesses[i], role=Role.IDENTIFYING, why=f"{why}: a person's key (unit=)")
     return answer
 
 

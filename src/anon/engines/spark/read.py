@@ -114,7 +114,7 @@ def _check_method(schema: Schema, method: Method, arrow: pa.Schema) -> None:
                 f"target={method.target!r} is a quasi-identifier: use a neutral or sensitive attribute"
             )
         if method.target is not None:
-            check_names([method.target], arrow.names)
+            check_names([method.target], schema.published(arrow.names))
 
 
 def domains_of(
@@ -189,10 +189,8 @@ def refuse_missing(read: ReadFrame, method: Method) -> None:
 
 def kept_columns(read: ReadFrame, publish: str) -> list[str]:
     """The columns that are published as they are."""
-    hidden = set(read.schema.dropped)
-    if publish == "generalization":
-        hidden |= {domain.name for domain in read.quasi}
-    return [name for name in read.arrow.names if name not in hidden]
+    hidden = {domain.name for domain in read.quasi} if publish == "generalization" else set()
+    return [name for name in read.schema.published(read.arrow.names) if name not in hidden]
 
 
 def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
