@@ -95,8 +95,8 @@ def test_trap_13_one_sensitive_value_is_never_diverse() -> None:
 def test_trap_14_closeness_joins_pure_classes() -> None:
     schema = anon.Schema(quasi=["age"], sensitive=["s"])
     require = [anon.KAnonymity(2), anon.TCloseness(0.1, distance="equal")]
+    table = {"age": [1, 2, 3, 4], "s": ["a", "a", "b", "b"]}
     with pytest.warns(anon.PrivacyWarning, match="only one class"):
-        table = {"age": [1, 2, 3, 4], "s": ["a", "a", "b", "b"]}
         release = anon.anonymize(table, schema, require=require, method=anon.Mondrian())
     assert release.classes.n_classes == 1
 
@@ -366,8 +366,8 @@ def test_nothing_that_holds_is_infeasible_at_the_boundary() -> None:
     with pytest.warns(anon.PrivacyWarning):
         anon.anonymize(table, schema, require=[anon.LDiversity(2)], effort="fast")
     entropy = -(2 * 0.25 * math.log(0.25) + 0.5 * math.log(0.5))
+    require = [anon.LDiversity(math.exp(entropy), "entropy")]
     with pytest.warns(anon.PrivacyWarning):
-        require = [anon.LDiversity(math.exp(entropy), "entropy")]
         anon.anonymize(table, schema, require=require, effort="fast")
 
 

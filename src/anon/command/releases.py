@@ -111,7 +111,7 @@ def anonymize(
         warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
         notes = notes_of(job.publish)
-        if how["method"] is None:
+        if "method" not in how and not quiet:
             notes.append("Spark made it by Mondrian alone (effort fast)")
         report_spark(ends, measured, warned, notes, as_json, quiet)
         return
