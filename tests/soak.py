@@ -155,7 +155,7 @@ class Job:
         attributes = [
             [self.columns[name].attribute for name in names] for names in (self.quasi, self.sensitive)
         ]
-        return anon.Schema(*attributes, ["name"])
+        return anon.Schema(*attributes, ["name"], neutral="rest")
 
     def expect(self, holds: bool, fault: str) -> None:
         if not holds:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from anoncore import diversity
+from anoncore.attribute import Attribute
 
 N_VALUES = 1_000
 
@@ -50,7 +51,7 @@ def classes(n_rows: int) -> Any:
 @KINDS
 def test_q_diversity(benchmark: Any, n_rows: int, kind: str) -> None:
     offsets, values, _ = classes(n_rows)
-    attribute = diversity.Attribute(N_VALUES, **SHAPES[kind], loss="q-diversity")
+    attribute = Attribute(N_VALUES, **SHAPES[kind], loss="q-diversity")
     widths = benchmark(diversity.q_diversity, attribute, offsets, values)
     assert len(widths) == n_rows // 10
     assert 0 < widths.min() <= widths.max() <= 1
@@ -58,7 +59,7 @@ def test_q_diversity(benchmark: Any, n_rows: int, kind: str) -> None:
 
 @KINDS
 def test_s_diversity(benchmark: Any, n_rows: int, kind: str) -> None:
-    closeness = diversity.Closeness(N_VALUES, **SHAPES[kind], r=1.0)
+    closeness = diversity.Closeness(Attribute(N_VALUES, **SHAPES[kind]), r=1.0)
     near = benchmark(diversity.s_diversity, closeness, *classes(n_rows))
     assert len(near) == n_rows // 10
     assert 0.1 <= near.min() <= near.max() < 1
@@ -67,7 +68,7 @@ def test_s_diversity(benchmark: Any, n_rows: int, kind: str) -> None:
 @KINDS
 def test_q_diversity_of_prefixes(benchmark: Any, n_rows: int, kind: str) -> None:
     codes = np.random.default_rng(0).integers(0, N_VALUES, n_rows)
-    attribute = diversity.Attribute(N_VALUES, **SHAPES[kind])
+    attribute = Attribute(N_VALUES, **SHAPES[kind])
     widths = benchmark(diversity.q_diversity_of_prefixes, attribute, codes)
     assert widths[-1] == 1
     assert (np.diff(widths) >= 0).all()
@@ -76,7 +77,7 @@ def test_q_diversity_of_prefixes(benchmark: Any, n_rows: int, kind: str) -> None
 @KINDS
 def test_s_diversity_of_prefixes(benchmark: Any, n_rows: int, kind: str) -> None:
     codes = np.random.default_rng(0).integers(0, N_VALUES, n_rows)
-    closeness = diversity.Closeness(N_VALUES, **SHAPES[kind], r=1.0)
+    closeness = diversity.Closeness(Attribute(N_VALUES, **SHAPES[kind]), r=1.0)
     near = benchmark(diversity.s_diversity_of_prefixes, closeness, codes)
     values, counts = np.unique(codes, return_counts=True)
     assert near[-1] == pytest.approx(
@@ -88,7 +89,7 @@ def test_s_diversity_of_prefixes(benchmark: Any, n_rows: int, kind: str) -> None
 def test_pairwise_contribution(benchmark: Any, n_rows: int, kind: str) -> None:
     u, v = np.random.default_rng(0).integers(0, N_VALUES, (2, n_rows))
     near = benchmark(
-        diversity.pairwise_contribution, diversity.Closeness(N_VALUES, **SHAPES[kind], r=1.0), u, v
+        diversity.pairwise_contribution, diversity.Closeness(Attribute(N_VALUES, **SHAPES[kind]), r=1.0), u, v
     )
     assert ((near == 1) == (u == v)).all()
 

@@ -21,7 +21,8 @@ from anon.datasets.people import census
 from anon.datasets.uci import adult
 from anon.methods.kmembers import records
 from anoncore import kmembers
-from anoncore.diversity import Attribute, Closeness
+from anoncore.attribute import Attribute
+from anoncore.diversity import Closeness
 
 DATA = Path(os.environ["ANON_DATA"])
 ADULT = "age workclass education-num marital-status race sex native-country hours-per-week"
@@ -157,7 +158,7 @@ def test_grow_census(benchmark: Any, n_rows: int, capsys: pytest.CaptureFixture[
 def test_grow_for_protection(benchmark: Any, adults: Any) -> None:
     pay = np.random.default_rng(0).integers(0, 14, len(adults[0])).astype(np.uint8)
     codes, offsets, rows = records([pay])
-    sensitive = [Closeness(14, np.arange(14.0), r=1.0)], codes.astype(np.int64), offsets, rows
+    sensitive = [Closeness(Attribute(14, np.arange(14.0)), r=1.0)], codes.astype(np.int64), offsets, rows
     members, _, _ = benchmark.pedantic(exact, args=(adults, sensitive), rounds=1)
     spread = pay[members].max(axis=1).astype(int) - pay[members].min(axis=1)
     assert np.median(spread[: len(spread) // 4]) == 13  # later clusters have to do without the ends

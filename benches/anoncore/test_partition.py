@@ -12,18 +12,17 @@ import pytest
 import scipy
 from scipy.spatial import cKDTree
 
-from anoncore.partition import Attributes, best_cut, partition, turns
+from anoncore.attribute import Attribute
+from anoncore.partition import best_cut, partition, turns
 from anoncore.requirement import Conjunction
 
 K = 10
 Versus = Callable[..., float]
 
 
-def attributes(columns: list[np.ndarray]) -> Attributes:
+def attributes(columns: list[np.ndarray]) -> list[Attribute]:
     """Ordered attributes whose positions are their codes."""
-    n_values = [int(column.max()) + 1 for column in columns]
-    positions = [np.arange(d, dtype=np.float64) for d in n_values]
-    return Attributes(n_values, [1.0] * len(columns), positions, [None] * len(columns))
+    return [Attribute(d, np.arange(float(d))) for d in (int(column.max()) + 1 for column in columns)]
 
 
 def narrow(n: int, skewed: bool = True) -> list[np.ndarray]:

@@ -62,10 +62,13 @@ def members(predicates: Predicates) -> np.ndarray:
 
 
 def test_overlaps(generalized: anon.Release, workload: Workload, benchmark: Any) -> None:
-    shown = boxes(generalized.published)
+    estimable = boxes(generalized.published)
 
     def run() -> list[np.ndarray]:
-        return [overlaps(*each)[0] for each in zip(shown.shown, shown.reaches, workload.quasi, strict=True)]
+        return [
+            overlaps(*each)[0]
+            for each in zip(estimable.quasi_cells, estimable.reaches, workload.quasi, strict=True)
+        ]
 
     for share in benchmark(run):
         assert 0 <= share.min() <= share.max() <= 1
@@ -74,17 +77,18 @@ def test_overlaps(generalized: anon.Release, workload: Workload, benchmark: Any)
 def test_reconstruct(generalized: anon.Release, benchmark: Any) -> None:
     """A hundred populations; none has more rows of a sensitive value than the table."""
     populations = large_populations(generalized.encoded, 0.1, n_threads=N_THREADS)
-    shown = boxes(generalized.published)
-    held = shown.held[0]
-    assert held is not None
+    estimable = boxes(generalized.published)
+    counts = estimable.sensitive_counts[0]
+    assert counts is not None
     shares = [
-        overlaps(*each)[0] for each in zip(shown.shown, shown.reaches, populations.predicates, strict=True)
+        overlaps(*each)[0]
+        for each in zip(estimable.quasi_cells, estimable.reaches, populations.predicates, strict=True)
     ]
-    lists = held.offsets, held.values, held.counts, len(held.table)
+    lists = counts.offsets, counts.values, counts.counts, len(counts.table)
     tree = populations.parent, populations.attribute, populations.predicate
-    estimates = benchmark(kernel.reconstruct, shown.cells, shares, None, *lists, *tree, 0, 100)
+    estimates = benchmark(kernel.reconstruct, estimable.cells, shares, None, *lists, *tree, 0, 100)
     assert estimates.min() >= 0
-    assert np.all(estimates <= held.table * (1 + 1e-9))
+    assert np.all(estimates <= counts.table * (1 + 1e-9))
 
 
 def test_count(workload: Workload, generalized: anon.Release, versus: Callable[..., float]) -> None:
@@ -103,8 +107,8 @@ def test_count(workload: Workload, generalized: anon.Release, versus: Callable[.
         if side.domain.kind != "nominal":
             run = side.offsets[p]
             return pl.col(str(a)).is_between(int(side.first[run]), int(side.last[run]))
-        held = pl.Series(np.flatnonzero(sets[a][p]), dtype=frame.schema[str(a)])
-        return pl.col(str(a)).is_in(held.implode())
+        members = pl.Series(np.flatnonzero(sets[a][p]), dtype=frame.schema[str(a)])
+        return pl.col(str(a)).is_in(members.implode())
 
     counts = [
         pl.all_horizontal([condition(a, p) for a, p in enumerate(query) if p >= 0]).sum().alias(str(q))
@@ -130,18 +134,20 @@ def test_count(workload: Workload, generalized: anon.Release, versus: Callable[.
 
 
 def test_estimate(generalized: anon.Release, workload: Workload, benchmark: Any) -> None:
-    encoded, shown = generalized.encoded, boxes(generalized.published)
-    parts = [overlaps(*each) for each in zip(shown.shown, shown.reaches, workload.quasi, strict=True)]
-    held = sensitive_counts(generalized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
+    encoded, estimable = generalized.encoded, boxes(generalized.published)
+    parts = [
+        overlaps(*each) for each in zip(estimable.quasi_cells, estimable.reaches, workload.quasi, strict=True)
+    ]
+    counts = sensitive_counts(generalized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
     estimated, least, most = benchmark(
         kernel.estimate,
-        shown.cells,
+        estimable.cells,
         [share for share, _ in parts],
         [kind for _, kind in parts],
         workload.chosen,
-        held.offsets,
-        held.values,
-        held.counts,
+        counts.offsets,
+        counts.values,
+        counts.counts,
         members(workload.sensitive[0]),
         workload.asked[:, 0],
         N_THREADS,
@@ -151,17 +157,17 @@ def test_estimate(generalized: anon.Release, workload: Workload, benchmark: Any)
 
 
 def test_count_buckets(bucketized: anon.Release, workload: Workload, benchmark: Any) -> None:
-    encoded, shown = bucketized.encoded, boxes(bucketized.published)
-    held = sensitive_counts(bucketized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
+    encoded, estimable = bucketized.encoded, boxes(bucketized.published)
+    counts = sensitive_counts(bucketized.classes, encoded.sensitive_codes[0], encoded.sensitive[0].n_codes)
     estimated, least, most = benchmark(
         kernel.count_buckets,
-        list(shown.cells),
+        list(estimable.cells),
         list(map(listed, workload.quasi)),
         workload.chosen,
-        shown.groups,
-        held.offsets,
-        held.values,
-        held.counts,
+        estimable.groups,
+        counts.offsets,
+        counts.values,
+        counts.counts,
         members(workload.sensitive[0]),
         workload.asked[:, 0],
         N_THREADS,

@@ -20,7 +20,7 @@ from anon.datasets.uci import adult
 from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
 from anon.methods import kmembers, mondrian
-from anon.methods.kmembers import KMembers, attributes, closeness
+from anon.methods.kmembers import KMembers, closeness
 from anon.methods.mondrian import Mondrian
 from anon.methods.task import Task
 from anon.methods.tgc import TGC, partition
@@ -58,7 +58,7 @@ def test_split(benchmark: Any, people: Encoded) -> None:
     codes, near = matrix(people), closeness(people.sensitive)
     rows, offsets = benchmark.pedantic(
         tgc.split,
-        args=(codes, attributes(people.quasi, "ncp"), near),
+        args=(codes, [domain.attribute for domain in people.quasi], near),
         kwargs={"s": 5 * K, "limit": 1.16, "limited": 20 * K, "n_threads": 2},
         rounds=3,
     )
@@ -68,9 +68,12 @@ def test_split(benchmark: Any, people: Encoded) -> None:
 
 def test_grow(benchmark: Any, people: Encoded) -> None:
     codes = matrix(people)
-    rows, offsets = tgc.split(codes[:, :-2], attributes(people.quasi, "ncp"), s=5 * K)
+    rows, offsets = tgc.split(codes[:, :-2], [domain.attribute for domain in people.quasi], s=5 * K)
     objective = tgc.Objective(
-        attributes(people.quasi, "q-diversity"), closeness(people.sensitive), w_u=0.5, w_p=0.5
+        [domain.measured("q-diversity") for domain in people.quasi],
+        closeness(people.sensitive),
+        w_u=0.5,
+        w_p=0.5,
     )
     home, n_classes = benchmark.pedantic(
         tgc.grow,
@@ -85,7 +88,10 @@ def test_reinsert(benchmark: Any, people: Encoded) -> None:
     """The printed variant's step: rows without a class times classes, so on a hundredth of the rows."""
     codes = np.ascontiguousarray(matrix(people)[::100])
     objective = tgc.Objective(
-        attributes(people.quasi, "q-diversity"), closeness(people.sensitive), w_u=0.5, w_p=0.5
+        [domain.measured("q-diversity") for domain in people.quasi],
+        closeness(people.sensitive),
+        w_u=0.5,
+        w_p=0.5,
     )
     home, n_classes = tgc.grow(codes, np.array([0, len(codes)]), objective, K, 0.45, mend=False)
     placed = benchmark.pedantic(tgc.reinsert, args=(codes, home, objective), rounds=1)
@@ -153,10 +159,8 @@ def occupations() -> list[str]:
 
 def measures(encoded: Encoded, classes: Classes) -> dict[str, float]:
     um, pm = np.zeros(classes.n_classes), np.zeros(classes.n_classes)
-    plain = [replace(domain, weight=1.0) for domain in encoded.quasi]
-    for one, domain, codes in zip(
-        attributes(plain, "q-diversity"), encoded.quasi, encoded.quasi_codes, strict=True
-    ):
+    for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):
+        one = replace(domain, weight=1.0).measured("q-diversity")
         counts = sensitive_counts(classes, codes, domain.n_codes)
         um += diversity.q_diversity(one, counts.offsets, counts.values.astype(np.int64))
     for near, domain, codes in zip(
@@ -199,16 +203,16 @@ def test_orderings_on_adult(benchmark: Any, capsys: pytest.CaptureFixture[str]) 
             k: {name: measures(table, make(k)) for name, make in methods.items()} for k in (2, 5, 10, 25, 50)
         }
 
-    found = benchmark.pedantic(run, rounds=1)
+    measured = benchmark.pedantic(run, rounds=1)
     with capsys.disabled():
-        for k, rows in found.items():
+        for k, rows in measured.items():
             print(f"\nk = {k:<16}UM  by rows      PM  by rows        DM  largest class")
             for name, m in rows.items():
                 print(
                     f"{name:<16}{m['um']:7.4f} {m['um_rows']:8.4f} {m['pm']:7.4f} {m['pm_rows']:8.4f} "
                     f"{m['dm']:9.3g} {m['largest']:14.0f}"
                 )
-    for k, m in found.items():
+    for k, m in measured.items():
         mean, dm, protection = (
             {name: one[key] for name, one in m.items()} for key in ("um_rows", "dm", "pm")
         )
@@ -230,9 +234,9 @@ def test_quality_by_s(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> Non
     def run() -> dict[int, dict[str, float]]:
         return {s: measures(table, partition(table, TGC(s=s), task(table, 5), 5)) for s in SIZES}
 
-    found = benchmark.pedantic(run, rounds=1)
+    measured = benchmark.pedantic(run, rounds=1)
     with capsys.disabled():
-        for s, m in found.items():
+        for s, m in measured.items():
             score = m["um"] / 6 + m["pm"] / 2
             print(f"\ns = {s:<6} UM {m['um']:.4f}  PM {m['pm']:.4f}  UM/6 + PM/2 {score:.4f}")
 

@@ -38,10 +38,10 @@ def adult_schema() -> anon.Schema:
 
 def timed(benchmark: Any, capsys: Any, what: str, bar: float, run: Callable[[], Any]) -> Any:
     """Run once, and print the seconds beside the bar."""
-    found = benchmark.pedantic(run, rounds=1)
+    measured = benchmark.pedantic(run, rounds=1)
     with capsys.disabled():
         print(f"\n{what}: {benchmark.stats['min']:.2f} s on {N_THREADS} threads (bar <= {bar:g} s)")
-    return found
+    return measured
 
 
 @pytest.mark.adult
@@ -117,7 +117,7 @@ print(json.dumps({"seconds": seconds, "bytes": (status("VmHWM") - before) / n_ro
 
 def test_32_points_of_a_census(benchmark: Any, capsys: pytest.CaptureFixture[str], n_rows: int) -> None:
     """K = 10, 20, ... 320 with P_loss and GCP, in a process of its own: seconds, and peak memory."""
-    told = benchmark.pedantic(
+    measured = benchmark.pedantic(
         lambda: json.loads(
             subprocess.run(
                 [sys.executable, "-c", CENSUS, str(n_rows), str(N_THREADS)],
@@ -128,10 +128,10 @@ def test_32_points_of_a_census(benchmark: Any, capsys: pytest.CaptureFixture[str
         ),
         rounds=1,
     )
-    assert told["points"] == 34
+    assert measured["points"] == 34
     with capsys.disabled():
         print(
-            f"\n32 Mondrian points, {n_rows:,} rows: {told['seconds']:.1f} s on {N_THREADS} threads "
-            f"(bar <= 40 s for 1,000,000), above the process before {told['bytes']:.0f} bytes per row and "
-            "worker (bar <= 64)"
+            f"\n32 Mondrian points, {n_rows:,} rows: {measured['seconds']:.1f} s on {N_THREADS} threads "
+            f"(bar <= 40 s for 1,000,000), above the process before {measured['bytes']:.0f} bytes per row "
+            "and worker (bar <= 64)"
         )

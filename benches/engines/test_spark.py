@@ -85,9 +85,11 @@ def test_anonymize_spark(spark: Any, n_rows: int, tmp_path: Path, capsys: pytest
         time.sleep(2)  # the log is written by another thread
         stages[n] = sum(shuffled(folder).values()) - before, max(shuffled(folder).values())
         ends = [at for _, at in spans[1:]] + [start + seconds[n]]
-        told = " ".join(f"{stage} {end - at:.1f}" for (stage, at), end in zip(spans, ends, strict=True))
+        spans_in_words = " ".join(
+            f"{stage} {end - at:.1f}" for (stage, at), end in zip(spans, ends, strict=True)
+        )
         with capsys.disabled():
-            print(f"\nSpark, {n} rows: {seconds[n]:.1f} s ({told})")
+            print(f"\nSpark, {n} rows: {seconds[n]:.1f} s ({spans_in_words})")
     start = time.perf_counter()
     anon.anonymize(path, schema, require=REQUIRE).write(tmp_path / "local.parquet")
     local = time.perf_counter() - start

@@ -95,10 +95,10 @@ def test_mine(
     parent, *_ = kernel.mine(*arguments)
     items, attributes = one_hot(encoded, populations)
     frame = pd.DataFrame(items)
-    found: list[Any] = []
+    calls: list[Any] = []
 
     def with_mlxtend() -> None:
-        found[:] = fpgrowth(frame, min_support=float(min_support))["itemsets"].tolist()
+        calls[:] = fpgrowth(frame, min_support=float(min_support))["itemsets"].tolist()
 
     def one_each(sets: list[Any]) -> int:
         return sum(len({attributes[i] for i in chosen}) == len(chosen) for chosen in sets)
@@ -111,7 +111,7 @@ def test_mine(
         bar=1 / 50,
         rounds=1 if min_support == "0.001" else 3,
     )
-    assert one_each(found) == len(parent)
+    assert one_each(calls) == len(parent)
     try:
         import fim  # pyfim
     except ImportError:

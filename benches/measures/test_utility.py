@@ -46,10 +46,10 @@ def gcp_by_rows(release: anon.Release) -> float:
 
 def test_utility(census: tuple[pa.Table, anon.Release], versus: Callable[..., float]) -> None:
     _, release = census
-    found = release.utility()
-    assert found.gcp == pytest.approx(gcp_by_rows(release))
+    utility = release.utility()
+    assert utility.gcp == pytest.approx(gcp_by_rows(release))
     versus(
-        f"every syntactic measure of a release of {release.n_rows:,} rows ({found.n_classes:,} classes)",
+        f"every syntactic measure of a release of {release.n_rows:,} rows ({utility.n_classes:,} classes)",
         release.utility,
         "GCP alone, row by row in NumPy",
         lambda: gcp_by_rows(release),

@@ -34,11 +34,13 @@ def test_miners_of_adult(target: str, benchmark: Any, capsys: pytest.CaptureFixt
     y = codes.astype(np.int64) if domain.positions is None else domain.positions[codes]
     fold = folds(len(y), 10, 0)
     start = time.process_time()
-    found = benchmark.pedantic(lambda: cross_predict(miners, X, y, fold, 0, n_threads=N_THREADS), rounds=1)
+    predictions = benchmark.pedantic(
+        lambda: cross_predict(miners, X, y, fold, 0, n_threads=N_THREADS), rounds=1
+    )
     with capsys.disabled():
         print(
             f"\n{len(miners)} miners of {target}, {len(y)} rows, {X.shape[1]} features, 10 folds: "
             f"{benchmark.stats['min']:.0f} s (bar 180), {time.process_time() - start:.0f} s of processor time"
         )
-        for one in found:
+        for one in predictions:
             print(f"  {one.miner}: {one.seconds:.1f} s {'; '.join(one.limits)}")

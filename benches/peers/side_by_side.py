@@ -81,13 +81,13 @@ def polarfrost(data: pd.DataFrame, k: int) -> Callable[[], Any]:
 def timed(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int) -> tuple[Any, float, Any, float]:
     """What each gives, and its least time of so many interleaved rounds."""
     best = [np.inf, np.inf]
-    found: list[Any] = [None, None]
+    results: list[Any] = [None, None]
     for _ in range(rounds):
         for i, call in enumerate((ours, theirs)):
             start = time.perf_counter()
-            found[i] = call()
+            results[i] = call()
             best[i] = min(best[i], time.perf_counter() - start)
-    return found[0], best[0], found[1], best[1]
+    return results[0], best[0], results[1], best[1]
 
 
 def gcp(table: pa.Table, released: pa.Table | None) -> str:

@@ -85,12 +85,12 @@ def boxes(domain: Domain, ordered: Any, offsets: Any) -> Cells:
     low = np.minimum.reduceat(ordered, offsets[:-1]).astype(np.uint32)
     high = np.maximum.reduceat(ordered, offsets[:-1]).astype(np.uint32)
     bits = np.left_shift(1, ordered.astype(np.int64))
-    held = np.bitwise_or.reduceat(bits, offsets[:-1]) if domain.kind == "nominal" else np.zeros_like(low)
+    in_class = np.bitwise_or.reduceat(bits, offsets[:-1]) if domain.kind == "nominal" else np.zeros_like(low)
     _, first, of_class = np.unique(
-        np.stack([low.astype(np.int64), high, held]), axis=1, return_index=True, return_inverse=True
+        np.stack([low.astype(np.int64), high, in_class]), axis=1, return_index=True, return_inverse=True
     )
     null = np.zeros(len(first), dtype=np.bool_)
-    sets = [[c for c in range(64) if mask >> c & 1] for mask in held[first].tolist()]
+    sets = [[c for c in range(64) if mask >> c & 1] for mask in in_class[first].tolist()]
     flat = domain.kind == "nominal"
     return Cells(
         domain,

@@ -5,7 +5,18 @@ from anon import datasets, miners, workload
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
 from anon.measures import Privacy, Utility, large_populations, u_loss
-from anon.methods import TGC, Anatomy, Budget, Curve, Identity, KMembers, Laplace, Mondrian, Suppress
+from anon.methods import (
+    TGC,
+    Anatomy,
+    Budget,
+    Curve,
+    FullDomain,
+    Identity,
+    KMembers,
+    Laplace,
+    Mondrian,
+    Suppress,
+)
 from anon.release import Release
 from anon.requirements import (
     AlphaK,
@@ -13,7 +24,9 @@ from anon.requirements import (
     Custom,
     DeltaDisclosure,
     KAnonymity,
+    KMap,
     LDiversity,
+    MaxRisk,
     Requirement,
     SDiversityBound,
     TCloseness,
@@ -21,7 +34,19 @@ from anon.requirements import (
 from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
 from anon.tables import read_source, read_table
-from anon.verbs import MiningUtility, anonymize, check, compare, inspect, mining_utility
+from anon.verbs import (
+    MiningUtility,
+    RowRisk,
+    Suda,
+    anonymize,
+    check,
+    compare,
+    discover,
+    inspect,
+    mining_utility,
+    risk,
+    suda,
+)
 from anon.version import __version__ as __version__
 
 __all__ = [
@@ -39,13 +64,16 @@ __all__ = [
     "DataError",
     "DeltaDisclosure",
     "Frontier",
+    "FullDomain",
     "GoodUtility",
     "Identity",
     "InfeasibleError",
     "KAnonymity",
+    "KMap",
     "KMembers",
     "LDiversity",
     "Laplace",
+    "MaxRisk",
     "MiningUtility",
     "Mondrian",
     "Point",
@@ -54,10 +82,12 @@ __all__ = [
     "RecheckError",
     "Release",
     "Requirement",
+    "RowRisk",
     "SDiversityBound",
     "Sanitization",
     "Scenario",
     "Schema",
+    "Suda",
     "Suppress",
     "TCloseness",
     "UsageError",
@@ -67,6 +97,7 @@ __all__ = [
     "compare",
     "datasets",
     "dates",
+    "discover",
     "frontier",
     "inspect",
     "intervals",
@@ -79,6 +110,8 @@ __all__ = [
     "prefix",
     "read_source",
     "read_table",
+    "risk",
+    "suda",
     "u_loss",
     "workload",
 ]

@@ -17,9 +17,9 @@ def as_plain(value: Any) -> Any:
     if is_dataclass(value):
         return {f.name: as_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): as_plain(held) for key, held in value.items()}
+        return {str(key): as_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [as_plain(held) for held in value]
+        return [as_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(float(value))  # NumPy's have other names
     return value

@@ -6,12 +6,12 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 
 from anon.errors import Parameter, UsageError
+from anoncore import threads
 
 T = TypeVar("T")
 MOST_THREADS = 1024
@@ -35,8 +35,4 @@ def available_threads(asked: int | None = None) -> int:
 
 def in_threads(n_threads: int, work: Callable[..., T], *items: Sequence[Any]) -> list[T]:
     """`list(map(work, *items))` by as many threads; by the caller's own where one is enough."""
-    n_threads = min(n_threads, *map(len, items))
-    if n_threads < 2:
-        return list(map(work, *items))
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(work, *items))
+    return threads.in_threads(work, list(zip(*items, strict=False)), n_threads)

@@ -6,11 +6,10 @@ A grouping is in CSR form: class c holds `rows[offsets[c]:offsets[c + 1]]`. Work
 whose size does not depend on the number of threads, so any number gives the same bits.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from anoncore.doors import array_of, codes_of, parts_of, whole
+from anoncore.threads import in_threads
 
 from anoncore.memory cimport fits, take
 from anoncore.sort cimport sort_keys
@@ -24,14 +23,6 @@ cdef struct Column:
     const uint8_t* codes
     int width
     uint64_t radix
-
-
-def _run(task, arguments, n_threads):
-    """Call `task(*a)` for each a of `arguments`, on at most `n_threads` threads."""
-    if n_threads < 2 or len(arguments) < 2:
-        return [task(*a) for a in arguments]
-    with ThreadPoolExecutor(min(n_threads, len(arguments))) as pool:
-        return list(pool.map(lambda a: task(*a), arguments))
 
 
 def _class_blocks(offsets, block_rows):
@@ -192,7 +183,7 @@ def _group_word(columns, radices, rows, n, n_threads, block_rows):
     blocks = [(start, min(start + block_rows, n)) for start in range(0, n, block_rows)]
     key = np.empty(n, np.uint64)
     histograms = np.zeros((len(blocks), 1 << top), np.int64)
-    _run(
+    in_threads(
         _pack_block,
         [(columns, radices, rows, *block, shift, key, histogram)
          for block, histogram in zip(blocks, histograms)],
@@ -203,17 +194,17 @@ def _group_word(columns, radices, rows, n, n_threads, block_rows):
     bounds = np.append(bucket_starts[0], n)
     to_key = np.empty(n, np.uint64)
     to_row = np.empty(n, np.uint32)
-    _run(
+    in_threads(
         _scatter_block,
         [(key, rows, *block, shift, begin, to_key, to_row) for block, begin in zip(blocks, bucket_starts)],
         n_threads,
     )
     row2 = np.empty(n, np.uint32)
     runs = _class_blocks(bounds, block_rows)
-    counts = _run(_sort_buckets, [(bounds, *run, to_key, to_row, key, row2) for run in runs], n_threads)
+    counts = in_threads(_sort_buckets, [(bounds, *run, to_key, to_row, key, row2) for run in runs], n_threads)
     offsets = np.full(sum(counts) + 1, n, np.int64)
     before = np.cumsum([0] + counts)
-    _run(
+    in_threads(
         _mark_block,
         [(to_key, int(bounds[first]), int(bounds[end]), offsets, int(count))
          for (first, end), count in zip(runs, before)],
@@ -255,7 +246,7 @@ def group(columns, rows=None, n_threads=1, block_rows=1 << 18):
             return grouped, offsets
         # the groups so far, numbered in order, lead the next word
         ids = np.zeros(n_rows, np.uint32)
-        _run(
+        in_threads(
             _number_block,
             [(offsets, grouped, *run, ids) for run in _class_blocks(offsets, block_rows)],
             n_threads,
@@ -333,7 +324,7 @@ def value_counts(codes, rows, offsets, n_values, n_threads=1, block_rows=1 << 17
     if len(codes) and int(codes.max()) >= n_values:
         raise ValueError("codes: one is not below n_values")
     n_present = np.zeros(len(offsets), np.int64)
-    parts = _run(
+    parts = in_threads(
         _count_block,
         [(codes, rows, offsets, *run, n_values, n_present[1:]) for run in _class_blocks(offsets, block_rows)],
         n_threads,
@@ -390,7 +381,7 @@ def boxes(codes, rows, offsets, null_code=-1, n_threads=1, block_rows=1 << 17):
     _work_of(n_threads, block_rows)
     n_classes = len(offsets) - 1
     low, high, null = np.empty(n_classes, np.uint32), np.empty(n_classes, np.uint32), np.empty(n_classes, np.uint8)
-    _run(
+    in_threads(
         _box_block,
         [(codes, rows, offsets, *run, null_code, low, high, null) for run in _class_blocks(offsets, block_rows)],
         n_threads,
@@ -425,7 +416,7 @@ def shuffle(rows, offsets, random, n_threads=1, block_rows=1 << 18):
     _work_of(n_threads, block_rows)
     if len(random) != len(rows):
         raise ValueError("random must hold one number per row")
-    _run(
+    in_threads(
         _shuffle_block,
         [(offsets, *run, random, rows) for run in _class_blocks(offsets, block_rows)],
         n_threads,
@@ -676,7 +667,7 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
     _build_tree(points, order, least, most)
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[order])])
     points = np.ascontiguousarray(points[order])
-    _run(
+    in_threads(
         _count_boxes,
         [(kept, points, sums, least, most, first, min(first + block, n_boxes), counts)
          for first in range(0, n_boxes, block)],

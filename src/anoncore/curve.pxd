@@ -87,18 +87,6 @@ cdef extern from *:
                                      const int32_t* high_2, const int32_t* full, int n) noexcept nogil
 
 
-cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
-    # Width of the ordered and the tree attributes together.
-    cdef int32_t total = joined_span(low, high, low, high, space.full, n_ordered), node
-    cdef int f
-    for f in range(space.n_trees):
-        node = space.leaf[space.tree_starts[f] + low[n_ordered + f]]
-        while space.last[node] < high[n_ordered + f]:
-            node = space.parent[node]
-        total += space.node_width[node]
-    return total
-
-
 cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_t* low, const int32_t* high,
                                  const int32_t* low_2, const int32_t* high_2) noexcept nogil:
     # Width of the ordered and the tree attributes of two boxes together.
@@ -112,6 +100,11 @@ cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_
             node = space.parent[node]
         total += space.node_width[node]
     return total
+
+
+cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
+    # Width of the ordered and the tree attributes together.
+    return joined_spans(space, n_ordered, low, high, low, high)
 
 
 cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint has_null) noexcept nogil:

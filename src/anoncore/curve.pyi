@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anoncore.attribute import Attribute
 from anoncore.requirement import Conjunction
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
@@ -13,13 +14,7 @@ Offsets = npt.NDArray[np.int64]
 
 class Widths:
     unit: float
-    def __init__(
-        self,
-        n_values: Sequence[int],
-        weights: Sequence[float],
-        positions: Sequence[npt.NDArray[np.float64] | None],
-        trees: Sequence[tuple[npt.NDArray[np.int32], ...] | None],
-    ) -> None: ...
+    def __init__(self, attributes: Sequence[Attribute]) -> None: ...
     @property
     def n_attributes(self) -> int: ...
 

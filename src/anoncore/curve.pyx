@@ -4,15 +4,16 @@
 
 import numpy as np
 
-from anoncore.doors import array_of, codes_of, given, line_of, one_of, parts_of, real, tree_of, whole
+from anoncore.doors import all_of, array_of, codes_of, one_of, parts_of, whole
 
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memmove
 
+from anoncore.attribute cimport Attribute
 from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
-from anoncore.types cimport FLAT, ORDERED, TREE, code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from anoncore.types cimport code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef enum:
@@ -272,25 +273,19 @@ def sort_rows(keys, rows):
 cdef class Widths:
     """Widths of the cells of m attributes as integers: sums are exact, whatever their order.
 
-    `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
-    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf), int32
-    arrays as in `anon.schema.Tree`, makes it a tree; with neither it is a flat set. A whole
-    domain is `weights[a]` * `unit` wide, all domains together at most 2**28.
+    `attributes` are `attribute.Attribute`s, one or more. A whole domain is its weight times `unit`
+    wide, all domains together at most 2**28; nulls alone are 0 wide, nulls together with values a whole domain.
     """
 
-    def __cinit__(self, n_values, weights, positions, trees):  # it runs exactly once
-        given(n_values=n_values, weights=weights, positions=positions, trees=trees)
-        cdef int64_t m = len(n_values)
-        if m < 1 or not len(weights) == len(positions) == len(trees) == m:
-            raise ValueError("n_values, weights, positions and trees must have an entry for each of one or more attributes")
-        n_values = [whole(one, 0, MOST_ROWS, "n_values") for one in n_values]
-        weights = [real(one, "a weight") for one in weights]
-        if not all(0 <= one < INFINITY for one in weights) or sum(weights) == INFINITY:
-            raise ValueError("weights must be finite and at least 0")
-        if any(line is not None and tree is not None for line, tree in zip(positions, trees)):
-            raise ValueError("an attribute has positions or a tree, not both")
-        positions = [None if line is None else line_of(line, n_values[a], "positions") for a, line in enumerate(positions)]
-        trees = [None if tree is None else tree_of(tree, n_values[a], "a tree") for a, tree in enumerate(trees)]
+    def __cinit__(self, attributes):  # it runs exactly once
+        attributes = all_of(attributes, Attribute, "attributes")
+        cdef int64_t m = len(attributes)
+        n_values = [one.n_values for one in attributes]
+        weights = [one.weight for one in attributes]
+        positions = [one.positions for one in attributes]
+        trees = [one.tree for one in attributes]
+        if m < 1 or sum(weights) == INFINITY:
+            raise ValueError("there must be one or more attributes, and the sum of their weights finite")
         ordered = [a for a in range(m) if positions[a] is not None]
         tree = [a for a in range(m) if positions[a] is None and trees[a] is not None]
         flat = [a for a in range(m) if positions[a] is None and trees[a] is None]
@@ -479,6 +474,8 @@ cdef Tally tally_for(list keep, rules, sensitive, int64_t n, int64_t cap) except
     if rules is None:
         return tally
     conjunction = one_of(Conjunction, rules, "rules")
+    if conjunction.c.by_units or conjunction.c.min_units:
+        raise ValueError("rules on units are not for this kernel, which counts rows")
     if conjunction.c.n_sensitive == 0:
         return tally
     codes = sensitive_of(conjunction, sensitive, n)

@@ -11,8 +11,9 @@ not the domain's: the absent ones enter in closed form. Counts of a table are be
 import numpy as np
 
 from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
-from anoncore.classes import _class_blocks, _run
+from anoncore.classes import _class_blocks
 from anoncore.doors import MOST_ROWS, array_of, parts_of, whole
+from anoncore.threads import in_threads
 from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
@@ -119,7 +120,7 @@ def concentration(offsets, counts, n_threads=1, block=1 << 16):
     offsets, counts = _sizes_of(offsets, counts)
     n = len(offsets) - 1
     results = (np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty((n, 4)), np.empty(n, np.int64))
-    _run(
+    in_threads(
         _concentration_block,
         [(offsets, counts, *run, *results) for run in _class_blocks(offsets, block)],
         n_threads,
@@ -194,7 +195,7 @@ def distances(offsets, values, counts, table_counts, n_threads=1, block=1 << 16)
     n_rows = int(arrays[3].sum())
     results = [np.empty(len(arrays[0]) - 1) for _ in range(5)]
     surprise = -np.log(np.maximum(arrays[3], 1) / max(n_rows, 1))
-    _run(
+    in_threads(
         _distances_block,
         [(*arrays, surprise, n_rows, *run, *results) for run in _class_blocks(arrays[0], block)],
         n_threads,
@@ -242,7 +243,7 @@ def ordered(offsets, values, counts, table_counts, n_threads=1, block=1 << 16):
     sums = np.cumsum(arrays[3])
     areas = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums.astype(np.uint64))])
     ranks = np.arange(len(areas))
-    _run(
+    in_threads(
         _ordered_block,
         [(*arrays[:3], ranks, sums, areas, *run, distance) for run in _class_blocks(arrays[0], block)],
         n_threads,
@@ -331,7 +332,7 @@ def hierarchical(offsets, values, counts, table_counts, parent, depth, leaf, n_t
     np.add.at(node_counts, leaf, arrays[3])
     for node in range(n_nodes - 1, 0, -1):
         node_counts[parent[node]] += node_counts[node]
-    _run(
+    in_threads(
         _hierarchical_block,
         [(*arrays[:3], parent, depth, leaf, node_counts, height, *run, distance)
          for run in _class_blocks(arrays[0], block)],

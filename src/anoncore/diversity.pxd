@@ -5,23 +5,8 @@ Both in a form that grows with the class: a `Cell` follows one quasi-identifier 
 `Spread` one sensitive attribute; adding a row costs what changes, never the size of the class.
 """
 
+from anoncore.attribute cimport Extent, ancestor, width_of
 from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t, uint8_t
-
-
-# The width of a set of one attribute's codes. Null has code n_values.
-cdef struct Extent:
-    int32_t kind
-    int64_t n_values
-    double weight
-    double whole               # ORDERED: length of the line; FLAT: what `cap` is divided by; never 0
-    const double* positions    # ORDERED: place of each code on the line, ascending
-    const int32_t* leaf        # TREE: node of each code; parent, first and last code below each node
-    const int32_t* parent
-    const int32_t* first
-    const int32_t* last
-    const double* node_width   # TREE: width of the leaves below each node
-    double base                # FLAT: d distinct values have width min(d - base, cap) / whole
-    double cap
 
 
 # The codes of a growing class on one attribute.
@@ -33,37 +18,6 @@ cdef struct Cell:
     int32_t node         # TREE: the LCA
     int64_t n_distinct   # FLAT
     uint8_t* present     # FLAT: by code, 1 if present; zero before the first row joins
-
-
-cdef inline double width_of(const Extent* extent, int64_t low, int64_t high, int32_t node,
-                            int64_t n_distinct) noexcept nogil:
-    # The width of some values: between two codes of a line, below a node, or of a number of labels.
-    cdef double distinct
-    if extent.kind == ORDERED:
-        return extent.weight * ((extent.positions[high] - extent.positions[low]) / extent.whole)
-    if extent.kind == TREE:
-        return extent.weight * extent.node_width[node]
-    distinct = <double>n_distinct - extent.base
-    return extent.weight * ((distinct if distinct < extent.cap else extent.cap) / extent.whole)
-
-
-cdef inline int32_t node_above(const Extent* extent, int32_t node, int64_t code) noexcept nogil:
-    # The lowest node at or above `node` that holds `code`.
-    while code < extent.first[node] or code > extent.last[node]:
-        node = extent.parent[node]
-    return node
-
-
-# The width of some codes, `distinct` of them, from the least to the greatest; high may be null.
-cdef inline double span(const Extent* extent, int64_t low, int64_t high, int64_t distinct) noexcept nogil:
-    cdef int32_t node = 0
-    if low == high:
-        return 0.0
-    if high == extent.n_values:
-        return extent.weight
-    if extent.kind == TREE:
-        node = node_above(extent, extent.leaf[low], high)
-    return width_of(extent, low, high, node, distinct)
 
 
 cdef inline double width(const Extent* extent, const Cell* cell) noexcept nogil:
@@ -87,7 +41,7 @@ cdef inline double width_with(const Extent* extent, const Cell* cell, int64_t co
             low = cell.low if cell.low < code else code
             high = cell.high if cell.high > code else code
     elif extent.kind == TREE:
-        node = node_above(extent, cell.node, code) if cell.valued else extent.leaf[code]
+        node = ancestor(extent, cell.node, code) if cell.valued else extent.leaf[code]
     else:
         n_distinct = cell.n_distinct + (cell.present[code] == 0) if cell.valued else 1
     return width_of(extent, low, high, node, n_distinct)
@@ -103,7 +57,7 @@ cdef inline void join_cell(const Extent* extent, Cell* cell, int64_t code) noexc
         cell.node = extent.leaf[code] if extent.kind == TREE else 0
     cell.valued = True
     if extent.kind == TREE:
-        cell.node = node_above(extent, cell.node, code)
+        cell.node = ancestor(extent, cell.node, code)
         cell.low = extent.first[cell.node]
         cell.high = extent.last[cell.node]
         return
@@ -232,12 +186,6 @@ cdef inline void leave_spread(const Nearness* nearness, Spread* spread, int64_t 
             node = nearness.parent[node]
     else:
         spread.counts[code] = 0.0
-
-
-cdef class Attribute:
-    cdef Extent extent
-    cdef readonly int64_t n_nodes
-    cdef object keep  # owns every buffer that `extent` points to
 
 
 cdef class Closeness:

@@ -1,36 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-Tree = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]
-
-class Attribute:
-    n_nodes: int
-    n_values: int
-    def __init__(
-        self,
-        n_values: int,
-        positions: npt.NDArray[Any] | None = None,
-        tree: Tree | None = None,
-        *,
-        loss: str = "ncp",
-        weight: float = 1.0,
-    ) -> None: ...
+from anoncore.attribute import Attribute
 
 class Closeness:
     n_counts: int
     n_values: int
-    def __init__(
-        self,
-        n_values: int,
-        positions: npt.NDArray[Any] | None = None,
-        tree: Tree | None = None,
-        *,
-        r: float,
-        printed: bool = False,
-    ) -> None: ...
+    def __init__(self, attribute: Attribute, *, r: float, printed: bool = False) -> None: ...
 
 def q_diversity(
     attribute: Attribute, offsets: npt.NDArray[np.int64], values: npt.NDArray[np.int64]

@@ -4,114 +4,32 @@
 
 import numpy as np
 
-from anoncore.doors import array_of, line_of, one_of, parts_of, real, tree_of, whole
+from anoncore.doors import array_of, one_of, parts_of, real
 
+from anoncore.attribute cimport Attribute, Extent, ancestor, width_of
 from anoncore.memory cimport take
-from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t, uint8_t
+from anoncore.types cimport ORDERED, TREE, int32_t, int64_t, uint8_t
 
 TOLERANCE = 1e-9  # a pair at exactly the distance r is within reach
-
-
-cdef int32_t kind_of(positions, tree) except -1:
-    if positions is not None and tree is not None:
-        raise ValueError("an attribute has positions or a tree, not both")
-    return ORDERED if positions is not None else TREE if tree is not None else FLAT
-
-
-def _tree_of(tree, n_values):
-    # A lone root where there is no tree.
-    if tree is None:
-        return tuple(np.zeros(1, np.int32) for _ in range(4))
-    return tree_of(tree, n_values, "tree")
-
-
-cdef class Attribute:
-    """A quasi-identifier as the kernels read it: what a set of its codes is wide.
-
-    Codes are 0..n_values - 1 and n_values for null. `positions` (float64, ascending) make it ordered,
-    `tree` = (parent, first, last, leaf) (int32, as in `anon.schema.Tree`) a tree; with neither it is
-    a flat set. `loss` says how a set of values is measured; every width is multiplied by `weight`:
-
-    - "ncp": range share; (leaves below the LCA - 1) / (n_values - 1); (distinct - 1) / (n_values - 1)
-    - "byun": range share; level of the LCA / height of the tree, a leaf 0; 1 for two or more labels
-    - "q-diversity" (Loukides & Shao 2008, definition 2.1): range share; leaves / n_values; distinct / n_values
-
-    Nulls alone are 0 wide, nulls together with values 1.
-    """
-
-    def __cinit__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0):  # it runs exactly once
-        cdef int32_t kind = kind_of(positions, tree)
-        n_values = whole(n_values, 0, 2**31 - 1, "n_values")
-        weight = real(weight, "weight")
-        if loss not in ("ncp", "byun", "q-diversity"):
-            raise ValueError("loss must be ncp, byun or q-diversity")
-        if not (weight >= 0 and np.isfinite(weight)):
-            raise ValueError("weight must be finite and at least 0")
-        line = np.zeros(1) if positions is None else line_of(positions, n_values, "positions")
-        parent, first, last, leaf = _tree_of(tree, n_values)
-        leaves = last.astype(np.float64) - first + 1
-        base, cap, length = 1.0, float(n_values), float(n_values - 1)
-        node_width = (leaves - 1) / max(n_values - 1, 1)
-        if kind == ORDERED:
-            length = line[n_values - 1] - line[0] if n_values else 0.0
-        elif loss == "q-diversity":
-            base, length = 0.0, float(n_values)
-            node_width = leaves / max(n_values, 1)
-        elif loss == "byun":
-            cap, length = 1.0, 1.0
-            node_width = _levels(parent, leaf)
-        cdef const double[::1] positions_view = line, width_view = node_width
-        cdef const int32_t[::1] leaf_view = leaf if len(leaf) else np.zeros(1, np.int32)
-        cdef const int32_t[::1] parent_view = parent, first_view = first, last_view = last
-        self.extent.kind = kind
-        self.extent.n_values = n_values
-        self.extent.weight = weight
-        self.extent.whole = length if length > 0 else 1.0
-        self.extent.positions = &positions_view[0] if line.size else NULL
-        self.extent.leaf = &leaf_view[0]
-        self.extent.parent = &parent_view[0]
-        self.extent.first = &first_view[0]
-        self.extent.last = &last_view[0]
-        self.extent.node_width = &width_view[0]
-        self.extent.base = base
-        self.extent.cap = cap
-        self.n_nodes = len(parent)
-        self.keep = positions_view, width_view, leaf_view, parent_view, first_view, last_view
-
-    @property
-    def n_values(self):
-        """Number of values, null not counted."""
-        return self.extent.n_values
-
-
-def _levels(parent, leaf):
-    # (height - depth) / height of every node; 0 for leaves, short branches being padded there.
-    depth = np.zeros(len(parent), np.int64)
-    for node in range(1, len(parent)):
-        depth[node] = depth[parent[node]] + 1
-    height = max(int(depth.max()), 1)
-    level = (height - depth) / height
-    level[leaf] = 0.0
-    return level
 
 
 cdef class Closeness:
     """How much two values of a sensitive attribute give each other away (Loukides & Shao 2008, definition 2.3).
 
-    Arguments as for `Attribute`, without null. Two values contribute pc = 1 - |difference| / range on a
+    Null has no place. Two values contribute pc = 1 - |difference| / range on a
     line and 1 - (leaves below the LCA - 1) / n_values in a tree if pc >= 1 - r (within 1e-9), else 0.
     Flat labels are a tree with one level, so that two different ones contribute 1 / n_values;
     `printed=True` takes the paper's formula to the letter, 1 - 1 / n_values.
     """
 
-    def __cinit__(self, n_values, positions=None, tree=None, *, r, printed=False):  # it runs exactly once
-        cdef int32_t kind = kind_of(positions, tree)
-        n_values = whole(n_values, 0, 2**31 - 1, "n_values")
+    def __cinit__(self, attribute, *, r, printed=False):  # it runs exactly once
+        cdef Attribute of = one_of(Attribute, attribute, "attribute")
+        cdef int32_t kind = of.extent.kind
+        cdef int64_t n_values = of.extent.n_values
         r = real(r, "r")
         if not 0 <= r <= 1:
             raise ValueError("r must be between 0 and 1")
-        line = np.zeros(1) if positions is None else line_of(positions, n_values, "positions")
-        parent, first, last, leaf = _tree_of(tree, n_values)
+        line = of.positions
         unit, other = float(max(n_values, 1)), 0.0
         reach_low = reach_high = np.zeros(1, np.int64)
         node_gain = np.zeros(1)
@@ -122,6 +40,7 @@ cdef class Closeness:
             reach_high = np.searchsorted(line, line + reach, "right").astype(np.int64) - 1
             unit = span if span > 0 else 1.0
         elif kind == TREE:
+            parent, first, last, _ = of.tree
             units = n_values - (last.astype(np.float64) - first)
             units[last - first > (r + TOLERANCE) * n_values] = 0.0
             node_gain = units.copy()
@@ -130,23 +49,21 @@ cdef class Closeness:
             apart = 1 if printed else n_values - 1
             if apart <= (r + TOLERANCE) * n_values:
                 other = float(n_values - apart)
-        cdef const double[::1] positions_view = line, gain_view = node_gain
+        cdef const double[::1] gain_view = node_gain
         cdef const int64_t[::1] low_view = reach_low if len(reach_low) else np.zeros(1, np.int64)
         cdef const int64_t[::1] high_view = reach_high if len(reach_high) else np.zeros(1, np.int64)
-        cdef const int32_t[::1] leaf_view = leaf if len(leaf) else np.zeros(1, np.int32)
-        cdef const int32_t[::1] parent_view = parent
         self.nearness.kind = kind
         self.nearness.n_values = n_values
         self.nearness.unit = unit
         self.nearness.other = other
-        self.nearness.positions = &positions_view[0] if line.size else NULL
+        self.nearness.positions = of.extent.positions
         self.nearness.reach_low = &low_view[0]
         self.nearness.reach_high = &high_view[0]
-        self.nearness.leaf = &leaf_view[0]
-        self.nearness.parent = &parent_view[0]
+        self.nearness.leaf = of.extent.leaf
+        self.nearness.parent = of.extent.parent
         self.nearness.node_gain = &gain_view[0]
-        self.n_counts = n_values + 1 if kind == ORDERED else len(parent) if kind == TREE else max(n_values, 1)
-        self.keep = positions_view, gain_view, low_view, high_view, leaf_view, parent_view
+        self.n_counts = n_values + 1 if kind == ORDERED else len(node_gain) if kind == TREE else max(n_values, 1)
+        self.keep = of, gain_view, low_view, high_view
 
     @property
     def n_values(self):
@@ -182,7 +99,7 @@ cdef double class_width(const Extent* extent, const int64_t* values, int64_t n) 
     if n_values == 0:
         return 0.0
     if extent.kind == TREE:
-        node = node_above(extent, extent.leaf[values[0]], values[n_values - 1])
+        node = ancestor(extent, extent.leaf[values[0]], values[n_values - 1])
     return width_of(extent, values[0], values[n_values - 1], node, n_values)
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy
 
+from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span, width_of
 from anoncore.diversity cimport (
-    Attribute, Cell, Closeness, Extent, Nearness, Spread, join_cell, join_spread, leave_cell,
-    leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of, width_with,
+    Cell, Closeness, Nearness, Spread, join_cell, join_spread, leave_cell, leave_spread, s_diversity_of,
+    s_diversity_with, width, width_with,
 )
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, parts_of, whole
 from anoncore.memory cimport take as take_array
@@ -227,7 +228,7 @@ cdef int64_t cut_of(const Extent* extent, int64_t low, int64_t high, bint deep) 
                 beyond = middle
         return low
     if extent.kind == TREE:
-        top = node_above(extent, extent.leaf[low], high)
+        top = ancestor(extent, extent.leaf[low], high)
         node = extent.leaf[middle]
         while extent.parent[node] != top:
             node = extent.parent[node]
@@ -716,8 +717,7 @@ cdef void place(Cluster* cluster, Sensitive* sensitive, const Index* index, cons
 
 cdef void set_cluster(Cluster* cluster, list keep, attributes) except *:
     cdef int64_t a, m = len(attributes)
-    cdef Attribute attribute
-    cdef Extent* extents = <Extent*>take_array(keep, m, sizeof(Extent))
+    cdef const Extent* extents = extents_of(attributes, keep)
     cluster.m = m
     cluster.extents = extents
     cluster.cells = <Cell*>take_array(keep, m, sizeof(Cell))
@@ -731,13 +731,10 @@ cdef void set_cluster(Cluster* cluster, list keep, attributes) except *:
     cluster.inside = <double*>take_array(keep, m, sizeof(double))
     cluster.outside = <double*>take_array(keep, m, sizeof(double))
     for a in range(m):
-        attribute = attributes[a]
-        extents[a] = attribute.extent
         if extents[a].kind == FLAT:
             cluster.cells[a].present = <uint8_t*>take_array(keep, extents[a].n_values, 1)
         if extents[a].n_values <= TABLE:
             cluster.table[a] = <double*>take_array(keep, extents[a].n_values + 1, sizeof(double))
-    keep.append(attributes)
 
 
 cdef void set_rows(Rows* rows, list keep, const int64_t[::1] offsets, const uint32_t[::1] by_record) except *:
@@ -831,7 +828,7 @@ def grow(codes, offsets, rows, attributes, k, start, *, sensitive=None, progress
 
     Record i has the codes `codes[i]` (uint8, uint16 or uint32, one per attribute, records distinct)
     and the rows `rows[offsets[i]:offsets[i + 1]]` (uint32, ascending). `attributes` are
-    `diversity.Attribute`s. The first seed is the row furthest from row `start`, each next one the row
+    `attribute.Attribute`s. The first seed is the row furthest from row `start`, each next one the row
     furthest from the seed before; the distance is the loss of the pair. A cluster grows to k by the
     row with which its loss, the sum of its widths, is least. Fewer than k leftovers go, in row order,
     each to the cluster whose size times loss grows least. Ties: the lowest row, the first cluster.

@@ -13,4 +13,5 @@ def repair(
     sensitive: npt.NDArray[np.int32],
     offsets: Offsets,
     rules: Conjunction,
+    units: npt.NDArray[np.uint32] | None = None,
 ) -> Offsets: ...

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from anoncore.doors import one_of, parts_of
+from anoncore.doors import array_of, one_of, parts_of
 
 from libc.string cimport memcpy
 
@@ -12,7 +12,7 @@ from anoncore.curve cimport BEYOND, Space, Widths, joined_spans, records_of, sen
 from anoncore.memory cimport Array, extend, growing, release, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
-from anoncore.types cimport int32_t, int64_t, uint64_t
+from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef enum:
     REACH = 32          # classes before and behind a failing one that it may be merged with
@@ -23,10 +23,14 @@ cdef int64_t NEVER = <int64_t>1 << 62
 # Classes in curve order. What is present in a class, per flat attribute and then per sensitive one, is a list
 # of values (ascending) and counts: `length` of each at `values` and `counts`, indexed by class and list. At
 # first these lie one behind the other in `first_values` and `first_counts`; a merged class has lists of its own.
+# By units the values of a sensitive list are pairs of code and unit; where a rule asks for units, they have
+# a list behind the others.
 cdef struct Mergers:
     const Space* space
     const Rules* rules
     int n_lists
+    int n_sensitive
+    const uint32_t* units      # of every row, or NULL
     int64_t n_classes
     int64_t* size
     int64_t* width
@@ -46,16 +50,22 @@ cdef struct Mergers:
     Array* joined_counts
     uint64_t* keys             # of passing use, by row of a class
     uint64_t* spare
+    int64_t** tested_values    # by units, of passing use: the codes of a class and how many units have each
+    int64_t** tested_counts
+    int64_t* n_tested
 
 
-cdef int64_t list_values(const int32_t* codes, int64_t n, int64_t step, uint64_t* scratch,
+cdef int64_t list_values(const int32_t* codes, const uint32_t* units, int64_t n, int64_t step, uint64_t* scratch,
                          uint64_t* spare, Array* values, Array* counts) noexcept nogil:
-    # Append the distinct codes, ascending, and their counts; returns how many, or -1 if memory is short.
+    # Append the distinct codes (or units, or pairs of both), ascending, and their counts; returns how many, or
+    # -1 if memory is short.
     cdef int64_t i, j, n_values = 0
     cdef int64_t* value
     cdef int64_t* count
     for i in range(n):
-        scratch[i] = codes[i * step]
+        scratch[i] = 0 if codes == NULL else <uint64_t>codes[i * step]
+        if units != NULL:
+            scratch[i] = scratch[i] << 32 | units[i]
     sort_keys(&scratch, NULL, &spare, NULL, n, 0)
     for i in range(n):
         n_values += i == 0 or scratch[i] != scratch[i - 1]
@@ -78,17 +88,24 @@ cdef bint list_all(Mergers* classes, const int32_t[:, ::1] records, const int32_
     # The first lists of every class; False if memory is short.
     cdef int64_t c, at, start = 0
     cdef int l, n_flat = classes.space.n_flat, first_flat = classes.space.n_ordered + classes.space.n_trees
+    cdef const uint32_t* units = NULL
     for c in range(classes.n_classes):
         for l in range(classes.n_lists):
             at = c * classes.n_lists + l
             if l < n_flat:
                 classes.length[at] = list_values(
-                    &records[offsets[c], first_flat + l], classes.size[c], records.shape[1], classes.keys,
+                    &records[offsets[c], first_flat + l], NULL, classes.size[c], records.shape[1], classes.keys,
+                    classes.spare, classes.first_values, classes.first_counts)
+            elif l < n_flat + classes.n_sensitive:
+                if classes.rules.by_units:
+                    units = classes.units + offsets[c]
+                classes.length[at] = list_values(
+                    &sensitive[offsets[c], l - n_flat], units, classes.size[c], sensitive.shape[1], classes.keys,
                     classes.spare, classes.first_values, classes.first_counts)
             else:
                 classes.length[at] = list_values(
-                    &sensitive[offsets[c], l - n_flat], classes.size[c], sensitive.shape[1], classes.keys,
-                    classes.spare, classes.first_values, classes.first_counts)
+                    NULL, classes.units + offsets[c], classes.size[c], 1, classes.keys, classes.spare,
+                    classes.first_values, classes.first_counts)
             if classes.length[at] < 0:
                 return False
     for at in range(classes.n_classes * classes.n_lists):
@@ -103,7 +120,22 @@ cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bin
 
 
 cdef bint fails(Mergers* classes, int64_t c) noexcept nogil:
-    cdef int64_t at = c * classes.n_lists + classes.space.n_flat
+    cdef int64_t at = c * classes.n_lists + classes.space.n_flat, i, d
+    cdef int a
+    if classes.rules.min_units and classes.length[at + classes.n_sensitive] < classes.rules.min_units:
+        return True
+    if classes.rules.by_units:
+        for a in range(classes.n_sensitive):
+            d = -1
+            for i in range(classes.length[at + a]):
+                if d < 0 or classes.tested_values[a][d] != classes.values[at + a][i] >> 32:
+                    d += 1
+                    classes.tested_values[a][d] = classes.values[at + a][i] >> 32
+                    classes.tested_counts[a][d] = 0
+                classes.tested_counts[a][d] += 1
+            classes.n_tested[a] = d + 1
+        return not passes(classes.rules, classes.size[c], <const int64_t* const*>classes.tested_values,
+                          <const int64_t* const*>classes.tested_counts, classes.n_tested)
     return not passes(classes.rules, classes.size[c], <const int64_t* const*>(classes.values + at),
                       <const int64_t* const*>(classes.counts + at), classes.length + at)
 
@@ -266,11 +298,11 @@ cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t
     return True
 
 
-def repair(widths, records, sensitive, offsets, rules):
+def repair(widths, records, sensitive, offsets, rules, units=None):
     """Merge classes that fail the rules with neighbors until every class passes, or one is left.
 
     Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
-    `sensitive` (int32, n x s); classes are in curve order. Each failing class in turn is merged with
+    `sensitive` (int32, n x s), and of `units` (uint32) where the rules count them; classes are in curve order. Each failing class in turn is merged with
     that of the 32 live classes before and 32 after it with which the loss grows least (ties: the earlier),
     until it passes; the union stands at the earlier place. Returns per class (int64) the
     number of the class that it ends up in.
@@ -281,13 +313,17 @@ def repair(widths, records, sensitive, offsets, rules):
     cdef int64_t n = rows.shape[0]
     cdef const int64_t[::1] bounds = parts_of(offsets, n, "offsets")
     cdef int64_t n_classes = bounds.shape[0] - 1
-    cdef int stride = of.c.stride, n_lists = of.c.n_flat + <int>conjunction.c.n_sensitive
+    cdef int n_sensitive = <int>conjunction.c.n_sensitive, a
+    cdef int stride = of.c.stride, n_lists = of.c.n_flat + n_sensitive + (conjunction.c.min_units > 0)
+    cdef const uint32_t[::1] numbers
     cdef const int32_t[:, ::1] codes = None
     cdef Mergers classes
     cdef list keep = []
     cdef bint done
     if conjunction.c.n_sensitive:
         codes = sensitive_of(conjunction, sensitive, n)
+    if (units is None) != (conjunction.c.min_units == 0 and not conjunction.c.by_units):
+        raise ValueError("units are needed where rules count them, and only there")
     home = np.arange(n_classes, dtype=np.int64)
     if n_classes == 0:
         return home
@@ -296,6 +332,19 @@ def repair(widths, records, sensitive, offsets, rules):
     classes.space = &of.c
     classes.rules = &conjunction.c
     classes.n_lists = n_lists
+    classes.n_sensitive = n_sensitive
+    classes.units = NULL
+    if units is not None:
+        numbers = array_of(units, np.uint32, 1, "units")
+        if numbers.shape[0] != n:
+            raise ValueError("units must be one number per row")
+        classes.units = &numbers[0]
+        classes.tested_values = <int64_t**>take(keep, n_sensitive, sizeof(int64_t*))
+        classes.tested_counts = <int64_t**>take(keep, n_sensitive, sizeof(int64_t*))
+        classes.n_tested = <int64_t*>take(keep, n_sensitive, sizeof(int64_t))
+        for a in range(n_sensitive):
+            classes.tested_values[a] = <int64_t*>take(keep, conjunction.c.n_values[a], sizeof(int64_t))
+            classes.tested_counts[a] = <int64_t*>take(keep, conjunction.c.n_values[a], sizeof(int64_t))
     classes.n_classes = n_classes
     classes.home = &home_view[0]
     classes.size = <int64_t*>take(keep, n_classes, sizeof(int64_t))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anoncore.attribute import Attribute
 from anoncore.requirement import Conjunction
 
 Codes = npt.NDArray[Any]  # uint8, uint16 or uint32
@@ -15,24 +16,16 @@ SUBTREE_ROWS: int
 PACK_ROWS: int
 CHOOSERS: dict[str, int]
 
-class Attributes:
-    n: int
-    def __init__(
-        self,
-        n_values: Sequence[int],
-        weights: Sequence[float],
-        positions: Sequence[npt.ArrayLike | None],
-        trees: Sequence[tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None],
-    ) -> None: ...
-
 def partition(
     columns: Sequence[Codes],
-    attributes: Attributes,
+    attributes: Sequence[Attribute],
     conjunction: Conjunction,
     *,
     sensitive: Sequence[Codes] = (),
     target: Codes | None = None,
+    units: Codes | None = None,
     rows: npt.NDArray[np.uint32] | None = None,
+    parts: npt.NDArray[np.int64] | None = None,
     chooser: str = "widest",
     priority: Sequence[int] = (),
     nearest: bool = True,
@@ -41,7 +34,7 @@ def partition(
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 def turns(
-    attributes: Attributes,
+    attributes: Sequence[Attribute],
     low: npt.ArrayLike,
     high: npt.ArrayLike,
     distinct: npt.ArrayLike,
@@ -50,7 +43,7 @@ def turns(
     priority: Sequence[int] = (),
 ) -> list[int]: ...
 def best_cut(
-    attributes: Attributes,
+    attributes: Sequence[Attribute],
     histograms: Iterable[Histogram],
     conjunction: Conjunction,
     *,

@@ -16,17 +16,19 @@ from libc.math cimport INFINITY, log
 from libc.string cimport memcpy, memset
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 
-from anoncore.doors import (
-    MOST_ROWS, all_of, array_of, codes_of, given, one_of, parts_of, real, whole, within_reach,
-)
-from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take
+from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, given, one_of, parts_of, whole
+from anoncore.threads import in_threads, until_done
+
+from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span
+from anoncore.memory cimport Array, extend as extend_array, fits, growing, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
-    FLAT, ORDERED, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
+    FLAT, TREE, code_t, field_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
 # One vector instruction each, if the compiler does not unroll the loops first.
@@ -78,102 +80,6 @@ cdef int64_t PACK_BLOCK = 1024
 cdef double TIE = 1e-12
 
 
-cdef struct Attribute:
-    int32_t kind
-    int64_t n_values  # |D_a|, which is also the code of null
-    double weight
-    double span  # domain range, or |D_a| - 1
-    const double* positions  # ORDERED: place of every code
-    const int32_t* parent  # TREE: per node, -1 above the root
-    const int32_t* first  # TREE: per node, first and last code below it
-    const int32_t* last
-    const int32_t* leaf  # TREE: node of every code
-
-
-cdef bint is_tree(const int32_t[::1] parent, const int32_t[::1] first, const int32_t[::1] last,
-                  const int32_t[::1] leaf, int64_t n_values):
-    """Are first..last the codes below every node, and is code c a leaf of its own?"""
-    cdef int64_t n_nodes = parent.shape[0], v, c
-    if not first.shape[0] == last.shape[0] == n_nodes or n_nodes == 0 or leaf.shape[0] < n_values:
-        return False
-    cdef int64_t[::1] low = np.full(n_nodes, n_values)
-    cdef int64_t[::1] high = np.full(n_nodes, -1)
-    cdef int64_t[::1] size = np.zeros(n_nodes, dtype=np.int64)
-    for c in range(n_values):
-        v = leaf[c]
-        if not 0 <= v < n_nodes or size[v]:
-            return False
-        low[v] = high[v] = c
-        size[v] = 1
-    for v in range(n_nodes - 1, -1, -1):
-        if first[v] != low[v] or last[v] != high[v] or size[v] != high[v] - low[v] + 1:
-            return False
-        if v == 0:
-            return parent[0] == -1
-        if not 0 <= parent[v] < v:
-            return False
-        low[parent[v]] = min(low[parent[v]], low[v])
-        high[parent[v]] = max(high[parent[v]], high[v])
-        size[parent[v]] += size[v]
-
-
-cdef class Attributes:
-    """What the kernel must know of each quasi-identifier; built once, shared by all threads.
-
-    `n_values[a]` is |D_a|; a code equal to it is null. `positions[a]` (float64, one per value,
-    ascending) makes attribute a ordered; `trees[a]` = (parent, first, last, leaf) makes it a tree:
-    per node the parent (which comes before it; -1 above the root, node 0) and the first and last code
-    below it, per code its node (int32); with neither it is a flat set.
-    """
-
-    cdef Attribute* c
-    cdef readonly Py_ssize_t n
-    cdef list keep
-
-    def __cinit__(self, n_values, weights, positions, trees):
-        cdef Py_ssize_t a
-        cdef const double[::1] places
-        cdef const int32_t[::1] parent, first, last, leaf
-        given(n_values=n_values, weights=weights, positions=positions, trees=trees)
-        self.n = len(n_values)
-        if not len(weights) == len(positions) == len(trees) == self.n:
-            raise ValueError("n_values, weights, positions and trees must have one entry per attribute")
-        self.keep = []
-        self.c = <Attribute*>take(self.keep, self.n, sizeof(Attribute))
-        for a in range(self.n):
-            self.c[a].n_values = whole(n_values[a], 0, MOST_ROWS, "n_values")
-            self.c[a].weight = real(weights[a], "a weight")
-            if not 0 <= self.c[a].weight < INFINITY:
-                raise ValueError("weights must be finite and at least 0")
-            self.c[a].kind = FLAT
-            self.c[a].span = self.c[a].n_values - 1
-            if positions[a] is not None and trees[a] is not None:
-                raise ValueError(f"attribute {a} has positions or a tree, not both")
-            if positions[a] is not None and self.c[a].n_values > 0:
-                line = array_of(positions[a], np.float64, 1, "positions").copy()
-                if len(line) < self.c[a].n_values:
-                    raise ValueError(f"attribute {a}: {n_values[a]} values but {len(line)} positions")
-                if not np.isfinite(line).all() or (line[1:] < line[:len(line) - 1]).any():
-                    raise ValueError(f"the positions of attribute {a} must be finite and ascending")
-                places = within_reach(line)
-                self.keep.append(places)
-                self.c[a].kind = ORDERED
-                self.c[a].positions = &places[0]
-                self.c[a].span = places[self.c[a].n_values - 1] - places[0]
-            elif trees[a] is not None and self.c[a].n_values > 0:
-                if not isinstance(trees[a], tuple | list) or len(trees[a]) != 4:
-                    raise ValueError(f"the tree of attribute {a} must be parent, first, last and leaf")
-                parent, first, last, leaf = (array_of(part, np.int32, 1, "a tree").copy() for part in trees[a])
-                if not is_tree(parent, first, last, leaf, self.c[a].n_values):
-                    raise ValueError(f"the tree of attribute {a} does not fit its {n_values[a]} values")
-                self.keep.append((parent, first, last, leaf))
-                self.c[a].kind = TREE
-                self.c[a].parent = &parent[0]
-                self.c[a].first = &first[0]
-                self.c[a].last = &last[0]
-                self.c[a].leaf = &leaf[0]
-
-
 cdef struct Node:
     int64_t start
     int64_t size
@@ -183,15 +89,18 @@ cdef struct Node:
 # What all tasks read. Of `buffers`, `rows` and `starts` each task writes its own rows' part.
 cdef struct Table:
     uint8_t* buffers[2]
-    int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes (uint32 each)
+    int64_t stride  # bytes of a record: codes, row number (row_t), tracked codes and unit (uint32 each)
     int64_t width  # bytes of a code
     int64_t n_attributes
-    const Attribute* attributes
+    const Extent* attributes
     const Rules* rules
     int64_t row_offset
     int64_t tracked_offset
     int64_t n_sensitive  # tracked columns that requirements test
     int64_t n_tracked  # ... plus the target, if there is one
+    int64_t unit_offset  # place of the unit's code (uint32) in a record that has one
+    int64_t min_units  # units that every part must have; 0 where they are not counted
+    bint by_units  # of tested columns a unit counts once per code that it has
     int64_t* base  # per tracked column: its first cell in a vector of counts; then the vector's length
     int64_t max_codes
     const int64_t* rank  # per attribute: lower ones are tried first, whatever their key
@@ -216,7 +125,14 @@ cdef struct Cut:
 cdef enum Detail:
     MIDDLE  # the value in the middle of the rows and the one after
     VALUES  # all values
-    TRACKED  # ... and which rows have them
+    TRACKED  # ... and which rows have them, in a grid or on demand
+
+
+# A tracked column of rows that are elsewhere: of each value the first entry, of each entry a code and its rows.
+cdef struct Listed:
+    const int64_t* starts
+    const int64_t* codes
+    const int64_t* rows
 
 
 # Scratch of one task, sized for its largest node.
@@ -241,17 +157,28 @@ cdef struct Work:
     uint32_t* grid  # tracked counts per code
     bint grouped
     row_t* order  # rows of the node by value
-    # per tracked column, where the rows are elsewhere (starts is not NULL): of each value its first entry, and
-    # of each entry a code and its rows
-    const int64_t** starts
-    const int64_t** listed_codes
-    const int64_t** listed_rows
+    const Listed* listed  # per tracked column, in place of records; NULL where there are any
     # tracked counts: of the node, and left of two boundaries
     bint totaled
     uint32_t* total
     uint32_t* left[2]
+    uint32_t* gone[2]  # by units: of those with no row beyond the boundary; else `left`
     int64_t at[2]  # left[s] counts values[0..at[s]); -1 unset
     int64_t first_direction  # the one that left[0] follows
+    # units: those seen on either side of a cut, and which boundaries leave enough on both
+    uint64_t* seen[2]
+    uint64_t mask  # length of each, less one
+    uint64_t generation  # what was noted before this one is not there
+    bint ranged
+    int64_t first_cut
+    int64_t last_cut
+    # by units: pairs of unit and code, and per place in `order` and tracked column whether the row's
+    # pair is not there before it, or not behind it
+    uint64_t* pairs
+    int64_t pairs_length
+    bint marked
+    uint8_t* first
+    uint8_t* last
     uint64_t* bits  # of one tracked column's codes; zero between uses
     int64_t** present  # per tracked column: codes in the node, ascending
     int64_t* n_present
@@ -263,6 +190,14 @@ cdef struct Work:
     Cut* best
     Cut two_cuts[2]
     Array* pending  # of nodes
+
+
+cdef int64_t power_above(int64_t n):
+    """The least power of two above n."""
+    cdef int64_t power = 1
+    while power <= n:
+        power *= 2
+    return power
 
 
 cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
@@ -283,7 +218,6 @@ cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
         w.two_cuts[j].sizes = <int64_t*>take(keep, d + 1, sizeof(int64_t))
     w.cut = &w.two_cuts[0]
     w.best = &w.two_cuts[1]
-    w.starts = NULL
     w.pending = growing(keep, 1, sizeof(Node))
     w.present = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
     w.part_values = <int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
@@ -297,12 +231,25 @@ cdef void set_work(Work* w, list keep, const Table* t, int64_t n) except *:
         w.present[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
         w.part_values[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
         w.part_counts[j] = <int64_t*>take(keep, min(size, most) + 1, sizeof(int64_t))
-    if t.n_tracked:
+    if t.n_tracked or t.min_units:
         w.order = <row_t*>take(keep, most, sizeof(row_t))
+    if t.min_units:
+        w.generation = 0
+        w.mask = power_above(2 * min(t.min_units, most)) - 1
+        for j in range(2):
+            w.seen[j] = <uint64_t*>take(keep, w.mask + 1, sizeof(uint64_t))
+    if t.by_units:
+        w.pairs_length = power_above(2 * most)
+        w.pairs = <uint64_t*>take(keep, w.pairs_length, sizeof(uint64_t))
+        w.first = <uint8_t*>take(keep, most * t.n_tracked, 1)
+        w.last = <uint8_t*>take(keep, most * t.n_tracked, 1)
+    if t.n_tracked:
         w.grid = <uint32_t*>take(keep, min(GRID_PER_ROW * most, GRID_CELLS), sizeof(uint32_t))
         w.total = <uint32_t*>take(keep, across, sizeof(uint32_t))
         w.left[0] = <uint32_t*>take(keep, across, sizeof(uint32_t))
         w.left[1] = <uint32_t*>take(keep, across, sizeof(uint32_t))
+        for j in range(2):
+            w.gone[j] = <uint32_t*>take(keep, across, sizeof(uint32_t)) if t.by_units else w.left[j]
         w.bits = <uint64_t*>take(keep, min(largest, SCAN * most) // 64 + 1, sizeof(uint64_t))
     if t.max_codes > 256 or t.n_tracked:
         size = min(most, max(t.max_codes // DENSE, largest // SCAN) + 1)
@@ -555,9 +502,10 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
     w.detail = detail
     w.gridded = False
     w.grouped = False
+    w.marked = False
     if range_ <= 256 or range_ <= DENSE * w.n:
         memset(w.counts, 0, range_ * sizeof(uint32_t))
-        w.gridded = follow and range_ <= min(GRID_PER_ROW * w.n, GRID_CELLS) // t.base[t.n_tracked]
+        w.gridded = follow and t.n_tracked and not t.by_units and range_ <= min(GRID_PER_ROW * w.n, GRID_CELLS) // t.base[t.n_tracked]
         if w.gridded:
             memset(w.grid, 0, range_ * t.base[t.n_tracked] * sizeof(uint32_t))
             if t.width == 1:
@@ -594,6 +542,189 @@ cdef void count_values(const Table* t, Work* w, int64_t a, Detail detail) noexce
             for i in range(w.n):
                 w.order[i] = <row_t>w.keys[i]
         w.grouped = follow
+
+
+# ---- units ----
+
+
+cdef inline uint32_t unit_of(const Table* t, const Work* w, int64_t row) noexcept nogil:
+    return (<const uint32_t*>(w.records + row * t.stride + t.unit_offset))[0]
+
+
+cdef inline bint note(uint64_t* seen, uint64_t mask, uint64_t generation, uint32_t unit) noexcept nogil:
+    """Add a unit to a set that has room; was it not there?"""
+    cdef uint64_t entry = generation << 32 | unit
+    cdef uint64_t at = (unit * <uint64_t>0x9E3779B97F4A7C15 >> 32) & mask
+    while seen[at] >> 32 == generation:
+        if seen[at] == entry:
+            return False
+        at = (at + 1) & mask
+    seen[at] = entry
+    return True
+
+
+cdef bint halves_hold(const code_t* codes, int64_t lanes, uint32_t threshold, int64_t quota,
+                      const Table* t, Work* w) noexcept nogil:
+    """Do both sides of a cut have rows of enough units? Reads rows until they do."""
+    cdef int64_t[2] missing
+    cdef int64_t i
+    cdef uint32_t c
+    cdef int side
+    missing[0] = t.min_units
+    missing[1] = t.min_units
+    w.generation += 1
+    for i in range(w.n):
+        c = codes[i * lanes]
+        side = not ((c < threshold) | ((c == threshold) & (quota > 0)))
+        quota -= c == threshold
+        if missing[side] > 0:
+            missing[side] -= note(w.seen[side], w.mask, w.generation, unit_of(t, w, i))
+            if missing[0] + missing[1] == 0:
+                return True
+    return False
+
+
+cdef bint enough_units(const Table* t, Work* w, uint32_t threshold, int64_t quota) noexcept nogil:
+    cdef int64_t lanes = t.stride // t.width
+    cdef const uint8_t* codes = w.records + w.counted * t.width
+    if t.width == 1:
+        return halves_hold(<const uint8_t*>codes, lanes, threshold, quota, t, w)
+    if t.width == 2:
+        return halves_hold(<const uint16_t*>codes, lanes, threshold, quota, t, w)
+    return halves_hold(<const uint32_t*>codes, lanes, threshold, quota, t, w)
+
+
+cdef int64_t row_of_enough(const Table* t, Work* w, int64_t start, int64_t stop, int64_t step) noexcept nogil:
+    """Of the rows order[start], order[start + step], ... before `stop`: the place with which they have
+    enough units; `stop` if they have not.
+    """
+    cdef int64_t i = start, missing = t.min_units
+    w.generation += 1
+    while i != stop:
+        missing -= note(w.seen[0], w.mask, w.generation, unit_of(t, w, w.order[i]))
+        if missing == 0:
+            return i
+        i += step
+    return stop
+
+
+cdef void set_range(const Table* t, Work* w) noexcept nogil:
+    """The boundaries first_cut..last_cut leave enough units on both sides, no others do.
+
+    More values to the left are never fewer units: those of the rows in ascending order decide.
+    """
+    count_values(t, w, w.counted, TRACKED)
+    group_rows(t, w)
+    w.ranged = True
+    w.first_cut = w.d
+    w.last_cut = -1
+    cdef int64_t place = row_of_enough(t, w, 0, w.n, 1)
+    if place == w.n:
+        return
+    w.first_cut = last_below(w, place) + 1
+    place = row_of_enough(t, w, w.n - 1, -1, -1)
+    w.last_cut = last_below(w, place)
+
+
+# ---- tracked counts ----
+
+
+cdef inline bint is_new_pair(Work* w, uint64_t mask, uint32_t unit, uint32_t code) noexcept nogil:
+    """Add a pair to the set of pairs; was it not there?"""
+    cdef uint64_t entry = (<uint64_t>unit << 32 | code) + 1  # 0: free
+    cdef uint64_t at = (entry * <uint64_t>0x9E3779B97F4A7C15 >> 20) & mask
+    while w.pairs[at]:
+        if w.pairs[at] == entry:
+            return False
+        at = (at + 1) & mask
+    w.pairs[at] = entry
+    return True
+
+
+cdef uint64_t no_pairs(Work* w, int64_t n) noexcept nogil:
+    """Empty the set of pairs, to hold up to n; its mask."""
+    cdef int64_t length = 2
+    while length <= 2 * n:
+        length *= 2
+    fits(length, w.pairs_length)
+    memset(w.pairs, 0, length * sizeof(uint64_t))
+    return length - 1
+
+
+cdef void mark_pairs(const Table* t, Work* w) noexcept nogil:
+    """Which rows, by value of the counted attribute, are the first and the last of their pairs.
+
+    The target, which is not tested, counts every row.
+    """
+    cdef int64_t j, i, m = t.n_tracked
+    cdef uint64_t mask
+    cdef uint32_t code
+    if w.marked:
+        return
+    group_rows(t, w)
+    w.marked = True
+    memset(w.first, 1, w.n * m)
+    memset(w.last, 1, w.n * m)
+    for j in range(t.n_sensitive):
+        mask = no_pairs(w, w.n)
+        for i in range(w.n):
+            code = tracked_of(t, w, w.order[i], j)
+            w.first[i * m + j] = is_new_pair(w, mask, unit_of(t, w, w.order[i]), code)
+        mask = no_pairs(w, w.n)
+        for i in range(w.n - 1, -1, -1):
+            code = tracked_of(t, w, w.order[i], j)
+            w.last[i * m + j] = is_new_pair(w, mask, unit_of(t, w, w.order[i]), code)
+
+
+cdef inline uint32_t tracked_of(const Table* t, const Work* w, int64_t row, int64_t j) noexcept nogil:
+    return (<const uint32_t*>(w.records + row * t.stride + t.tracked_offset))[j]
+
+
+cdef void count_pairs(const Table* t, Work* w, int64_t start, int64_t stop, uint32_t* counts) noexcept nogil:
+    """Add the tracked counts, by units, of the rows order[start..stop)."""
+    cdef int64_t i, j
+    cdef uint64_t mask
+    cdef uint32_t code
+    for j in range(t.n_tracked):
+        mask = no_pairs(w, stop - start)
+        for i in range(start, stop):
+            code = tracked_of(t, w, w.order[i], j)
+            counts[t.base[j] + code] += (j >= t.n_sensitive
+                                         or is_new_pair(w, mask, unit_of(t, w, w.order[i]), code))
+
+
+cdef void count_pair_halves(const Table* t, Work* w, uint32_t threshold, int64_t quota) noexcept nogil:
+    """left[0] and gone[0] at a cut that shares rows out: by units, the left part is counted, and the right."""
+    cdef int64_t i, x, j, cell, n_left = 0, n_right = w.n, row
+    cdef uint32_t c
+    # the rows that go left before the others, each in order
+    for i in range(w.n):
+        c = code_at(t, w, i)
+        if c < threshold or (c == threshold and quota > 0):
+            w.order[n_left] = <row_t>i
+            n_left += 1
+        else:
+            n_right -= 1
+            w.order[n_right] = <row_t>i
+        quota -= c == threshold
+    clear(t, w, w.left[0])
+    clear(t, w, w.gone[0])
+    count_pairs(t, w, 0, n_left, w.left[0])
+    count_pairs(t, w, n_left, w.n, w.gone[0])
+    for j in range(t.n_tracked):
+        for x in range(w.n_present[j]):
+            cell = t.base[j] + w.present[j][x]
+            w.gone[0][cell] = w.total[cell] - w.gone[0][cell]
+
+
+cdef inline uint32_t code_at(const Table* t, const Work* w, int64_t row) noexcept nogil:
+    """The code of a row in the counted attribute."""
+    cdef const uint8_t* at = w.records + row * t.stride + w.counted * t.width
+    if t.width == 1:
+        return at[0]
+    if t.width == 2:
+        return (<const uint16_t*>at)[0]
+    return (<const uint32_t*>at)[0]
 
 
 cdef void clear(const Table* t, Work* w, uint32_t* counts) noexcept nogil:
@@ -633,6 +764,21 @@ cdef void count_rows_left(const Table* t, Work* w, uint32_t threshold, int64_t q
         count_left(<const uint32_t*>codes, lanes, w.n, threshold, quota, t, tracked, w.left[0])
 
 
+cdef void move_boundary(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign, int64_t s) noexcept nogil:
+    """The rows with values[i..j) come to the left (`sign` 1) or leave it (-1)."""
+    cdef int64_t v, r, cell, m = t.n_tracked
+    cdef const uint32_t* codes
+    if not t.by_units:
+        add_values(t, w, i, j, sign, w.left[s])
+        return
+    for v in range(w.below[i], w.below[j]):
+        codes = <const uint32_t*>(w.records + w.order[v] * t.stride + t.tracked_offset)
+        for r in range(m):
+            cell = t.base[r] + codes[r]
+            w.left[s][cell] += sign * w.first[v * m + r]
+            w.gone[s][cell] += sign * w.last[v * m + r]
+
+
 cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sign,
                      uint32_t* counts) noexcept nogil:
     """Add the tracked counts of the rows with values[i..j), `sign` times."""
@@ -643,10 +789,10 @@ cdef void add_values(const Table* t, Work* w, int64_t i, int64_t j, uint32_t sig
             cells = w.grid + (w.values[v] - w.low[w.counted]) * across
             for x in range(across):
                 counts[x] += sign * cells[x]
-    elif w.starts != NULL:
+    elif w.listed != NULL:
         for r in range(t.n_tracked):
-            for x in range(w.starts[r][i], w.starts[r][j]):
-                counts[t.base[r] + w.listed_codes[r][x]] += sign * <uint32_t>w.listed_rows[r][x]
+            for x in range(w.listed[r].starts[i], w.listed[r].starts[j]):
+                counts[t.base[r] + w.listed[r].codes[x]] += sign * <uint32_t>w.listed[r].rows[x]
     else:
         group_rows(t, w)
         for v in range(w.below[i], w.below[j]):
@@ -662,7 +808,7 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
     cdef uint32_t* total
     cdef int64_t* present
     cdef uint32_t code
-    cdef bint counted = w.gridded or w.starts != NULL
+    cdef bint counted = w.gridded or w.listed != NULL
     if w.totaled:
         return
     w.totaled = True
@@ -698,6 +844,15 @@ cdef void count_tracked(const Table* t, Work* w) noexcept nogil:
             for i in range(d):
                 present[i] = <int64_t>(w.keys[i] >> 32)
         w.n_present[j] = d
+    if not t.by_units:
+        return
+    if w.detail == TRACKED:
+        group_rows(t, w)
+    else:  # no order is needed
+        for i in range(w.n):
+            w.order[i] = <row_t>i
+    clear(t, w, w.total)
+    count_pairs(t, w, 0, w.n, w.total)
 
 
 cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexcept nogil:
@@ -706,6 +861,8 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
     The first boundary is counted in one pass; each direction then moves only what lies between.
     """
     cdef int64_t j, x, cell, s = direction
+    if t.by_units:
+        mark_pairs(t, w)
     if w.at[0] < 0 and not w.gridded and not w.grouped:
         count_rows_left(t, w, w.values[i], 0)
         w.at[0] = i
@@ -713,6 +870,7 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
         return 0
     if w.at[0] < 0:
         clear(t, w, w.left[0])
+        clear(t, w, w.gone[0])
         w.at[0] = 0
         w.first_direction = direction
     s = direction != w.first_direction
@@ -721,17 +879,20 @@ cdef int64_t reach(const Table* t, Work* w, int64_t direction, int64_t i) noexce
             for x in range(w.n_present[j]):
                 cell = t.base[j] + w.present[j][x]
                 w.left[1][cell] = w.left[0][cell]
+                w.gone[1][cell] = w.gone[0][cell]
         w.at[1] = w.at[0]
     if w.at[s] <= i:
-        add_values(t, w, w.at[s], i, 1, w.left[s])
+        move_boundary(t, w, w.at[s], i, 1, s)
     else:
-        add_values(t, w, i, w.at[s], <uint32_t>-1, w.left[s])
+        move_boundary(t, w, i, w.at[s], <uint32_t>-1, s)
     w.at[s] = i
     return s
 
 
 cdef bint allowed(const Table* t, Work* w, const uint32_t* counts, int64_t size, bint rest) noexcept nogil:
-    """Does a part pass every rule? It has the tracked `counts`, or with `rest` the node's less those."""
+    """Does a part pass every rule, that on units apart? It has the tracked `counts`, or with `rest` the
+    node's less those.
+    """
     cdef int64_t j, i, d, cell, code, count
     cdef int64_t* values
     cdef int64_t* kept
@@ -782,16 +943,17 @@ cdef void set_halves(const Table* t, Work* w, uint32_t code, int64_t size, int64
 
 cdef bint try_boundary(const Table* t, Work* w, int64_t i, int64_t direction) noexcept nogil:
     """Cut between values[i - 1] and values[i]; boundaries of one direction are tried outwards."""
-    cdef int64_t size = w.below[i]
-    cdef uint32_t* left = w.left[0]
+    cdef int64_t size = w.below[i], s = 0
     if size < t.rules.min_size or w.n - size < t.rules.min_size:
+        return False
+    if t.min_units and not (w.first_cut <= i <= w.last_cut if w.ranged else enough_units(t, w, w.values[i], 0)):
         return False
     if t.n_tracked:
         count_tracked(t, w)
-        left = w.left[reach(t, w, direction, i)]
-    if not (allowed(t, w, left, size, False) and allowed(t, w, left, w.n - size, True)):
+        s = reach(t, w, direction, i)
+    if not (allowed(t, w, w.left[s], size, False) and allowed(t, w, w.gone[s], w.n - size, True)):
         return False
-    set_halves(t, w, w.values[i], size, 0, left)
+    set_halves(t, w, w.values[i], size, 0, w.left[s])
     return True
 
 
@@ -813,8 +975,8 @@ cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
     cdef int64_t k = t.rules.min_size
     cdef bint can_down, can_up
     while True:
-        can_down = down >= 0 and w.below[down] >= k
-        can_up = up < w.d and w.n - w.below[up] >= k
+        can_down = down >= (w.first_cut if w.ranged else 0) and w.below[down] >= k
+        can_up = up < (w.last_cut + 1 if w.ranged else w.d) and w.n - w.below[up] >= k
         if can_down and (not can_up or w.n - 2 * w.below[down] <= 2 * w.below[up] - w.n):
             if try_boundary(t, w, down, 0):
                 return True
@@ -825,6 +987,12 @@ cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
             up += 1
         else:
             return False
+        if t.min_units and not w.ranged:
+            set_range(t, w)  # once more, among the boundaries that leave enough units
+            if w.first_cut > w.last_cut:
+                return False
+            down = min(last_below(w, middle_row(t, w)), w.last_cut)
+            up = max(last_below(w, middle_row(t, w)) + 1, w.first_cut)
 
 
 cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
@@ -842,27 +1010,24 @@ cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
         return False
     if w.below[v + 1] == half:
         return try_boundary(t, w, v + 1, 0)
-    if w.starts != NULL:
+    if w.listed != NULL:
         set_halves(t, w, code, half, quota, w.left[0])
         return True
+    if t.min_units and not enough_units(t, w, code, quota):
+        return False
     if t.n_tracked:
         count_tracked(t, w)
-        count_rows_left(t, w, code, quota)
-    if not (allowed(t, w, w.left[0], half, False) and allowed(t, w, w.left[0], w.n - half, True)):
+        if t.by_units:
+            count_pair_halves(t, w, code, quota)
+        else:
+            count_rows_left(t, w, code, quota)
+    if not (allowed(t, w, w.left[0], half, False) and allowed(t, w, w.gone[0], w.n - half, True)):
         return False
     set_halves(t, w, code, half, quota, w.left[0])
     return True
 
 
-cdef int32_t ancestor(const Attribute* a, uint32_t first, uint32_t last) noexcept nogil:
-    """Lowest common ancestor of the leaves first..last."""
-    cdef int32_t v = a.leaf[first]
-    while a.last[v] < <int64_t>last:
-        v = a.parent[v]
-    return v
-
-
-cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexcept nogil:
+cdef int32_t child_above(const Extent* a, int32_t node, uint32_t code) noexcept nogil:
     """The child of `node` above a leaf, or the leaf itself if that is `node`."""
     cdef int32_t v = a.leaf[code]
     while v != node and a.parent[v] != node:
@@ -870,9 +1035,9 @@ cdef int32_t child_above(const Attribute* a, int32_t node, uint32_t code) noexce
     return v
 
 
-cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) noexcept nogil:
+cdef bint cut_children(const Table* t, Work* w, const Extent* a, int64_t d) noexcept nogil:
     """All non-empty children of the LCA of values[0..d) at once; null (beyond d) is one more."""
-    cdef int32_t lca = ancestor(a, w.values[0], w.values[d - 1])
+    cdef int32_t lca = ancestor(a, a.leaf[w.values[0]], w.values[d - 1])
     cdef int32_t child
     cdef int64_t i = 0, p = 0, start, size
     cdef double sum_ = 0
@@ -895,13 +1060,24 @@ cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) n
     for p in range(w.cut.n_parts):
         if w.cut.sizes[p] < t.rules.min_size:
             return False
+    if t.min_units:
+        group_rows(t, w)
+        for p in range(w.cut.n_parts):
+            start = 0 if p == 0 else w.below[w.ends[p - 1]]
+            if row_of_enough(t, w, start, w.below[w.ends[p]], 1) == w.below[w.ends[p]]:
+                return False
     if t.n_tracked:
         count_tracked(t, w)
     for p in range(w.cut.n_parts):
         size = w.cut.sizes[p]
         if t.n_tracked:
             clear(t, w, w.left[0])
-            add_values(t, w, 0 if p == 0 else w.ends[p - 1], w.ends[p], 1, w.left[0])
+            start = 0 if p == 0 else w.ends[p - 1]
+            if t.by_units:
+                group_rows(t, w)
+                count_pairs(t, w, w.below[start], w.below[w.ends[p]], w.left[0])
+            else:
+                add_values(t, w, start, w.ends[p], 1, w.left[0])
         if not allowed(t, w, w.left[0], size, False):
             return False
         if t.chooser == INFORMATION_GAIN:
@@ -910,7 +1086,7 @@ cdef bint cut_children(const Table* t, Work* w, const Attribute* a, int64_t d) n
     return True
 
 
-cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
+cdef bint cut_tree(const Table* t, Work* w, const Extent* a) noexcept nogil:
     """Two parts, cut between children of the LCA (null last), one of them below the LCA; nearest to n/2."""
     cdef int64_t d = w.d - (w.values[w.d - 1] == a.n_values)
     cdef int64_t boundaries[3]
@@ -919,7 +1095,7 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
     cdef bint halves
     if t.relaxed or not t.nearest:
         return cut_children(t, w, a, d)
-    lca = ancestor(a, w.values[0], w.values[d - 1])
+    lca = ancestor(a, a.leaf[w.values[0]], w.values[d - 1])
     if d > 1:
         child = child_above(a, lca, w.values[0])
         i = 1
@@ -957,9 +1133,10 @@ cdef bint cut_tree(const Table* t, Work* w, const Attribute* a) noexcept nogil:
 
 cdef bint cut_counted(const Table* t, Work* w) noexcept nogil:
     """The allowed cut of the counted attribute into w.cut, if there is one."""
-    cdef const Attribute* attribute = &t.attributes[w.counted]
+    cdef const Extent* attribute = &t.attributes[w.counted]
     w.at[0] = -1
     w.at[1] = -1
+    w.ranged = False
     w.cut.attribute = w.counted
     if attribute.kind == TREE:
         return cut_tree(t, w, attribute)
@@ -973,7 +1150,7 @@ cdef bint cut_counted(const Table* t, Work* w) noexcept nogil:
 cdef bint cut_attribute(const Table* t, Work* w, int64_t a) noexcept nogil:
     """The allowed cut of attribute a into w.cut, if there is one."""
     cdef bint by_children = t.attributes[a].kind == TREE
-    if t.n_tracked and (by_children or not t.relaxed):
+    if (t.n_tracked and (by_children or not t.relaxed)) or (t.min_units and by_children):
         count_values(t, w, a, TRACKED)
     else:
         count_values(t, w, a, VALUES if by_children else MIDDLE)
@@ -988,25 +1165,12 @@ cdef bint better(double disorder, double least) noexcept nogil:
 # ---- the chooser ----
 
 
-cdef double width_of(const Attribute* a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
-    """Normalized width of low..high times the weight; low < high. `distinct` is read if a is flat."""
-    cdef int32_t node
-    if high == a.n_values:
-        return a.weight
-    if a.kind == ORDERED:
-        return (a.positions[high] - a.positions[low]) / a.span * a.weight if a.span > 0 else 0
-    if a.kind == FLAT:
-        return (distinct - 1) / a.span * a.weight
-    node = ancestor(a, low, high)
-    return (a.last[node] - a.first[node]) / a.span * a.weight
-
-
-cdef double key_of(const Table* t, int64_t a, uint32_t low, uint32_t high, int64_t distinct) noexcept nogil:
+cdef double key_of(const Table* t, int64_t a, int64_t low, int64_t high, int64_t distinct) noexcept nogil:
     """Of two attributes the one with the greater key is tried first; low < high."""
     if t.chooser == INFORMATION_GAIN:
         return 0
     if t.chooser == WIDEST:
-        return width_of(&t.attributes[a], low, high, distinct)
+        return span(&t.attributes[a], low, high, distinct)
     return distinct if t.chooser == LEAST_REPEATED else -distinct
 
 
@@ -1203,6 +1367,7 @@ cdef class _Partition:
         cdef Work work
         cdef Work* w = &work
         cdef Node node = Node(0, 0, 0)
+        w.listed = NULL
         for start, i, _ in nodes:
             if start < 0 or i < 1 or i > self.n - start:
                 raise ValueError(f"{i} rows from {start} of {self.n}")
@@ -1234,7 +1399,7 @@ cdef class _Partition:
         return parts, 0
 
 
-cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction, sensitive, target, rows):
+cdef _Partition lay_out(columns, tuple attributes, Conjunction conjunction, sensitive, target, units, rows):
     """Check the columns and choose the layout of a record."""
     cdef _Partition run = _Partition()
     cdef int64_t j, n_table, largest = 1, m, width
@@ -1246,16 +1411,20 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     m = len(columns)
     if len(tracked) != conjunction.c.n_sensitive:
         raise ValueError(f"{len(tracked)} sensitive columns for {conjunction.c.n_sensitive} tested")
-    if m == 0 or m != attributes.n:
-        raise ValueError(f"{m} columns for {attributes.n} attributes")
+    if m == 0 or m != len(attributes):
+        raise ValueError(f"{m} columns for {len(attributes)} attributes")
     n_table = len(columns[0])
     width = max(column.dtype.itemsize for column in columns)
-    limits = [int(attributes.c[j].n_values) + 1 for j in range(m)]
+    limits = [attribute.n_values + 1 for attribute in attributes]
     limits += [int(conjunction.c.n_values[j]) for j in range(len(tracked))]
     if target is not None:
         tracked.append(codes_of(target, 1, "target"))
         limits.append(int(tracked[len(tracked) - 1].max(initial=0)) + 1)
-    run.keep = [attributes, conjunction]
+    if (units is None) != (conjunction.c.min_units == 0 and not conjunction.c.by_units):
+        raise ValueError("units are needed where rules count them, and only there")
+    numbered = [] if units is None else [codes_of(units, 1, "units")]
+    limits += [MOST_ROWS] * len(numbered)
+    run.keep = [conjunction]
     if rows is not None:
         rows = array_of(rows, np.uint32, 1, "rows")
         run.keep.append(rows)
@@ -1273,18 +1442,21 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
     run.t.tracked_offset = run.t.row_offset + 4
     run.t.n_sensitive = conjunction.c.n_sensitive
     run.t.n_tracked = len(tracked)
-    run.t.stride = (run.t.tracked_offset + 4 * len(tracked) + 7) // 8 * 8
-    run.t.attributes = attributes.c
+    run.t.unit_offset = run.t.tracked_offset + 4 * len(tracked)
+    run.t.min_units = conjunction.c.min_units
+    run.t.by_units = conjunction.c.by_units and conjunction.c.n_sensitive
+    run.t.stride = (run.t.unit_offset + 4 * len(numbered) + 7) // 8 * 8
+    run.t.attributes = extents_of(attributes, run.keep)
     run.t.rules = &conjunction.c
-    run.n_columns = m + len(tracked)
+    run.n_columns = m + len(tracked) + len(numbered)
     run.columns = <Column*>take(run.keep, run.n_columns, sizeof(Column))
     run.t.base = <int64_t*>take(run.keep, len(tracked) + 1, sizeof(int64_t))
-    codes = [*columns, *tracked]
+    codes = [*columns, *tracked, *numbered]
     for j in range(run.n_columns):
         column = codes[j]
         if len(column) != n_table:
             raise ValueError("codes must be one per row")
-        if n_table and column.max() >= limits[j]:
+        if n_table and int(column.max()) >= limits[j]:
             raise ValueError(f"column {j} has a code beyond its domain")
         run.keep.append(column)
         run.columns[j].width = column.dtype.itemsize
@@ -1295,7 +1467,7 @@ cdef _Partition lay_out(columns, Attributes attributes, Conjunction conjunction,
         run.columns[j].field = width if j < m else 4
         if j < m:
             largest = max(largest, limits[j])
-        else:
+        elif j < m + len(tracked):
             run.t.base[j - m + 1] = run.t.base[j - m] + <int64_t>limits[j]
     run.t.max_codes = largest
     for j in range(2):
@@ -1317,14 +1489,17 @@ cdef set_order(Table* t, list keep, n_attributes, chooser, priority):
     t.chooser = CHOOSERS[chooser]
 
 
-def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
-              rows=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1, progress=None):
+def partition(columns, attributes, conjunction, *, sensitive=(), target=None, units=None,
+              rows=None, parts=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1,
+              progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
-    columns: one code array (uint8, uint16 or uint32, any mix) per attribute; sensitive: one per
+    columns: one code array (uint8, uint16 or uint32, any mix) per `attribute.Attribute`; sensitive: one per
     sensitive attribute of the conjunction (read if it tests any); target: codes for
-    "information-gain". rows: uint32 row numbers to partition, in the order in which a relaxed cut
-    shares out ties; all rows by default. chooser: "widest", "most-repeated", "least-repeated" or
+    "information-gain"; units: codes of the unit (the person) of each row, where the conjunction counts
+    units. rows: uint32 row numbers to partition, in the order in which a relaxed cut
+    shares out ties; all rows by default. parts: offsets (int64) of consecutive rows that are already apart,
+    each of which passes. chooser: "widest", "most-repeated", "least-repeated" or
     "information-gain"; attributes listed in priority come first. progress(done, total) is told
     the rows done, from the calling thread. The answer does not depend on n_threads, and with strict
     cuts not on the order of the rows.
@@ -1336,9 +1511,10 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
     if (chooser == "information-gain") != (target is not None):
         raise ValueError("a target is needed for information-gain, and only there")
     n_threads = whole(n_threads, 1, MOST_ROWS, "n_threads")
-    one_of(Attributes, attributes, "attributes")
-    run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, rows)
-    set_order(&run.t, run.keep, attributes.n, chooser, priority)
+    attributes = all_of(attributes, Attribute, "attributes")
+    run = lay_out(columns, attributes, one_of(Conjunction, conjunction, "conjunction"), sensitive, target, units,
+                  rows)
+    set_order(&run.t, run.keep, len(attributes), chooser, priority)
     result = np.empty(run.n, dtype=np.uint32)
     if run.n == 0:
         return result, np.zeros(1, dtype=np.int64)
@@ -1349,7 +1525,8 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None,
     run.t.starts = &starts[0]
     run.t.nearest = nearest
     run.t.relaxed = relaxed
-    drive(run, n_threads, progress)
+    whole_rows = np.array([0, run.n], np.int64)
+    _drive(run, whole_rows if parts is None else parts_of(parts, run.n, "parts"), n_threads, progress)
     offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
     return result, offsets
 
@@ -1368,28 +1545,17 @@ cdef list batches(nodes):
     return [*tasks, task] if task else tasks
 
 
-cdef drive(_Partition run, n_threads, progress):
-    """Pack, then cut node by node; tasks run on `n_threads` threads and this one waits for them."""
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+def _drive(_Partition run, parts, n_threads, progress):
+    # Pack, then cut the parts node by node.
+    def cut(nodes):
+        below, size = run.cut(nodes)
+        return [(task,) for task in batches(below)], size
 
     n = run.n
-    done = 0
-    executor = ThreadPoolExecutor(max_workers=n_threads)
-    try:
-        blocks = [executor.submit(run.pack, i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)]
-        for block in blocks:
-            block.result()
-        pending = {executor.submit(run.cut, [(0, n, 0)])}
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for task in finished:
-                parts, size = task.result()
-                done += size
-                pending.update(executor.submit(run.cut, nodes) for nodes in batches(parts))
-            if progress is not None:
-                progress(done, n)
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+    in_threads(run.pack, [(i, min(i + PACK_ROWS, n)) for i in range(0, n, PACK_ROWS)], n_threads)
+    tasks = batches([(start, stop - start, 0) for start, stop in pairwise(np.asarray(parts).tolist())])
+    until_done(cut, [(task,) for task in tasks], n_threads,
+               None if progress is None else lambda done: progress(done, n))
 
 
 # ---- the same cuts, from counts alone ----
@@ -1402,111 +1568,91 @@ def turns(attributes, low, high, distinct, *, chooser="widest", priority=()):
     greatest, and how many codes it has there, which is read of flat attributes and by the choosers that
     count. A list of attribute numbers.
     """
-    cdef Attributes described = one_of(Attributes, attributes, "attributes")
+    cdef tuple described = all_of(attributes, Attribute, "attributes")
     cdef Table table
     cdef Work work
-    cdef list keep = [described], order = []
-    cdef int64_t a
-    ends = [array_of(part, np.int64, 1, "low, high and distinct") for part in (low, high, distinct)]
-    if not len(ends[0]) == len(ends[1]) == len(ends[2]) == described.n:
+    cdef list keep = [], order = []
+    cdef int64_t a, m = len(described)
+    low, high, distinct = (array_of(part, np.int64, 1, "low, high and distinct") for part in (low, high, distinct))
+    if not len(low) == len(high) == len(distinct) == m:
         raise ValueError("low, high and distinct must have one entry per attribute")
-    set_order(&table, keep, described.n, chooser, priority)
-    table.attributes = described.c
-    table.n_attributes = described.n
-    work.key = <double*>take(keep, described.n, sizeof(double))
-    work.exact = <uint8_t*>take(keep, described.n, 1)
-    work.tried = <uint8_t*>take(keep, described.n, 1)
-    for a in range(described.n):
-        first, last, n = (int(part[a]) for part in ends)
-        if not 0 <= first <= last <= described.c[a].n_values or not 1 <= n <= last - first + 1:
-            raise ValueError(f"attribute {a}: {n} codes from {first} to {last} are none of a node")
+    set_order(&table, keep, m, chooser, priority)
+    table.attributes = extents_of(described, keep)
+    table.n_attributes = m
+    work.key = <double*>take(keep, m, sizeof(double))
+    work.exact = <uint8_t*>take(keep, m, 1)
+    work.tried = <uint8_t*>take(keep, m, 1)
+    for a in range(m):
+        if not 0 <= low[a] <= high[a] <= table.attributes[a].n_values or not 1 <= distinct[a] <= high[a] - low[a] + 1:
+            raise ValueError(f"attribute {a}: {distinct[a]} codes from {low[a]} to {high[a]} are none of a node")
         work.exact[a] = True
-        work.tried[a] = first == last
+        work.tried[a] = low[a] == high[a]
         if not work.tried[a]:
-            work.key[a] = key_of(&table, a, first, last, n)
+            work.key[a] = key_of(&table, a, low[a], high[a], distinct[a])
     while (a := next_attribute(&table, &work)) >= 0:
         work.tried[a] = True
         order.append(a)
     return order
 
 
-cdef tuple cut_histogram(const Table* settings, Attributes attributes, Conjunction conjunction, histogram):
+cdef tuple cut_histogram(const Table* settings, Conjunction conjunction, histogram):
     """The cut that one attribute allows (see `best_cut`), or None."""
     cdef Table t = settings[0]
     cdef Work work
     cdef Work* w = &work
     cdef list keep = []
-    cdef const int64_t[::1] view
-    cdef int64_t i, j, d, n, largest = 1
-    cdef const int64_t** starts
-    cdef const int64_t** listed_codes
-    cdef const int64_t** listed_rows
+    cdef Listed* listed
+    cdef const int64_t[::1] view_s, view_c, view_r
+    cdef int64_t i, j, d, n, size, largest = 1
     cdef bint found
-    if not isinstance(histogram, tuple | list) or len(histogram) != 4:
-        raise ValueError("a histogram must be attribute, values, below and tracked")
-    a = whole(histogram[0], 0, attributes.n - 1, "the attribute of a histogram")
-    values = array_of(histogram[1], np.int64, 1, "values")
-    below = array_of(histogram[2], np.int64, 1, "below")
-    tracked = all_of(histogram[3], object, "tracked")
+    a, values, below, tracked = all_of(histogram, object, "a histogram")
+    a = whole(a, 0, t.n_attributes - 1, "the attribute of a histogram")
+    values = array_of(values, np.int64, 1, "values")
+    below = array_of(below, np.int64, 1, "below")
+    tracked = all_of(tracked, object, "tracked")
     d = len(values)
-    if not d or values[0] < 0 or values[d - 1] > attributes.c[a].n_values or (values[1:] <= values[:d - 1]).any():
+    if not d or values[0] < 0 or values[d - 1] > t.attributes[a].n_values or (values[1:] <= values[:d - 1]).any():
         raise ValueError("values must be ascending codes of the attribute, at least one")
     n = below[d] if len(below) == d + 1 else 0
     parts_of(below, n, "below")
-    if not 0 < n <= conjunction.c.n_rows:
-        raise ValueError(f"{n} rows for a conjunction on {conjunction.c.n_rows}")
-    if len(tracked) != t.n_tracked:
-        raise ValueError(f"{len(tracked)} tracked columns where {t.n_tracked} are read")
+    if not 0 < n <= conjunction.c.n_rows or len(tracked) != t.n_tracked:
+        raise ValueError(f"{n} rows and {len(tracked)} tracked columns for {conjunction.c.n_rows} and {t.n_tracked}")
     t.base = <int64_t*>take(keep, t.n_tracked + 1, sizeof(int64_t))
-    starts = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
-    listed_codes = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
-    listed_rows = <const int64_t**>take(keep, t.n_tracked, sizeof(int64_t*))
+    w.listed = listed = <Listed*>take(keep, t.n_tracked, sizeof(Listed))
     for j in range(t.n_tracked):
-        if not isinstance(tracked[j], tuple | list) or len(tracked[j]) != 3:
-            raise ValueError("a tracked column must be starts, codes and rows")
-        begins, codes, rows = (array_of(part, np.int64, 1, "starts, codes and rows") for part in tracked[j])
-        parts_of(begins, len(codes), "starts")
-        if len(begins) != d + 1 or len(rows) != len(codes) or (rows <= 0).any() or (rows > n).any()                 or (np.add.reduceat(rows, begins[:d]) != np.diff(below)).any():
+        starts, codes, rows = (array_of(part, np.int64, 1, "tracked") for part in all_of(tracked[j], object, "tracked"))
+        parts_of(starts, len(codes), "starts")
+        if len(starts) != d + 1 or len(rows) != len(codes) or (rows <= 0).any() or (rows > n).any() \
+                or (np.add.reduceat(rows, starts[:d]) != np.diff(below)).any():
             raise ValueError("the rows with the tracked codes of a value must be positive and sum to its rows")
-        if j == t.n_sensitive and codes.min() >= 0:
+        if j == t.n_sensitive and codes.min() >= 0:  # the target has no domain of its own
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        size = int(conjunction.c.n_values[j]) if j < t.n_sensitive else int(codes.max()) + 1
+        size = conjunction.c.n_values[j] if j < t.n_sensitive else codes.max() + 1
         if codes.min() < 0 or codes.max() >= size:
             raise ValueError(f"tracked column {j} has a code beyond its domain")
-        t.base[j + 1] = t.base[j] + <int64_t>size
-        largest = max(largest, <int64_t>size)
-        keep += [begins, codes, rows]
-        view = begins
-        starts[j] = &view[0]
-        view = codes
-        listed_codes[j] = &view[0]
-        view = rows
-        listed_rows[j] = &view[0]
+        t.base[j + 1] = t.base[j] + size
+        largest = max(largest, size)
+        keep += [starts, codes, rows]
+        view_s, view_c, view_r = starts, codes, rows
+        listed[j] = Listed(&view_s[0], &view_c[0], &view_r[0])
     if d < 2:
         return None
     t.max_codes = d
     set_work(w, keep, &t, max(d, largest))
     w.n = n
-    w.counted = a
     w.d = d
-    w.gridded = False
+    w.counted = a
+    w.gridded = w.totaled = False
     w.grouped = True
-    w.totaled = False
-    w.starts = starts
-    w.listed_codes = listed_codes
-    w.listed_rows = listed_rows
     for i in range(d):
         w.values[i] = values[i]
         w.below[i] = below[i]
     w.below[d] = n
     with nogil:
         found = cut_counted(&t, w)
-    if not found:
-        return None
-    parts = range(w.cut.n_parts)
-    return (
-        a, [w.cut.codes[p] for p in parts], [w.cut.sizes[p] for p in parts], w.cut.disorder, w.cut.quota
-    )
+    parts = range(w.cut.n_parts if found else 0)
+    codes, sizes = [w.cut.codes[i] for i in parts], [w.cut.sizes[i] for i in parts]
+    return (a, codes, sizes, w.cut.disorder, w.cut.quota) if found else None
 
 
 def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=True, relaxed=False):
@@ -1521,16 +1667,18 @@ def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=T
     rows with codes[1] the first `quota` go to the left. A cut with a quota (relaxed) is not tested:
     counts do not tell which rows those are.
     """
-    cdef Attributes described = one_of(Attributes, attributes, "attributes")
+    cdef tuple described = all_of(attributes, Attribute, "attributes")
     cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
     cdef Table table
     cdef list keep = []
+    if asked.c.min_units or asked.c.by_units:
+        raise ValueError("counts of rows do not tell units")
     memset(&table, 0, sizeof(table))
-    set_order(&table, keep, described.n, chooser, ())
+    set_order(&table, keep, len(described), chooser, ())
     if relaxed and table.chooser == INFORMATION_GAIN:
         raise ValueError("a relaxed cut shares rows out, whose target counts do not tell")
-    table.attributes = described.c
-    table.n_attributes = described.n
+    table.attributes = extents_of(described, keep)
+    table.n_attributes = len(described)
     table.rules = &asked.c
     table.n_sensitive = asked.c.n_sensitive
     table.n_tracked = table.n_sensitive + (table.chooser == INFORMATION_GAIN)
@@ -1540,7 +1688,7 @@ def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=T
         raise ValueError("histograms must be a sequence")
     best = None
     for histogram in histograms:
-        cut = cut_histogram(&table, described, asked, histogram)
+        cut = cut_histogram(&table, asked, histogram)
         if cut is not None and (best is None or better(cut[3], best[3])):
             best = cut
         if best is not None and table.chooser != INFORMATION_GAIN:

@@ -9,8 +9,9 @@ keeps only its words that are not 0, so that a small one costs its rows and not 
 import numpy as np
 
 from anoncore.bits cimport count_common, lowest_bit
-from anoncore.classes import _run, group
+from anoncore.classes import group
 from anoncore.doors import MOST_ROWS, array_of, codes_of, given, parts_of, whole
+from anoncore.threads import in_threads
 from anoncore.memory cimport Array, extend, growing, release, reserve, take
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -228,7 +229,7 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
         step = (n_items + TASKS - 1) // TASKS
         fixed = (bits, next_attribute, held, base, total_values, min_count)
         tasks = [(*fixed, t, min(t + step, n_items), len(columns)) for t in range(0, n_items, step)]
-        parts = _run(_subtree, tasks, n_threads)
+        parts = in_threads(_subtree, tasks, n_threads)
     depth, item, support = (
         np.concatenate([np.empty(0, dtype), *(part[i] for part in parts)])
         for i, dtype in enumerate((np.int32, np.int32, np.int64))

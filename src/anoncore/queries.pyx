@@ -10,8 +10,8 @@ Every value of a cell is taken as equally likely, attributes as independent (Li 
 import numpy as np
 
 from anoncore.bits cimport count_bits, lowest_bit
-from anoncore.classes import _run
 from anoncore.doors import MOST_ROWS, array_of, given, parts_of, whole
+from anoncore.threads import in_threads
 from anoncore.populations import _columns_of, _predicates_of
 from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -545,7 +545,7 @@ def count(columns, predicates, queries, n_threads=1):
     index = _Index(columns, predicates, queries)
     tasks = [(index, low, min(low + CHUNK, index.n_rows), None) for low in range(0, index.n_rows, CHUNK)]
     total = np.zeros(index.n_queries, np.int64)
-    for (part,) in _run(_count_chunk, tasks, n_threads):
+    for (part,) in in_threads(_count_chunk, tasks, n_threads):
         total += part
     return total
 
@@ -575,7 +575,7 @@ def count_buckets(columns, predicates, queries, groups, offsets, values, counts,
     buckets = (groups, offsets, values, counts, sizes, asked, asks)
     tasks = [(index, low, high, buckets) for low, high in zip(bounds, bounds[1:])]
     results = (np.zeros(index.n_queries), np.zeros(index.n_queries, np.int64), np.zeros(index.n_queries, np.int64))
-    for parts in _run(_count_chunk, tasks, n_threads):
+    for parts in in_threads(_count_chunk, tasks, n_threads):
         for result, part in zip(results, parts):
             result += part
     return results
@@ -657,5 +657,5 @@ def estimate(cells, shares, kinds, queries, offsets, values, counts, asked, asks
         offsets, values, counts, asked, asks,
     )
     tasks = [(*fixed, low, min(low + 16, len(queries)), *results) for low in range(0, len(queries), 16)]
-    _run(_estimate_block, tasks, n_threads)
+    in_threads(_estimate_block, tasks, n_threads)
     return results

@@ -12,7 +12,12 @@ class Conjunction:
         table_counts: Sequence[npt.NDArray[np.int64]],
         n_rows: int,
         rules: Sequence[tuple[Any, ...]],
+        by_units: bool = False,
     ) -> None: ...
+    @property
+    def min_units(self) -> int: ...
+    @property
+    def by_units(self) -> bool: ...
     @property
     def min_size(self) -> int: ...
     @property
@@ -26,4 +31,5 @@ def passing_classes(
     offsets: Sequence[npt.NDArray[np.int64]],
     values: Sequence[npt.NDArray[np.int64]],
     counts: Sequence[npt.NDArray[np.int64]],
+    units: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.uint8]: ...

@@ -25,6 +25,7 @@ logarithms are compensated, so that the number of values adds no error:
 from libc.math cimport M_LN2, exp, log
 
 from anoncore.arithmetic cimport Line, Sum, add_to, area, int128, uint128
+from anoncore.attribute cimport Attribute, Extent, depths_of
 from anoncore.memory cimport take
 from anoncore.types cimport int32_t, int64_t, test_t, uint8_t, uint64_t
 
@@ -33,7 +34,7 @@ from numbers import Rational
 
 import numpy as np
 
-from anoncore.doors import all_of, array_of, given, line_of, one_of, real, tree_of, whole
+from anoncore.doors import all_of, array_of, one_of, real, whole
 
 cdef double TOLERANCE = 1e-12
 cdef double DIVERSITY_TOLERANCE = 1e-9
@@ -71,16 +72,9 @@ cdef struct Order:
     Line line
 
 
-cdef struct Nodes:
-    const int32_t* leaf     # node of a code
-    const int32_t* parent   # -1 for the root
-    const int32_t* first    # codes below a node
-    const int32_t* last
-
-
 cdef struct Hierarchy:
     Limit limit
-    Nodes nodes
+    Extent nodes            # `leaf` of null too, which no class has
     const int64_t* counts   # t of every node
     const int64_t* weights  # level of the parent minus level of the node
 
@@ -91,7 +85,7 @@ cdef struct Spread:
     const double* positions
     double length           # greatest minus least position in the table
     double reach            # the greatest distance that counts
-    Nodes nodes
+    Extent nodes
     const double* weights   # closeness at a node minus closeness at its parent
 
 
@@ -346,13 +340,24 @@ cdef double spread(const Spread* s, const int64_t* values, const int64_t* counts
     return total / (size * size)
 
 
-cdef double total_spread(const Diversity* d, int64_t size, const int64_t* const* values,
+cdef inline int64_t counted(const Rules* rules, int64_t size, const int64_t* counts, int64_t n) noexcept nogil:
+    # What a class of `size` rows has of one attribute: a value for every row, or those of its units.
+    cdef int64_t i, total = 0
+    if not rules.by_units:
+        return size
+    for i in range(n):
+        total += counts[i]
+    return total
+
+
+cdef double total_spread(const Rules* rules, const Diversity* d, int64_t size, const int64_t* const* values,
                          const int64_t* const* counts, const int64_t* n_present) noexcept nogil:
     cdef double total = 0
     cdef int32_t i, a
     for i in range(d.n):
         a = d.spreads[i].sensitive
-        total += spread(&d.spreads[i], values[a], counts[a], n_present[a], size)
+        total += spread(&d.spreads[i], values[a], counts[a], n_present[a],
+                        counted(rules, size, counts[a], n_present[a]))
     return total
 
 
@@ -367,11 +372,11 @@ cdef bint passes(const Rules* rules, int64_t size,
         rule = &rules.rules[i]
         a = rule.sensitive
         if not rule.test(values[a], counts[a], n_present[a], rules.table_counts[a], rules.n_values[a],
-                         size, rules.n_rows, rule.params):
+                         counted(rules, size, counts[a], n_present[a]), rules.totals[a], rule.params):
             return False
     cdef const Diversity* diversity = <const Diversity*> rules.s_diversity
     while diversity != NULL:
-        if total_spread(diversity, size, values, counts, n_present) > diversity.bound:
+        if total_spread(rules, diversity, size, values, counts, n_present) > diversity.bound:
             return False
         diversity = diversity.next
     return True
@@ -456,15 +461,10 @@ def _logarithm(x):
     return x
 
 
-def _tree(tree):
-    # (parent, first, last, depth, leaf)
-    if not isinstance(tree, tuple | list) or len(tree) != 5 or not np.size(tree[4]):
-        raise ValueError("a tree must be parent, first, last, depth and leaf")
-    parent, first, last, leaf = tree_of((*tree[:3], tree[4]), np.size(tree[4]), "a tree")
-    depth = array_of(tree[3], np.int32, 1, "the depths of a tree")
-    if len(depth) != len(parent) or depth.min() < 0 or depth.max() > len(parent):
-        raise ValueError("a tree has one depth per node")
-    return parent, first, last, depth, leaf
+def _tree(x):
+    if one_of(Attribute, x, "a rule's attribute").tree is None:
+        raise ValueError("a rule's attribute must have a tree")
+    return x
 
 
 def _function(x):
@@ -488,12 +488,14 @@ def _lines(lines):
     listed = all_of(lines, object, "lines")
     if any(not isinstance(line, tuple | list) or len(line) != 2 for line in listed):
         raise ValueError("each of lines must be a sensitive attribute and how near its values are")
+    all_of([line[1] for line in listed], Attribute, "lines")
     return listed
 
 
 # Per kind, in the order in which they are tested: what follows it, after the sensitive attribute where it names one.
 _KINDS = {
     "size": (_count_of,),
+    "units": (_count_of,),
     "distinct": (_count_of,),
     "share": (_exact,),
     "recursive": (_exact, _count_of),
@@ -516,7 +518,7 @@ def _rule_of(rule, n_tables):
         raise ValueError(f"no such rule: {rule[0] if isinstance(rule, tuple | list) and rule else rule!r}")
     kind, *rest = rule
     checks = _KINDS[kind]
-    if kind not in ("size", "s_diversity"):
+    if kind not in ("size", "units", "s_diversity"):
         if not rest or not isinstance(rest[0], int | np.integer) or not 0 <= rest[0] < n_tables:
             raise ValueError(f"no sensitive attribute {rest[0] if rest else None}")
         checks = (int, *checks)
@@ -534,14 +536,12 @@ cdef int set_limit(Limit* limit, x, most, cap) except -1:
     return 0
 
 
-cdef int set_nodes(list keep, Nodes* nodes, tree, n_values) except -1:
-    parent, first, last, _, leaf = tree
-    if len(leaf) > n_values:
-        raise ValueError("a tree has at most one leaf per value of the attribute")
-    nodes.leaf = ints(keep, leaf, n_values)  # null is no leaf
-    nodes.parent = ints(keep, parent, 0)
-    nodes.first = ints(keep, first, 0)
-    nodes.last = ints(keep, last, 0)
+cdef int set_nodes(list keep, Extent* nodes, Attribute attribute, n_values) except -1:
+    if attribute.extent.n_values > n_values:
+        raise ValueError("an attribute has at most as many values as its table counts")
+    nodes[0] = attribute.extent
+    nodes.leaf = ints(keep, attribute.tree[3], n_values)
+    keep.append(attribute)
     return 0
 
 
@@ -551,7 +551,7 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
     cdef Real* real
     cdef Order* order
     cdef Hierarchy* hierarchy
-    n = rules.n_rows
+    n = int(table.sum())
     present = table > 0
     n_present = int(present.sum())
     if kind == "distinct":
@@ -624,7 +624,8 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         hierarchy = <Hierarchy*>take(keep, 1, sizeof(Hierarchy))
         rule.params = hierarchy
         set_nodes(keep, &hierarchy.nodes, extra, len(table))
-        parent, first, last, depth, leaf = (np.asarray(part, dtype=np.int64) for part in extra)
+        parent, first, last, leaf = (np.asarray(part, dtype=np.int64) for part in extra.tree)
+        depth = np.asarray(depths_of(extra.tree))
         below = np.concatenate([[0], np.cumsum(table)])
         counts = below[last + 1] - below[first]
         deepest = int(depth[leaf][present[:len(leaf)]].max(initial=0))
@@ -658,43 +659,39 @@ cdef double add_diversity(list keep, Rules* rules, tables, bound, r, lines) exce
     diversity.n = len(lines)
     diversity.spreads = spreads
     diversity.next = <const Diversity*> rules.s_diversity
-    for i, (a, line) in enumerate(lines):
+    for i, (a, attribute) in enumerate(lines):
         if not isinstance(a, int | np.integer) or not 0 <= a < len(tables):
             raise ValueError(f"no sensitive attribute {a}")
         table = tables[a]
         present = table > 0
         spreads[i].sensitive = a
-        spreads[i].on_line = isinstance(line, np.ndarray)
+        spreads[i].on_line = attribute.positions is not None
         if spreads[i].on_line:
-            if len(line) > len(table):
-                raise ValueError("an attribute has at most one position per value")
+            if attribute.n_values > len(table):
+                raise ValueError("an attribute has at most as many values as its table counts")
             positions = np.zeros(len(table))
-            positions[:len(line)] = line_of(line, len(line), "positions")
+            positions[:attribute.n_values] = attribute.positions
             spreads[i].positions = reals(keep, positions)
             inside = positions[present]
             spreads[i].length = np.ptp(inside) if len(inside) else 0
             spreads[i].reach = (r + DIVERSITY_TOLERANCE) * spreads[i].length
         else:
-            n_values = len(table)
-            if line is None:
-                leaves = np.arange(n_values)
-                line = (np.concatenate([[-1], np.zeros(n_values)]), np.concatenate([[0], leaves]),
-                        np.concatenate([[n_values - 1], leaves]), np.concatenate([[0], np.ones(n_values)]),
-                        leaves + 1)
-            else:
-                line = _tree(line)
-            set_nodes(keep, &spreads[i].nodes, line, n_values)
-            parent, first, last, _, _ = (np.asarray(part, dtype=np.int64) for part in line)
+            if attribute.tree is None:
+                leaves = np.arange(len(table))
+                attribute = Attribute(len(table), tree=(
+                    np.append(-1, 0 * leaves), np.append(0, leaves), np.append(len(table) - 1, leaves), leaves + 1))
+            set_nodes(keep, &spreads[i].nodes, attribute, len(table))
+            parent, first, last, _ = (np.asarray(part, dtype=np.int64) for part in attribute.tree)
             before = np.concatenate([[0], np.cumsum(present)])
             below = before[last + 1] - before[first]
             closeness = 1 - np.maximum(below - 1, 0) / max(1, int(present.sum()))
             closeness[closeness < 1 - r - DIVERSITY_TOLERANCE] = 0
             weights = closeness - np.where(parent < 0, 0, closeness[parent])
             spreads[i].weights = reals(keep, weights)
-        if rules.n_rows:
+        if present.any():
             codes = np.flatnonzero(present)
             counts = table[present]
-            total += spread(&spreads[i], &codes[0], &counts[0], codes.shape[0], rules.n_rows)
+            total += spread(&spreads[i], &codes[0], &counts[0], codes.shape[0], table.sum())
     rules.s_diversity = diversity
     return total
 
@@ -706,32 +703,38 @@ cdef class Conjunction:
     code (null's included). `rules`: tuples (kind, ...), `a` an index into `table_counts`, real
     parameters as ints or Fractions where they are decided exactly, floats otherwise:
         ("size", k)                       at least k rows
+        ("units", k)                      rows of at least k units
         ("distinct", a, l)                at least l distinct values
         ("share", a, x)                   no value has more than the share x
         ("entropy", a, l)                 entropy at least ln l (float)
         ("recursive", a, c, l)            r_1 < c (r_l + ... + r_m)
         ("equal" | "ordered", a, t)       distance to the table at most t
-        ("hierarchical", a, t, tree)      tree = (parent, first, last, depth, leaf), int32 arrays
+        ("hierarchical", a, t, tree)      an `attribute.Attribute` with a tree
         ("js", a, t)                      (float)
         ("delta", a, delta)               (float)
         ("beta" | "enhanced_beta", a, beta)
-        ("s_diversity", bound, r, lines)  one (a, positions float64) or (a, tree) or (a, None: flat) each
+        ("s_diversity", bound, r, lines)  an (a, `attribute.Attribute`) each
         ("custom", a, cfunc, params)      a `test_t` at cfunc.address, params a float64 array
+    With `by_units` a unit (a person with several rows) counts once per sensitive value that it has, in
+    classes as in the table, so that counts sum to at most the rows.
     `min_size` is the least size at which any class could pass; `table_diversities` holds, for each
     S-diversity bound, the sum that the whole table as one class has.
     """
 
-    def __cinit__(self, table_counts, n_rows, rules):  # not __init__: it runs exactly once
+    def __cinit__(self, table_counts, n_rows, rules, by_units=False):  # not __init__: it runs exactly once
         n_rows = whole(n_rows, 0, 2**32 - 1, "n_rows")
         cdef list keep = []
         self.keep = keep
         self.table_diversities = ()
         tables = [array_of(t, np.int64, 1, "table_counts") for t in all_of(table_counts, object, "table_counts")]
         for t in tables:
-            if (t < 0).any() or (t > n_rows).any() or t.sum() != n_rows:
+            total = t.sum()
+            if (t < 0).any() or (t > n_rows).any() or total > n_rows or (total < n_rows and not by_units):
                 raise ValueError("table_counts must be non-negative and sum to n_rows")
         self.c.n_rows = n_rows
         self.c.min_size = 1
+        self.c.min_units = 0
+        self.c.by_units = bool(by_units)
         self.c.n_rules = 0
         self.c.s_diversity = NULL
         checked = [_rule_of(one, len(tables)) for one in all_of(rules, object, "rules")]
@@ -740,8 +743,10 @@ cdef class Conjunction:
         self.c.rules = rule
         sensitive = False
         for kind, *rest in sorted(checked, key=lambda one: order.index(one[0])):
-            if kind == "size":
+            if kind in ("size", "units"):
                 self.c.min_size = max(self.c.min_size, min(rest[0], 2**62))
+                if kind == "units":
+                    self.c.min_units = max(self.c.min_units, min(rest[0], 2**62))
                 continue
             sensitive = True
             if kind == "s_diversity":
@@ -754,17 +759,30 @@ cdef class Conjunction:
             self.c.n_rules += 1
         self.c.n_sensitive = len(tables) if sensitive else 0
         cdef int64_t* n_values = <int64_t*>take(keep, len(tables), sizeof(int64_t))
+        cdef int64_t* totals = <int64_t*>take(keep, len(tables), sizeof(int64_t))
         cdef const int64_t** counts = <const int64_t**>take(keep, len(tables), sizeof(int64_t*))
         for a in range(len(tables)):
             n_values[a] = len(tables[a])
             counts[a] = longs(keep, tables[a])
+            totals[a] = tables[a].sum()
         self.c.n_values = n_values
+        self.c.totals = totals
         self.c.table_counts = <const int64_t* const*> counts
 
     @property
     def min_size(self):
         """No class with fewer rows passes; at least 1."""
         return self.c.min_size
+
+    @property
+    def min_units(self):
+        """No class with rows of fewer units passes; 0 where units are not counted."""
+        return self.c.min_units
+
+    @property
+    def by_units(self):
+        """Whether sensitive counts are of units."""
+        return self.c.by_units
 
     @property
     def n_sensitive(self):
@@ -779,7 +797,8 @@ cdef class Conjunction:
 
 # OUT result: 1 for each class that passes. `values`, `counts` and `n_present` are scratch, one per
 # sensitive attribute: what `passes` reads of the current class.
-cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, const int64_t** offsets,
+cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, const int64_t* units,
+                   const int64_t** offsets,
                    const int64_t** values, const int64_t** counts, int64_t* n_present,
                    const int64_t** first_values, const int64_t** first_counts,
                    uint8_t* result) noexcept nogil:
@@ -790,12 +809,12 @@ cdef void test_all(const Rules* rules, int64_t n_classes, const int64_t* sizes, 
             values[a] = first_values[a] + offsets[a][i]
             counts[a] = first_counts[a] + offsets[a][i]
             n_present[a] = offsets[a][i + 1] - offsets[a][i]
-        result[i] = passes(rules, sizes[i], <const int64_t* const*> values,
-                           <const int64_t* const*> counts, n_present)
+        result[i] = (units == NULL or units[i] >= rules.min_units) and passes(
+            rules, sizes[i], <const int64_t* const*> values, <const int64_t* const*> counts, n_present)
 
 
 cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, const int64_t[::1] values,
-                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows) except -1 nogil:
+                      const int64_t[::1] counts, int64_t n_values, int64_t n_rows, bint by_units) except -1 nogil:
     cdef int64_t i, j, previous, total
     if offsets.shape[0] != sizes.shape[0] + 1 or values.shape[0] != counts.shape[0] or offsets[0] != 0 \
             or offsets[sizes.shape[0]] != values.shape[0]:
@@ -812,17 +831,18 @@ cdef bint well_formed(const int64_t[::1] sizes, const int64_t[::1] offsets, cons
             total += counts[j]
             if total > sizes[i]:
                 return False
-        if total != sizes[i]:
+        if total < (sizes[i] > 0) or (total < sizes[i] and not by_units):
             return False
     return True
 
 
-def passing_classes(conjunction, sizes, offsets, values, counts):
+def passing_classes(conjunction, sizes, offsets, values, counts, units=None):
     """Which classes pass every requirement? uint8, one per class.
 
     `sizes` (int64): rows of each class. Per sensitive attribute one int64 array in `offsets`
     (n_classes + 1), `values` (the codes present in class i, ascending, at offsets[i]:offsets[i + 1])
-    and `counts` (rows with each, > 0). The three are not read where only sizes are asked for.
+    and `counts` (rows with each, > 0; units, where the conjunction counts by units). The three are not read
+    where only sizes are asked for. `units` (int64): units of each class, where a rule counts them.
     """
     cdef Conjunction asked = one_of(Conjunction, conjunction, "conjunction")
     cdef const Rules* rules = &asked.c
@@ -837,8 +857,18 @@ def passing_classes(conjunction, sizes, offsets, values, counts):
     cdef const int64_t** here_values = <const int64_t**>take(keep, n, sizeof(int64_t*))
     cdef const int64_t** here_counts = <const int64_t**>take(keep, n, sizeof(int64_t*))
     cdef int64_t* n_present = <int64_t*>take(keep, n, sizeof(int64_t))
+    cdef const int64_t[::1] view_u
+    cdef const int64_t* first_units = NULL
     if view_s.shape[0] and int(np.min(view_s)) < 0:
         raise ValueError("sizes must be at least 0")
+    if rules.min_units:
+        if units is None:
+            raise ValueError("a rule counts units: give those of each class")
+        view_u = array_of(units, np.int64, 1, "units")
+        if view_u.shape[0] != view_s.shape[0]:
+            raise ValueError("units must be one number per class")
+        if view_u.shape[0]:
+            first_units = &view_u[0]
     if n:
         offsets, values, counts = (
             all_of(arrays, object, name)
@@ -849,7 +879,8 @@ def passing_classes(conjunction, sizes, offsets, values, counts):
         view_o = array_of(offsets[a], np.int64, 1, "offsets")
         view_v = array_of(values[a], np.int64, 1, "values")
         view_c = array_of(counts[a], np.int64, 1, "counts")
-        if not well_formed(view_s, view_o, view_v, view_c, rules.n_values[a], rules.n_rows):
+        if not well_formed(view_s, view_o, view_v, view_c, rules.n_values[a], rules.n_rows,
+                           rules.by_units):
             raise ValueError("values must be ascending codes, counts positive with the class's size as sum, "
                              "and no class larger than the table")
         keep.append((view_o, view_v, view_c))
@@ -858,6 +889,6 @@ def passing_classes(conjunction, sizes, offsets, values, counts):
         first_counts[a] = &view_c[0] if view_c.shape[0] else NULL
     if view_s.shape[0]:
         with nogil:
-            test_all(rules, view_s.shape[0], &view_s[0], first_offsets, here_values, here_counts, n_present,
+            test_all(rules, view_s.shape[0], &view_s[0], first_units, first_offsets, here_values, here_counts, n_present,
                      first_values, first_counts, &out[0])
     return result

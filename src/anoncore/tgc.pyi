@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anoncore.diversity import Attribute, Closeness
+from anoncore.attribute import Attribute
+from anoncore.diversity import Closeness
 
 CHUNK_ROWS: int
 SUBTREE_ROWS: int

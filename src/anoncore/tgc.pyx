@@ -13,12 +13,13 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 
+from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span, width_of
 from anoncore.diversity cimport (
-    Attribute, Cell, Closeness, Extent, Nearness, Spread, contribution_with, join_cell, join_spread,
-    leave_cell, leave_spread, node_above, s_diversity_of, s_diversity_with, span, width, width_of,
-    width_with,
+    Cell, Closeness, Nearness, Spread, contribution_with, join_cell, join_spread, leave_cell, leave_spread,
+    s_diversity_of, s_diversity_with, width, width_with,
 )
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, one_of, parts_of, real, whole
+from anoncore.threads import until_done
 from anoncore.memory cimport Array, extend as extend_array, growing, reserve, take as take_array
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport (
@@ -48,7 +49,7 @@ cdef struct Terms:
 cdef class Objective:
     """Weighted tuple diversity (definition 3.1): w_u * mean width + w_p * mean weighted S-diversity.
 
-    `attributes` are `diversity.Attribute`s, `closeness` the `diversity.Closeness` of each sensitive
+    `attributes` are `attribute.Attribute`s, `closeness` the `diversity.Closeness` of each sensitive
     attribute and `weights` (float64, 1 by default) what its S-diversity is multiplied by. A mean over
     no attribute is 0.
     """
@@ -78,17 +79,6 @@ cdef class Objective:
         self.c.weights = own
         self.c.w_u = w_u
         self.c.w_p = w_p
-
-
-cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
-    cdef Extent* extents = <Extent*>take_array(keep, len(attributes), sizeof(Extent))
-    cdef Attribute attribute
-    cdef int64_t a
-    for a in range(len(attributes)):
-        attribute = attributes[a]
-        extents[a] = attribute.extent
-    keep.append(attributes)
-    return extents
 
 
 cdef const Nearness* nearness_of(tuple closeness, list keep) except NULL:
@@ -205,7 +195,7 @@ cdef int64_t widest(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) no
             here = extent.weight
         else:
             if extent.kind == TREE:
-                node = node_above(extent, extent.leaf[w.low[a]], w.high[a])
+                node = ancestor(extent, extent.leaf[w.low[a]], w.high[a])
             here = width_of(extent, w.low[a], w.high[a], node, <int64_t>w.high[a] - w.low[a] + 1)
             if extent.kind == FLAT and here > most:
                 here = width_of(extent, 0, 0, 0, count_labels(codes + a, lanes, n, w.seen))
@@ -462,7 +452,7 @@ def split(codes, attributes, closeness=(), *, s, limit=INFINITY, limited=None, b
     """Subspaces of at least s rows (algorithm 2).
 
     `codes` (uint8, uint16 or uint32) has one row per row of the table, in row order, and one column
-    per `diversity.Attribute` and `diversity.Closeness`. A part is halved at the median of its widest
+    per `attribute.Attribute` and `diversity.Closeness`. A part is halved at the median of its widest
     attribute, equal codes being shared out in row order and the left half taking the odd row. It is
     final if its halves would have less than s rows, if all its attributes are 0 wide, or if the sum
     of S-diversities of one of its halves would exceed `limit`; that holds for parts of at most `limited`
@@ -476,8 +466,6 @@ def split(codes, attributes, closeness=(), *, s, limit=INFINITY, limited=None, b
     Returns (rows, offsets): subspace i has the rows `rows[offsets[i]:offsets[i + 1]]` (uint32,
     ascending; int64). `progress(done, total)` is told the rows done. O(n log n), whatever `n_threads`.
     """
-    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-
     cdef _Splitting run = _Splitting()
     cdef uint32_t[::1] out
     cdef uint8_t[::1] starts
@@ -514,20 +502,7 @@ def split(codes, attributes, closeness=(), *, s, limit=INFINITY, limited=None, b
     out, starts = rows, flags
     run.kd.rows = &out[0]
     run.kd.starts = &starts[0]
-    done = 0
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        pending = {pool.submit(run.cut, 0, n, 0)}
-        while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for task in finished:
-                parts, size = task.result()
-                done += size
-                pending |= {pool.submit(run.cut, *part) for part in parts}
-            if progress is not None:
-                progress(done, n)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    until_done(run.cut, [(0, n, 0)], n_threads, None if progress is None else lambda done: progress(done, n))
     return rows, np.append(np.flatnonzero(flags), n).astype(np.int64)
 
 
@@ -999,7 +974,7 @@ cdef class _Growing:
         self.k, self.most, self.delta, self.mend = k, most, delta, mend
 
     def run(self, int64_t begin, int64_t end):
-        # Subspaces begin..end - 1; returns the number of their rows.
+        # Subspaces begin..end - 1; returns that nothing follows, and the number of their rows.
         cdef list keep = []
         cdef Growth g
         cdef const uint8_t* codes = &self.codes[0]
@@ -1014,7 +989,7 @@ cdef class _Growing:
             else:
                 grow_each(&g, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, self.most, self.delta,
                           self.mend, &self.home[0], &self.n_classes[0])
-        return self.offsets[end] - self.offsets[begin]
+        return (), self.offsets[end] - self.offsets[begin]
 
 
 def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_threads=1, progress=None):
@@ -1033,8 +1008,6 @@ def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_th
     number of classes. `progress(done, total)` is told the rows done. O(size of the subspace) per row,
     whatever `n_threads`.
     """
-    from concurrent.futures import ThreadPoolExecutor, as_completed
-
     one_of(Objective, objective, "objective")
     # copies: `progress` may change what it was given
     codes = _codes_of(codes, objective.attributes, objective.closeness).copy()
@@ -1049,16 +1022,9 @@ def grow(codes, offsets, objective, k, delta, *, most=None, bint mend=True, n_th
     run = _Growing(codes, bounds, home, n_classes, objective, k, most, delta, mend)
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
-    done = 0
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        tasks = [pool.submit(run.run, *part) for part in zip(begins, [*begins[1:], len(chunk)])]
-        for task in as_completed(tasks):
-            done += task.result()
-            if progress is not None:
-                progress(done, len(codes))
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    n = len(codes)
+    until_done(run.run, list(zip(begins, [*begins[1:], len(chunk)])), n_threads,
+            None if progress is None else lambda done: progress(done, n))
     before = np.repeat(np.cumsum(n_classes) - n_classes, np.diff(bounds))
     home[home >= 0] += before[home >= 0]
     return home, int(n_classes.sum())

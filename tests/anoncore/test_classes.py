@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -237,7 +237,7 @@ def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:
     meeting = threading.Barrier(2, timeout=10)
     workers = set()
 
-    class Pool(ThreadPoolExecutor):
+    class Pool(concurrent.futures.ThreadPoolExecutor):
         def map(self, function: Any, *iterables: Any, **options: Any) -> Any:
             def together(argument: Any) -> Any:
                 if threading.get_ident() not in workers:
@@ -247,7 +247,7 @@ def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
             return super().map(together, *iterables, **options)
 
-    monkeypatch.setattr(kernel, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Pool)
     codes = np.arange(10, dtype=np.uint8)
     kernel.boxes(codes, np.arange(10, dtype=np.uint32), np.arange(11), n_threads=2, block_rows=1)
     assert len(workers) == 2

@@ -21,6 +21,7 @@ from anon.methods import mondrian
 from anon.methods.curve import Curve
 from anon.schema.hierarchy.tree import Tree
 from anoncore import curve
+from anoncore.attribute import Attribute
 from anoncore.doors import array_of, codes_of
 from anoncore.requirement import Conjunction
 from reference import curve as slow
@@ -55,14 +56,8 @@ def tables(of: list[slow.Attribute], least: int, most: int) -> st.SearchStrategy
 
 
 def kernel_widths(of: list[slow.Attribute]) -> curve.Widths:
-    def tree(parts: Any) -> Any:
-        return None if parts is None else tuple(np.array(part, np.int32) for part in parts)
-
     return curve.Widths(
-        [n_values for n_values, *_ in of],
-        [weight for _, weight, _, _ in of],
-        [None if positions is None else np.array(positions) for _, _, positions, _ in of],
-        [tree(parts) for *_, parts in of],
+        [Attribute(n_values, positions, tree, weight=weight) for n_values, weight, positions, tree in of]
     )
 
 
@@ -438,8 +433,8 @@ def test_unknown_words_are_refused(wrong: dict[str, Any]) -> None:
         (lambda w, r: curve.sort_rows(np.zeros(1, np.uint64), np.array([1], np.uint32)), "row"),
         (lambda w, r: curve.place(w, np.zeros((1, 2), np.uint8), np.zeros(1, np.uint32)), "column"),
         (lambda w, r: curve.place(w, np.zeros((1, 1), np.uint8), np.ones(1, np.uint32)), "row"),
-        (lambda w, r: curve.Widths([1], [1.0], [], []), "an entry for each"),
-        (lambda w, r: curve.Widths([], [], [], []), "one or more attributes"),
+        (lambda w, r: curve.Widths([Attribute(1, weight=1e308)] * 2), "sum of their weights"),
+        (lambda w, r: curve.Widths([]), "one or more attributes"),
     ],
 )
 def test_kernels_refuse_what_does_not_fit(call: Any, message: str) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anoncore import diversity
+from anoncore.attribute import Attribute
 from reference import diversity as slow
 
 LOSSES = ("ncp", "byun", "q-diversity")
@@ -39,14 +41,12 @@ def shape(attribute: dict[str, Any]) -> dict[str, Any]:
     return {"tree": tree_arrays(attribute)} if attribute["kind"] == "tree" else {}
 
 
-def attribute_of(
-    attribute: dict[str, Any], loss: str = "q-diversity", weight: float = 1.0
-) -> diversity.Attribute:
-    return diversity.Attribute(attribute["n_values"], loss=loss, weight=weight, **shape(attribute))
+def attribute_of(attribute: dict[str, Any], loss: str = "q-diversity", weight: float = 1.0) -> Attribute:
+    return Attribute(attribute["n_values"], loss=loss, weight=weight, **shape(attribute))
 
 
 def closeness_of(attribute: dict[str, Any], r: float, printed: bool = False) -> diversity.Closeness:
-    return diversity.Closeness(attribute["n_values"], r=r, printed=printed, **shape(attribute))
+    return diversity.Closeness(Attribute(attribute["n_values"], **shape(attribute)), r=r, printed=printed)
 
 
 def csr(classes: list[list[int]]) -> Any:
@@ -227,12 +227,12 @@ def test_measures_of_ls_tables_3_and_4() -> None:
     def measures(classes: list[list[int]]) -> Any:
         q = [
             diversity.q_diversity(
-                diversity.Attribute(len(values), values - values[0], loss="q-diversity"),
+                Attribute(len(values), values - values[0], loss="q-diversity"),
                 *csr([codes[rows].tolist() for rows in classes])[:2],
             )
             for values, codes in quasi
         ]
-        pay = diversity.Closeness(len(wages), wages - wages[0], r=1)
+        pay = diversity.Closeness(Attribute(len(wages), wages - wages[0]), r=1)
         s = diversity.s_diversity(pay, *csr([salary_codes[rows].tolist() for rows in classes]))
         q, s = np.column_stack(q), s.reshape(-1, 1)
         return q.sum(1).mean(), s.sum(1).mean(), diversity.weighted_tuple_diversity(q, s, 0.5, 0.5)
@@ -301,26 +301,34 @@ PARENT, FIRST, LAST, LEAF = tree_arrays(DISEASE)
 )
 def test_attributes_are_checked(n_values: int, shape: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"positions?|tree|n_values|nodes?|root|leaf"):
-        diversity.Attribute(n_values, **shape)
-    with pytest.raises(ValueError, match=r"positions?|tree|n_values|nodes?|root|leaf"):
-        diversity.Closeness(n_values, r=1.0, **shape)
+        Attribute(n_values, **shape)
 
 
 def test_parameters_are_checked() -> None:
     with pytest.raises(ValueError, match="loss"):
-        diversity.Attribute(3, loss="dm")
+        Attribute(3, loss="dm")
     with pytest.raises(ValueError, match="weight"):
-        diversity.Attribute(3, weight=-1.0)
+        Attribute(3, weight=-1.0)
     with pytest.raises(ValueError, match="r must"):
-        diversity.Closeness(3, r=1.5)
+        diversity.Closeness(Attribute(3), r=1.5)
     with pytest.raises(ValueError, match="sum to 1"):
         diversity.weighted_tuple_diversity(np.zeros((1, 1)), np.zeros((1, 1)), 0.5, 0.6)
 
 
 def test_attributes_are_made_whole_and_once() -> None:
-    for kind in (diversity.Attribute, diversity.Closeness):
+    for kind in (Attribute, diversity.Closeness):
         with pytest.raises(TypeError):
             kind.__new__(kind)
-    attribute = diversity.Attribute(3, np.arange(3.0))
+    attribute = Attribute(3, np.arange(3.0))
     attribute.__init__(2)  # type: ignore[misc]
     assert attribute.n_values == 3
+
+
+def test_attributes_are_carried_between_processes() -> None:
+    for attribute in (
+        Attribute(3, np.arange(3.0), weight=2.0),
+        Attribute(5, tree=(PARENT, FIRST, LAST, LEAF)),
+    ):
+        again = pickle.loads(pickle.dumps(attribute))
+        listed = int64([0, 2]), int64([0, 2])
+        assert diversity.q_diversity(again, *listed) == diversity.q_diversity(attribute, *listed)

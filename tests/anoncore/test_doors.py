@@ -74,27 +74,33 @@ SALARY = u8(0, 1, 0, 1, 0, 1)
 
 
 @cache
-def described(room: str) -> Any:
-    """A line, a tree and a set of 3 values each, as a room takes them; `CODES` has a null."""
-    if room == "diversity":
-        from anoncore.diversity import Attribute
+def described() -> list[Any]:
+    """A line, a tree and a set of 3 values each; `CODES` has a null."""
+    from anoncore.attribute import Attribute
 
-        return [Attribute(3, reals(0, 1, 3)), Attribute(3, tree=TREE), Attribute(3)]
-    several = ([3, 3, 3], [1.0, 1.0, 1.0], [reals(0, 1, 3), None, None], [None, TREE, None])
-    if room == "curve":
-        from anoncore.curve import Widths
+    return [Attribute(3, reals(0, 1, 3)), Attribute(3, tree=TREE), Attribute(3)]
 
-        return Widths(*several)
-    from anoncore.partition import Attributes
 
-    return Attributes(*several)
+@cache
+def widths() -> Any:
+    from anoncore.curve import Widths
+
+    return Widths(described())
+
+
+@cache
+def lattice() -> Any:
+    from anoncore.lattice import Lattice
+
+    return Lattice(CODES.astype(np.uint32), [[u32(0, 1, 2, 2), u32(0, 0, 0, 0)]] * 3)
 
 
 @cache
 def closeness() -> Any:
+    from anoncore.attribute import Attribute
     from anoncore.diversity import Closeness
 
-    return [Closeness(2, reals(0, 1), r=0.5)]
+    return [Closeness(Attribute(2, reals(0, 1)), r=0.5)]
 
 
 @cache
@@ -108,13 +114,13 @@ def conjunction() -> Any:
 def objective() -> Any:
     from anoncore.tgc import Objective
 
-    return Objective(described("diversity"), closeness(), w_u=0.5, w_p=0.5)
+    return Objective(described(), closeness(), w_u=0.5, w_p=0.5)
 
 
 def records() -> np.ndarray:
     from anoncore.curve import place
 
-    return place(described("curve"), CODES, np.arange(6, dtype=np.uint32))
+    return place(widths(), CODES, np.arange(6, dtype=np.uint32))
 
 
 def threads(**more: Any) -> dict[str, Any]:
@@ -204,33 +210,54 @@ TABLE = np.column_stack([CODES, SALARY])
 def of_three() -> Any:
     from anoncore.diversity import Closeness
 
-    return Closeness(3, reals(0, 1, 3), r=0.5)
+    return Closeness(described()[0], r=0.5)
 
 
 GRID = {"grid": np.arange(12, dtype=np.uint32), "starts": i64(0, 4, 8, 12)}
 LISTED = {"offsets": i64(0, 2, 3), "values": i64(0, 2, 1)}
-DEEP = (*TREE[:3], i32(0, 1, 1, 2, 2), TREE[3])  # parent, first, last, depth, leaf
-RULES = [
-    ("size", 2),
-    ("distinct", 0, 2),
-    ("share", 0, Fraction(2, 3)),
-    ("recursive", 0, Fraction(3), 2),
-    ("equal", 0, Fraction(1, 2)),
-    ("ordered", 0, Fraction(1, 2)),
-    ("hierarchical", 0, Fraction(1, 2), DEEP),
-    ("beta", 0, 2),
-    ("enhanced_beta", 0, 2),
-    ("entropy", 0, 1.5),
-    ("js", 0, 0.5),
-    ("delta", 0, 2.0),
-    ("s_diversity", 1.0, 0.5, [(0, reals(0, 1, 3)), (0, DEEP), (0, None)]),
-]
+
+
+@cache
+def rules() -> list[Any]:
+    line, tree, flat = described()
+    return [
+        ("size", 2),
+        ("distinct", 0, 2),
+        ("share", 0, Fraction(2, 3)),
+        ("recursive", 0, Fraction(3), 2),
+        ("equal", 0, Fraction(1, 2)),
+        ("ordered", 0, Fraction(1, 2)),
+        ("hierarchical", 0, Fraction(1, 2), tree),
+        ("beta", 0, 2),
+        ("enhanced_beta", 0, 2),
+        ("entropy", 0, 1.5),
+        ("js", 0, 0.5),
+        ("delta", 0, 2.0),
+        ("s_diversity", 1.0, 0.5, [(0, line), (0, tree), (0, flat)]),
+    ]
+
+
 CELL = (u32(0, 1), u32(0, 1), u32(1, 2), np.array([False, True]), 3, i64(0, 1, 3), u32(0, 1, 2))
 
 COUNTS = (i64(0, 1, 2), i64(0, 2, 4, 6))  # of the codes of each column of CODES: values, rows before each
 BESIDE = ((i64(0, 1, 3, 5), i64(0, 0, 1, 0, 1), i64(2, 1, 1, 1, 1)),) * 2
 
 KERNELS: dict[str, Kernel] = {
+    "attribute.Attribute": Kernel(
+        lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
+        more=lambda: {
+            "a line and a tree": {"positions": reals(0, 1, 3)},
+            **{
+                f"a line {what}": {"positions": line, "tree": None}
+                for what, line in hostile(reals(0, 1, 3))
+                if line is not None
+            },
+        },
+        right=(
+            "positions None",
+            "tree None",
+        ),
+    ),
     "classes.boxes": Kernel(
         lambda: threads(**CLASSES, null_code=2, block_rows=2),
         right=(
@@ -308,21 +335,9 @@ KERNELS: dict[str, Kernel] = {
         ),
     ),
     "curve.Widths": Kernel(
-        lambda: {
-            "n_values": [3, 3, 3],
-            "weights": [1.0, 2.0, 1.0],
-            "positions": [reals(0, 1, 3), None, None],
-            "trees": [None, TREE, None],
-        },
-        more=lambda: {"positions and a tree": {"positions": [reals(0, 1, 3)] * 2 + [None]}},
-        right=(
-            "positions [0] None",
-            "positions [1] None",
-            "positions [2] None",
-            "trees [0] None",
-            "trees [1] None",
-            "trees [2] None",
-        ),
+        lambda: {"attributes": described()},
+        more=lambda: {"no attributes": {"attributes": []}},
+        right=("attributes shorter", "attributes longer"),
     ),
     "curve.hilbert": Kernel(
         lambda: {"codes": CODES, **GRID, "bits": 4},
@@ -344,7 +359,7 @@ KERNELS: dict[str, Kernel] = {
         ),
     ),
     "curve.place": Kernel(
-        lambda: {"widths": described("curve"), "codes": CODES, "rows": CLASSES["rows"]},
+        lambda: {"widths": widths(), "codes": CODES, "rows": CLASSES["rows"]},
         right=(
             "codes longer",
             "rows shorter",
@@ -354,7 +369,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "curve.cut": Kernel(
         lambda: {
-            "widths": described("curve"),
+            "widths": widths(),
             "records": records(),
             "k": 2,
             "max_size": 4,
@@ -380,7 +395,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "curve.refine": Kernel(
         lambda: {
-            "widths": described("curve"),
+            "widths": widths(),
             "records": records(),
             "offsets": i64(0, 2, 4, 6),
             "k": 2,
@@ -393,7 +408,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "recut.divide": Kernel(
         lambda: {
-            "widths": described("curve"),
+            "widths": widths(),
             "records": records(),
             "offsets": i64(0, 4, 6),
             "k": 2,
@@ -404,7 +419,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "recut.recut": Kernel(
         lambda: {
-            "widths": described("curve"),
+            "widths": widths(),
             "records": records(),
             "offsets": i64(0, 2, 4, 6),
             "k": 2,
@@ -414,35 +429,13 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("rules None",),
     ),
-    "diversity.Attribute": Kernel(
-        lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
-        more=lambda: {
-            "a line and a tree": {"positions": reals(0, 1, 3)},
-            **{
-                f"a line {what}": {"positions": line, "tree": None}
-                for what, line in hostile(reals(0, 1, 3))
-                if line is not None
-            },
-        },
-        right=(
-            "positions None",
-            "tree None",
-        ),
-    ),
     "diversity.Closeness": Kernel(
-        lambda: {"n_values": 3, "positions": reals(0, 1, 3), "tree": None, "r": 0.5},
-        more=lambda: {
-            f"a tree {what}": {"positions": None, "tree": tree}
-            for what, tree in hostile(TREE)
-            if tree is not None
-        },
-        right=(
-            "positions None",
-            "tree None",
-        ),
+        lambda: {"attribute": described()[0], "r": 0.5, "printed": False},
+        more=lambda: {f"r {r}": {"r": r} for r in (-0.1, 1.1, np.inf, -np.inf, 2**64, [0.5])},
+        right=("printed None",),
     ),
     "diversity.q_diversity": Kernel(
-        lambda: {"attribute": described("diversity")[1], **LISTED}, right=("offsets longer",)
+        lambda: {"attribute": described()[1], **LISTED}, right=("offsets longer",)
     ),
     "diversity.s_diversity": Kernel(
         lambda: {"closeness": of_three(), **LISTED, "counts": i64(1, 2, 1)},
@@ -464,7 +457,7 @@ KERNELS: dict[str, Kernel] = {
         ),
     ),
     "diversity.q_diversity_of_prefixes": Kernel(
-        lambda: {"attribute": described("diversity")[1], "codes": i64(0, 1, 2, 0, 2)},
+        lambda: {"attribute": described()[1], "codes": i64(0, 1, 2, 0, 2)},
         right=(
             "codes shorter",
             "codes longer",
@@ -483,7 +476,7 @@ KERNELS: dict[str, Kernel] = {
         ),
     ),
     "requirement.Conjunction": Kernel(
-        lambda: {"table_counts": [i64(2, 2, 2)], "n_rows": 6, "rules": RULES},
+        lambda: {"table_counts": [i64(2, 2, 2)], "n_rows": 6, "rules": rules()},
         right=(
             "table_counts longer",
             "rules shorter",
@@ -507,11 +500,6 @@ KERNELS: dict[str, Kernel] = {
             "rules [8] [2] 1.5",
             "rules [12] [3] shorter",
             "rules [12] [3] longer",
-            "rules [12] [3] [0] [1] None",
-            "rules [12] [3] [1] [1] None",
-            "rules [12] [3] [2] [1] None",
-            "rules [12] [3] [0] [1] shorter",
-            "rules [12] [3] [0] [1] empty",
         ),
     ),
     "requirement.passing_classes": Kernel(
@@ -535,46 +523,46 @@ KERNELS: dict[str, Kernel] = {
     "kmembers.grow": Kernel(
         lambda: {
             **GROWN,
-            "attributes": described("diversity"),
+            "attributes": described(),
             "k": 2,
             "start": 0,
             "sensitive": (closeness(), np.array([[0], [1]]), i64(0, 3, 6), u32(0, 2, 4, 1, 3, 5)),
         },
         right=("sensitive None",),
     ),
+    "lattice.Lattice": Kernel(
+        lambda: {"codes": CODES.astype(np.uint32), "labels": [[u32(0, 1, 2, 2), u32(0, 0, 0, 0)]] * 3},
+        right=(
+            "codes shorter",
+            "codes longer",
+            "codes empty",
+            "codes first",
+            *(f"labels [{a}] {how}" for a in range(3) for how in ("shorter", "longer")),
+        ),
+    ),
+    "lattice.roll_up": Kernel(
+        lambda: {"lattice": lattice(), "node": (0, 1, 1), "members": u32(0, 2, 5), "counts": i64(1, 2, 1)},
+        right=("members first", "members last", "counts first"),
+    ),
     "merge.repair": Kernel(
         lambda: {
-            "widths": described("curve"),
+            "widths": widths(),
             "records": records(),
             "sensitive": SALARY.astype(np.int32)[:, None],
             "offsets": i64(0, 2, 4, 6),
             "rules": conjunction(),
         }
     ),
-    "partition.Attributes": Kernel(
-        lambda: {
-            "n_values": [3, 3, 3],
-            "weights": [1.0, 1.0, 1.0],
-            "positions": [reals(0, 1, 3), None, None],
-            "trees": [None, TREE, None],
-        },
-        right=(
-            *(f"{place} [{a}] None" for place in ("positions", "trees") for a in range(3)),
-            "positions [0] longer",
-            "trees [1] [3] longer",
-        ),
-        more=lambda: {"positions and a tree": {"positions": [reals(0, 1, 3)] * 2 + [None]}},
-    ),
     "partition.best_cut": Kernel(
         lambda: {
-            "attributes": described("partition"),
+            "attributes": described(),
             "histograms": [(0, *COUNTS, BESIDE), (2, *COUNTS, BESIDE)],
             "conjunction": conjunction(),
             "chooser": "information-gain",
             "nearest": True,
         },
         right=(
-            *("histograms shorter", "histograms longer", "nearest None", "a huge k"),
+            *("attributes longer", "histograms shorter", "histograms longer", "nearest None", "a huge k"),
             *(f"histograms [{i}] [3] [1] [1] {end} {2**63 - 1}" for i in (0, 1) for end in ("first", "last")),
         ),
         more=lambda: {
@@ -586,7 +574,7 @@ KERNELS: dict[str, Kernel] = {
     "partition.partition": Kernel(
         lambda: threads(
             columns=[np.ascontiguousarray(column) for column in CODES.T],
-            attributes=described("partition"),
+            attributes=described(),
             conjunction=conjunction(),
             sensitive=[SALARY],
             rows=u32(0, 1, 2, 3, 4, 5),
@@ -602,7 +590,7 @@ KERNELS: dict[str, Kernel] = {
     ),
     "partition.turns": Kernel(
         lambda: {
-            "attributes": described("partition"),
+            "attributes": described(),
             "low": i64(0, 0, 1),
             "high": i64(2, 3, 2),
             "distinct": i64(3, 2, 2),
@@ -720,9 +708,18 @@ KERNELS: dict[str, Kernel] = {
             "sets of one part": {"reach": None, "sets": (i64(0, 1, 2),)},
         },
     ),
+    "suda.minimal_uniques": Kernel(
+        lambda: {
+            "codes": np.array([[0, 1, 1], [1, 0, 1]], np.uint8),
+            "nulls": i64(-1, 1),
+            "single": u8(1, 1, 0),
+            "max_size": 2,
+        },
+        right=("codes first 255", "codes last 255"),
+    ),
     "tgc.Objective": Kernel(
         lambda: {
-            "attributes": described("diversity"),
+            "attributes": described(),
             "closeness": closeness(),
             "weights": reals(1),
             "w_u": 0.5,
@@ -733,7 +730,7 @@ KERNELS: dict[str, Kernel] = {
     "tgc.split": Kernel(
         lambda: threads(
             codes=TABLE,
-            attributes=described("diversity"),
+            attributes=described(),
             closeness=closeness(),
             s=1,
             limit=1.0,

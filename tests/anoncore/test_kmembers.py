@@ -16,7 +16,8 @@ from anon.encoding.domain import Domain, Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.kmembers import KMembers, partition
 from anon.schema.hierarchy.tree import Tree
-from anoncore import diversity, kmembers
+from anoncore import kmembers
+from anoncore.attribute import Attribute
 from reference import kmembers as slow
 
 
@@ -267,7 +268,7 @@ def test_refusals_name_the_column_and_the_way_out() -> None:
 
 def test_equal_records_are_not_divided() -> None:
     n = 40
-    codes, attribute = np.zeros((n, 1), np.uint8), diversity.Attribute(1)
+    codes, attribute = np.zeros((n, 1), np.uint8), Attribute(1)
     members, left, _ = kmembers.grow(
         codes, np.arange(n + 1), np.arange(n, dtype=np.uint32), [attribute], 3, 0
     )
@@ -283,7 +284,7 @@ def test_a_line_of_infinite_length_is_one_of_length_1() -> None:
             codes,
             np.arange(n + 1),
             np.arange(n, dtype=np.uint32),
-            [diversity.Attribute(1), diversity.Attribute(n, places)],
+            [Attribute(1), Attribute(n, places)],
             3,
             0,
         )
@@ -299,7 +300,7 @@ def test_progress_may_change_what_grow_was_given() -> None:
         np.array([0, n // 2, n]),
         np.arange(n, dtype=np.uint32),
     )
-    attribute = diversity.Attribute(2, np.arange(2.0))
+    attribute = Attribute(2, np.arange(2.0))
 
     def spoil(done: int, total: int) -> None:
         codes[:] = 255

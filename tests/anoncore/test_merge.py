@@ -23,6 +23,7 @@ from test_curve import (
     tables,
 )
 
+from anoncore import attribute as kernel
 from anoncore import curve, merge
 from anoncore.requirement import Conjunction
 from reference import merge as slow
@@ -89,6 +90,41 @@ def test_lists_that_grow_again_and_again_equal_their_twins(
     assert [sorted(ours[at]) for at in sorted(ours)] == [sorted(rows) for rows in twin]
 
 
+@given(st.data(), attributes(), st.integers(1, 4), st.booleans(), st.booleans())
+@settings(max_examples=80)
+def test_repair_counts_units_as_its_twin(
+    data: st.DataObject, of: list[Attribute], k: int, asks_units: bool, asks_values: bool
+) -> None:
+    """Rules on the number of units, and on their sensitive values, of which each counts once."""
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=8))
+    n = sum(sizes)
+    table = data.draw(tables(of, n, n))
+    units = data.draw(st.lists(st.sampled_from([0, 1, 2, 2**32 - 3]), min_size=n, max_size=n))
+    sensitive = data.draw(st.lists(st.sampled_from([0, 0, 1, 2]), min_size=n, max_size=n))
+    ends = np.cumsum([0, *sizes])
+    classes = [list(range(start, end)) for start, end in itertools.pairwise(ends.tolist())]
+    counts = np.bincount([value for _, value in {*zip(units, sensitive, strict=True)}], minlength=3)
+    rules = [("units" if asks_units else "size", k), *([("share", 0, HALF)] if asks_values else [])]
+
+    def passes(rows: list[int]) -> bool:
+        pairs = {(units[r], sensitive[r]) for r in rows}
+        most = max(Counter(value for _, value in pairs).values())
+        enough = len({units[r] for r in rows}) if asks_units else len(rows)
+        return enough >= k and (not asks_values or 2 * most <= len(pairs))
+
+    widths, records = kernel_records(of, table)
+    conjunction = Conjunction([counts.astype(np.int64)], n, rules, by_units=True)
+    codes = read_only(sensitive, np.int32)[:, None]
+    home = merge.repair(
+        widths, records, codes, read_only(ends, np.int64), conjunction, read_only(units, np.uint32)
+    )
+    ours: dict[int, list[int]] = {}
+    for rows, at in zip(classes, home.tolist(), strict=True):
+        ours.setdefault(at, []).extend(rows)
+    twin = slow.repair(of, table, classes, passes)
+    assert [sorted(ours[at]) for at in sorted(ours)] == [sorted(rows) for rows in twin]
+
+
 @pytest.mark.parametrize("n_classes", [3, 200])
 def test_repair_looks_32_classes_far(n_classes: int) -> None:
     # Classes of one row each at 0, 1, 2, ...; only the last one fails, its twin stands first.
@@ -110,7 +146,7 @@ def test_repair_looks_32_classes_far(n_classes: int) -> None:
 
 def slow_records(of: list[Attribute], table: list[tuple[int, ...]]) -> tuple[curve.Widths, Any]:
     codes = np.array(table, np.uint16)
-    widths = curve.Widths([of[0][0]], [1.0], [np.array(of[0][2])], [None])
+    widths = curve.Widths([kernel.Attribute(of[0][0], of[0][2])])
     return widths, curve.place(widths, codes, np.arange(len(table), dtype=np.uint32))
 
 

@@ -8,8 +8,10 @@ import ctypes
 import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
@@ -25,7 +27,8 @@ from anon.errors import UsageError
 from anon.methods import mondrian
 from anon.methods.mondrian import Mondrian
 from anon.methods.task import Task
-from anoncore.partition import Attributes, best_cut, partition, turns
+from anoncore import attribute as kernel
+from anoncore.partition import best_cut, partition, turns
 from anoncore.requirement import Conjunction
 from reference import partition as twin
 from reference.partition import Attribute
@@ -33,7 +36,13 @@ from reference.partition import Attribute
 WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
-def kernel_attributes(attributes: Sequence[Attribute]) -> Attributes:
+def attributes_of(n_values: Any, weights: Any, positions: Any, trees: Any) -> list[kernel.Attribute]:
+    """What the kernel knows of several attributes."""
+    parts = zip(n_values, positions, trees, weights, strict=True)
+    return [kernel.Attribute(n, line, tree, weight=weight) for n, line, tree, weight in parts]
+
+
+def kernel_attributes(attributes: Sequence[Attribute]) -> list[kernel.Attribute]:
     """The kernel's description of the twin's attributes; nodes of trees are in preorder."""
     trees: list[Any] = []
     for attribute in attributes:
@@ -45,7 +54,7 @@ def kernel_attributes(attributes: Sequence[Attribute]) -> Attributes:
         first = [min(codes) for codes in below]
         last = [max(codes) for codes in below]
         trees.append((attribute.parent, first, last, attribute.leaf))
-    return Attributes(
+    return attributes_of(
         [attribute.n_values for attribute in attributes],
         [attribute.weight for attribute in attributes],
         [attribute.positions for attribute in attributes],
@@ -252,6 +261,112 @@ def test_a_cut_from_counts_is_the_twins_from_rows(run: dict[str, Any]) -> None:
     assert sizes == [len(part) for part in parts]
 
 
+@st.composite
+def runs_of_units(draw: st.DrawFn) -> dict[str, Any]:
+    """Runs whose rows belong to units; some units have many rows, and some values are a unit's own."""
+    run = draw(runs())
+    n = run["codes"].shape[1]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    units = rng.integers(0, draw(st.sampled_from([1, 4, 15, 60])), n)
+    units[rng.random(n) < draw(st.sampled_from([0, 0, 0.5]))] = 0
+    for column in run["columns"]:
+        if draw(st.booleans()):  # as of a person, the same in all rows
+            _, first, of_row = np.unique(units, return_index=True, return_inverse=True)
+            column[:] = column[first][of_row]
+    return run | {
+        "codes": np.array(run["columns"]).reshape(run["codes"].shape).astype(np.int64),
+        "units": units * 70_000 if draw(st.booleans()) else units,
+        "share": Fraction(draw(st.sampled_from(["1", "0.7", "0.5", "0.4"]))),
+        "counts_units": draw(st.booleans()) or not run["sensitive"],
+    }
+
+
+def run_on_units(run: dict[str, Any], **more: Any) -> tuple[np.ndarray, np.ndarray]:
+    units, chosen = run["units"], run["options"].get("rows", slice(None))
+    counts = []
+    for s, d in zip(run["sensitive"], run["sizes"], strict=True):
+        pairs = np.unique(np.array([units[chosen], s[chosen]]), axis=1)
+        counts.append(np.bincount(pairs[1], minlength=d))
+    rules: list[Any] = [("units" if run["counts_units"] else "size", run["k"])]
+    rules += [("share", a, run["share"]) for a in range(len(counts))]
+    return partition(
+        run["columns"],
+        kernel_attributes(run["attributes"]),
+        Conjunction(counts, run["codes"].shape[1], rules, by_units=True),
+        sensitive=run["sensitive_columns"],
+        units=units.astype(np.uint32),
+        **run["options"],
+        **more,
+    )
+
+
+@settings(max_examples=600, deadline=None)
+@given(runs_of_units())
+def test_units_are_counted_as_the_twin_counts_them(run: dict[str, Any]) -> None:
+    units = run["units"].tolist()
+
+    def passes(rows: list[int]) -> bool:
+        n_units = len({units[r] for r in rows})
+        shares = []
+        for s in run["sensitive"]:
+            pairs = {(units[r], int(s[r])) for r in rows}
+            most = Counter(value for _, value in pairs).most_common(1)[0][1]
+            shares.append(Fraction(most, len(pairs)))
+        enough = (n_units if run["counts_units"] else len(rows)) >= run["k"]
+        return enough and all(share <= run["share"] for share in shares)
+
+    expected = twin.partition(run["codes"].T.tolist(), run["attributes"], passes, **run["options"])
+    assert classes_of(*run_on_units(run)) == expected
+
+
+@pytest.mark.parametrize("n_values", [12, 300])
+@pytest.mark.parametrize("asks_values", [False, True])
+@pytest.mark.parametrize("seed", range(25))
+def test_one_side_of_the_middle_has_few_units(n_values: int, asks_values: bool, seed: int) -> None:
+    """One unit has all rows of high codes, or of low ones: the nearest cut lies where others are."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    codes = np.array([rng.integers(0, n_values, n), rng.integers(0, 4, n)])
+    units = rng.integers(0, 15, n)
+    half = codes[0] > n_values // 2 if seed % 2 else codes[0] < n_values // 2
+    units[half] = 0
+    secret = rng.integers(0, 3, n)
+    run: dict[str, Any] = {
+        "attributes": [
+            Attribute(n_values, positions=[float(p) for p in range(n_values)]),
+            Attribute(4, weight=0.1),
+        ],
+        "codes": codes,
+        "columns": [column.astype(np.uint16) for column in codes],
+        "sensitive": [secret] if asks_values else [],
+        "sizes": [3] if asks_values else [],
+        "sensitive_columns": [secret.astype(np.uint8)] if asks_values else [],
+        "k": 3,
+        "units": units,
+        "share": Fraction(1, 2),
+        "counts_units": True,
+        "options": {"nearest": True},
+    }
+
+    def passes(rows: list[int]) -> bool:
+        pairs = {(int(units[r]), int(secret[r])) for r in rows}
+        most = max(Counter(value for _, value in pairs).values())
+        return len({int(units[r]) for r in rows}) >= 3 and (not asks_values or 2 * most <= len(pairs))
+
+    expected = twin.partition(codes.T.tolist(), run["attributes"], passes, nearest=True)
+    assert classes_of(*run_on_units(run)) == expected
+    assert len(expected) > 1 or asks_values
+
+
+def test_units_are_given_where_they_are_counted_alone() -> None:
+    codes = [np.zeros(4, np.uint8)]
+    attributes = kernel_attributes([Attribute(1)])
+    with pytest.raises(ValueError, match="units are needed"):
+        partition(codes, attributes, Conjunction([], 4, [("units", 2)]))
+    with pytest.raises(ValueError, match="units are needed"):
+        partition(codes, attributes, size_only(2, 4), units=codes[0])
+
+
 @pytest.mark.parametrize("cuts", ["nearest", "median", "relaxed"])
 @pytest.mark.parametrize("n_values", [300, 70_000])
 @pytest.mark.parametrize("n_sensitive_values", [0, 3, 70_000])
@@ -342,7 +457,7 @@ def test_strict_classes_do_not_depend_on_row_order(run: dict[str, Any], seed: in
 def test_strict_boxes_of_ordered_attributes_are_disjoint(seed: int, m: int, nearest: bool) -> None:
     rng = np.random.default_rng(seed)
     columns = [rng.integers(0, 9, 200, dtype=np.uint8) for _ in range(m)]
-    described = Attributes([9] * m, [1.0] * m, [np.arange(9.0)] * m, [None] * m)
+    described = attributes_of([9] * m, [1.0] * m, [np.arange(9.0)] * m, [None] * m)
     parts = classes_of(*partition(columns, described, size_only(3, 200), nearest=nearest))
     boxes = [[(column[part].min(), column[part].max()) for column in columns] for part in parts]
     for i, box in enumerate(boxes):
@@ -357,6 +472,10 @@ class SeenExecutor(concurrent.futures.ThreadPoolExecutor):
     """Notes which threads ran tasks; slow enough that one worker cannot take them all."""
 
     workers: ClassVar[set[int]] = set()
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.workers.clear()
 
     def submit(self, task: Callable[..., Any], /, *args: Any, **more: Any) -> concurrent.futures.Future[Any]:
         def seen() -> Any:
@@ -375,7 +494,7 @@ def test_any_number_of_threads_gives_the_same_bits(
     rng = np.random.default_rng(5)
     n = 500
     columns = [rng.integers(0, d, n, dtype=np.uint8) for d in (3, 30, 200)]
-    described = Attributes([3, 30, 200], [1.0] * 3, [None, np.arange(30.0), np.arange(200.0)], [None] * 3)
+    described = attributes_of([3, 30, 200], [1.0] * 3, [None, np.arange(30.0), np.arange(200.0)], [None] * 3)
     sensitive = rng.integers(0, 5, n, dtype=np.uint8)
     conjunction = Conjunction([np.bincount(sensitive)], n, [("size", 4), ("distinct", 0, 3)])
     options: dict[str, Any] = {"sensitive": [sensitive], "relaxed": relaxed, "chooser": chooser}
@@ -401,7 +520,7 @@ def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_v
     n, d = 600, 50
     columns = [rng.permutation(n).astype(np.uint16) % d, rng.integers(0, 200, n, dtype=np.uint16)]
     tree = [-1] + [0] * d, [0, *range(d)], [d - 1, *range(d)], range(1, d + 1)
-    described = Attributes([d, 200], [10.0, 1.0], [None, np.arange(200.0)], [tree, None])
+    described = attributes_of([d, 200], [10.0, 1.0], [None, np.arange(200.0)], [tree, None])
     rules: list[Any] = [("size", 3)]
     sensitive, counts = [], []
     if n_sensitive_values:
@@ -419,7 +538,7 @@ def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_v
             return super().submit(task, *args, **more)
 
     monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Counted)
-    for subtree_rows, most in ((12, 600), (60, 15), (599, 4), (600, 2)):
+    for subtree_rows, most in ((12, 599), (60, 14), (599, 3), (600, 1)):
         monkeypatch.setattr(anoncore.partition, "SUBTREE_ROWS", subtree_rows)
         tasks.clear()
         rows, offsets = partition(
@@ -427,7 +546,7 @@ def test_small_parts_share_a_task(monkeypatch: pytest.MonkeyPatch, n_sensitive_v
         )
         assert rows.tobytes() == expected[0].tobytes()
         assert offsets.tobytes() == expected[1].tobytes()
-        assert 2 <= len(tasks) <= most
+        assert 1 <= len(tasks) <= most
 
 
 def test_an_interrupt_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +560,7 @@ def test_an_interrupt_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
     before = threading.active_count()
     column = np.arange(200, dtype=np.uint8)
-    described = Attributes([200], [1.0], [np.arange(200.0)], [None])
+    described = attributes_of([200], [1.0], [np.arange(200.0)], [None])
     with pytest.raises(KeyboardInterrupt):
         partition([column], described, size_only(2, 200), n_threads=2, progress=interrupt)
     assert 0 < told[-1][0] < 200
@@ -451,7 +570,7 @@ def test_an_interrupt_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_ends_at_all_rows() -> None:
     told: list[tuple[int, int]] = []
     column = np.arange(50, dtype=np.uint8)
-    described = Attributes([50], [1.0], [np.arange(50.0)], [None])
+    described = attributes_of([50], [1.0], [np.arange(50.0)], [None])
     partition([column], described, size_only(2, 50), progress=lambda *args: told.append(args))
     assert told[-1] == (50, 50)
 
@@ -461,7 +580,7 @@ def cut_values(values: list[int | None], k: int, kind: str = "ordered", **option
     domain = sorted({value for value in values if value is not None})
     codes = np.array([len(domain) if v is None else domain.index(v) for v in values], dtype=np.uint8)
     positions = [float(value - domain[0]) for value in domain] if kind == "ordered" else None
-    described = Attributes([len(domain)], [1.0], [positions], [None])
+    described = attributes_of([len(domain)], [1.0], [positions], [None])
     parts = classes_of(*partition([codes], described, size_only(k, len(values)), **options))
     return [[values[row] for row in part] for part in parts]
 
@@ -493,7 +612,7 @@ def test_nearest_looks_beyond_the_median() -> None:
     diverse = [0, 0, 0, 1, 0, 1, 1, 1]
     codes = np.arange(8, dtype=np.uint8)
     sensitive = np.array(diverse, dtype=np.uint8)
-    described = Attributes([8], [1.0], [np.arange(8.0)], [None])
+    described = attributes_of([8], [1.0], [np.arange(8.0)], [None])
     conjunction = Conjunction([np.bincount(sensitive)], 8, [("size", 2), ("distinct", 0, 2)])
     run = {"sensitive": [sensitive]}
     # rows 0..3 hold {0, 1}, rows 4..7 hold {0, 1}: the middle is allowed, nothing further is
@@ -524,7 +643,7 @@ def test_ranges_are_those_of_the_part() -> None:
     """First a (range 10) is cut first; in its left part a spans 1 of 10 and b 5 of 9, so b is next."""
     a = np.array([0, 0, 1, 1, 10, 10, 10, 10], dtype=np.uint8)
     b = np.array([0, 5, 0, 5, 9, 9, 9, 9], dtype=np.uint8)
-    described = Attributes([11, 10], [1.0, 1.0], [np.arange(11.0), np.arange(10.0)], [None] * 2)
+    described = attributes_of([11, 10], [1.0, 1.0], [np.arange(11.0), np.arange(10.0)], [None] * 2)
     parts = classes_of(*partition([a, b], described, size_only(2, 8)))
     assert parts == [[0, 2], [1, 3], [4, 5, 6, 7]]
 
@@ -535,7 +654,7 @@ TREE = ([-1, 0, 1, 1, 0, 4, 4], [0, 0, 0, 1, 2, 2, 3], [3, 1, 0, 1, 3, 2, 3], [2
 def test_trees_are_cut_between_children() -> None:
     """{{a, b}, {c, d}} with null: the halves first, then single leaves; null goes with the last child."""
     codes = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], dtype=np.uint8)
-    described = Attributes([4], [1.0], [None], [TREE])
+    described = attributes_of([4], [1.0], [None], [TREE])
     parts = classes_of(*partition([codes], described, size_only(2, 10)))
     assert parts == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
     parts = classes_of(*partition([codes], described, size_only(3, 10)))
@@ -547,7 +666,7 @@ def test_trees_are_cut_between_children() -> None:
 def test_a_fan_is_cut_one_leaf_from_the_rest_or_all_at_once() -> None:
     """Root with leaves a, b, c of 2, 3 and 4 rows."""
     codes = np.repeat(np.arange(3, dtype=np.uint8), (2, 3, 4))
-    described = Attributes([3], [1.0], [None], [([-1, 0, 0, 0], [0, 0, 1, 2], [2, 0, 1, 2], [1, 2, 3])])
+    described = attributes_of([3], [1.0], [None], [([-1, 0, 0, 0], [0, 0, 1, 2], [2, 0, 1, 2], [1, 2, 3])])
 
     def sizes(k: int, nearest: bool) -> np.ndarray:
         return np.diff(partition([codes], described, size_only(k, 9), nearest=nearest)[1])
@@ -584,7 +703,7 @@ def test_a_refused_cut_of_a_tree_is_not_tested_again(
     conjunction = Conjunction(
         [np.array([n])], n, [("custom", 0, SimpleNamespace(address=address), np.zeros(1))]
     )
-    described = Attributes([d], [1.0], [None], [tree])
+    described = attributes_of([d], [1.0], [None], [tree])
     assert len(partition([column], described, conjunction, sensitive=[np.zeros(n, dtype=np.uint8)])[1]) == 2
     assert sizes == tested
 
@@ -594,7 +713,7 @@ def test_a_refused_cut_of_a_tree_is_not_tested_again(
 def test_tiny_tables(n: int, width: type) -> None:
     column = np.arange(n, dtype=width)
     column.flags.writeable = False
-    described = Attributes([max(n, 1)], [1.0], [np.arange(max(n, 1.0))], [None])
+    described = attributes_of([max(n, 1)], [1.0], [np.arange(max(n, 1.0))], [None])
     rows, offsets = partition([column], described, size_only(1, n))
     assert rows.tolist() == list(range(n))
     assert offsets.tolist() == list(range(n + 1))
@@ -605,14 +724,14 @@ def test_tiny_tables(n: int, width: type) -> None:
 def test_equal_rows_and_nulls_only_are_one_class() -> None:
     for code in (0, 1):
         column = np.full(40, code, dtype=np.uint8)
-        described = Attributes([1], [1.0], [None], [None])
+        described = attributes_of([1], [1.0], [None], [None])
         assert partition([column], described, size_only(2, 40))[1].tolist() == [0, 40]
         assert partition([column], described, size_only(2, 40), relaxed=True)[1].tolist() == [0, 40]
 
 
 def test_wrong_arguments_are_refused() -> None:
     column = np.array([0, 1, 2, 3], dtype=np.uint8)
-    described = Attributes([4], [1.0], [None], [None])
+    described = attributes_of([4], [1.0], [None], [None])
     counts = [np.array([2, 2])]
     conjunction = Conjunction(counts, 4, [("distinct", 0, 2)])
     with pytest.raises(ValueError, match="beyond its domain"):
@@ -634,9 +753,9 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="chooser"):
         partition([column], described, size_only(2, 4), chooser="deepest")
     with pytest.raises(ValueError, match="positions"):
-        Attributes([4], [1.0], [[0.0, 1.0]], [None])
+        attributes_of([4], [1.0], [[0.0, 1.0]], [None])
     with pytest.raises(ValueError, match="tree"):
-        Attributes([5], [1.0], [None], [TREE])
+        attributes_of([5], [1.0], [None], [TREE])
     with pytest.raises(ValueError, match="5 rows for a conjunction on 4"):
         partition([np.zeros(5, dtype=np.uint8)], described, size_only(2, 4))
 
@@ -650,16 +769,16 @@ def test_wrong_arguments_are_refused() -> None:
     ],
 )
 def test_arrays_that_are_no_tree_are_refused(part: int, place: int, value: int) -> None:
-    Attributes([4], [1.0], [None], [TREE])
+    attributes_of([4], [1.0], [None], [TREE])
     broken = [list(numbers) for numbers in TREE]
     broken[part][place] = value
-    with pytest.raises(ValueError, match="the tree of attribute 0"):
-        Attributes([4], [1.0], [None], [tuple(broken)])
+    with pytest.raises(ValueError, match="tree"):
+        attributes_of([4], [1.0], [None], [tuple(broken)])
     del broken[part][-1]
-    with pytest.raises(ValueError, match="the tree of attribute 0"):
-        Attributes([4], [1.0], [None], [tuple(broken)])
-    with pytest.raises(ValueError, match="the tree of attribute 0"):
-        Attributes([4], [1.0], [None], [([], [], [], [0] * 4)])
+    with pytest.raises(ValueError, match="tree"):
+        attributes_of([4], [1.0], [None], [tuple(broken)])
+    with pytest.raises(ValueError, match="tree"):
+        attributes_of([4], [1.0], [None], [([], [], [], [0] * 4)])
 
 
 def test_a_bare_run_has_no_rows() -> None:
@@ -785,6 +904,6 @@ def test_wrong_methods_are_refused() -> None:
 def test_no_rows_of_a_record_of_megabytes() -> None:
     # An array of no elements is freed as it was allocated, however large one would be.
     m = 1 << 20
-    attributes = Attributes([1] * m, [1.0] * m, [None] * m, [None] * m)
+    attributes = attributes_of([1] * m, [1.0] * m, [None] * m, [None] * m)
     rows, offsets = partition([np.empty(0, np.uint32)] * m, attributes, Conjunction([], 0, [("size", 2)]))
     assert (rows.tolist(), offsets.tolist()) == ([], [0])

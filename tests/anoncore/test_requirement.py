@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import math
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
@@ -21,6 +22,7 @@ from anon.encoding.domain import Domain
 from anon.requirements.conjunction import infeasible
 from anon.requirements.diversity import LDiversity
 from anoncore import requirement as kernel
+from anoncore.attribute import Attribute
 from reference import requirement as reference
 
 Classes = list[list[list[int]]]  # class, sensitive attribute, code -> rows
@@ -34,10 +36,30 @@ def csr(classes: Classes, a: int) -> tuple[np.ndarray[Any, Any], ...]:
     return offsets, np.concatenate(present).astype(np.int64), counts
 
 
+def described(nodes: Any, n_values: int) -> Attribute:
+    """What the twin knows of an attribute (positions, a tree, None) as the kernel reads it."""
+    if not isinstance(nodes, tuple):
+        return Attribute(n_values, nodes)
+    return Attribute(n_values, tree=(*nodes[:3], nodes[4]))
+
+
+def kernel_rules(rules: Sequence[tuple[Any, ...]], table: Sequence[Sequence[int]]) -> list[tuple[Any, ...]]:
+    """The rules of the twin, each attribute as the kernel reads it."""
+    made: list[tuple[Any, ...]] = []
+    for rule in rules:
+        if rule[0] == "hierarchical":
+            rule = (*rule[:3], described(rule[3], len(table[rule[1]])))
+        elif rule[0] == "s_diversity":
+            rule = (*rule[:3], [(a, described(nodes, len(table[a]))) for a, nodes in rule[3]])
+        made.append(rule)
+    return made
+
+
 def passing(
     table: list[list[int]], n_rows: int, rules: list[tuple[Any, ...]], classes: Classes
 ) -> list[bool]:
-    conjunction = kernel.Conjunction([np.array(t, dtype=np.int64) for t in table], n_rows, rules)
+    arrays = [np.array(t, dtype=np.int64) for t in table]
+    conjunction = kernel.Conjunction(arrays, n_rows, kernel_rules(rules, table))
     sizes = np.array([sum(counts[0]) for counts in classes], dtype=np.int64)
     present = zip(*(csr(classes, a) for a in range(conjunction.n_sensitive)), strict=True)
     result = kernel.passing_classes(conjunction, sizes, *(present if conjunction.n_sensitive else [()] * 3))
@@ -155,6 +177,41 @@ def test_exact_rules(classes: Classes, kind: str, offset: Fraction, rank: int, r
     agree(classes, exact_rule(kind, a, classes, offset, rank, tree(random, len(classes[0][a]))))
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    tables(),
+    st.sampled_from(["share", "recursive", "equal", "ordered", "hierarchical", "beta"]),
+    OFFSETS,
+    st.integers(1, 4),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=4, max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_by_units_an_attribute_has_its_own_counts(
+    classes: Classes, kind: str, offset: Fraction, k: int, more: list[tuple[int, int]], random: Any
+) -> None:
+    """A class has `more` rows than units have values in it; its units are a number of their own."""
+    alone = [[counts[-1]] for counts in classes]
+    table = [sum(counts) for counts in zip(*(each[0] for each in alone), strict=True)]
+    rule = exact_rule(kind, 0, alone, offset, 2, tree(random, len(table)))
+    n_rows = sum(table) + sum(rows for rows, _ in more)
+    tables = [np.array(table, dtype=np.int64)]
+    conjunction = kernel.Conjunction(tables, n_rows, [("units", k), rule], by_units=True)
+    assert (conjunction.min_units, conjunction.by_units) == (k, True)
+    sizes = np.array(
+        [sum(one[0]) + rows for one, (rows, _) in zip(alone, more, strict=False)], dtype=np.int64
+    )
+    units = np.array([n for _, n in more[: len(alone)]], dtype=np.int64)
+    offsets, values, counts = csr(alone, 0)
+    verdicts = kernel.passing_classes(conjunction, sizes, [offsets], [values], [counts], units)
+    passed = reference.passing_classes([table], sum(table), [rule], alone)
+    expected = [one and n >= k and size >= k for one, n, size in zip(passed, units, sizes, strict=True)]
+    assert verdicts.astype(bool).tolist() == expected
+    with pytest.raises(ValueError, match="give those of each class"):
+        kernel.passing_classes(conjunction, sizes, [offsets], [values], [counts])
+    with pytest.raises(ValueError, match="sum to n_rows"):
+        kernel.Conjunction(tables, sum(table) + 1, [rule])
+
+
 @settings(max_examples=60, deadline=None)
 @given(tables(), st.sampled_from(["size", "distinct"]), st.integers(-1, 1))
 def test_rules_of_counts(classes: Classes, kind: str, offset: int) -> None:
@@ -252,7 +309,8 @@ def test_s_diversity(classes: Classes, r: float, bound: float, at_first: bool, r
         bound = reference.s_diversity(table, r, lines, classes[0])
     rule = ("s_diversity", bound, r, lines)
     agree(classes, rule)
-    conjunction = kernel.Conjunction([np.array(t, dtype=np.int64) for t in table], sum(table[0]), [rule])
+    arrays = [np.array(t, dtype=np.int64) for t in table]
+    conjunction = kernel.Conjunction(arrays, sum(table[0]), kernel_rules([rule], table))
     assert conjunction.table_diversities == pytest.approx(
         (reference.s_diversity(table, r, lines, table),), abs=1e-12
     )
@@ -440,7 +498,7 @@ def test_malformed_rules_are_refused() -> None:
     with pytest.raises(ValueError, match="no sensitive attribute 1"):
         kernel.Conjunction(table, 4, [("js", 1, 0.1)])
     with pytest.raises(ValueError, match="no sensitive attribute 2"):
-        kernel.Conjunction(table, 4, [("s_diversity", 0.5, 1.0, [(2, None)])])
+        kernel.Conjunction(table, 4, [("s_diversity", 0.5, 1.0, [(2, Attribute(2))])])
     for unknown in (("simpson", 0, 0.1), ("simpson",), (None, 9, 0.1)):
         with pytest.raises(ValueError, match="no such rule"):
             kernel.Conjunction(table, 4, [("size", 2), unknown])
@@ -448,31 +506,43 @@ def test_malformed_rules_are_refused() -> None:
         reference.passes([[2, 2]], 4, ("simpson", 0, 0.1), [[2, 2]])
     with pytest.raises(ValueError, match="n_rows"):
         kernel.Conjunction([np.array([2**62, 2**62, 2**62, 2**62 + 4])], 4, [("equal", 0, 0)])
-    line = np.array([0.0, 1.0])
+    line = Attribute(2, np.array([0.0, 1.0]))
     for r in (-0.5, -1e-6, 1.5, math.nan):
         with pytest.raises(ValueError, match="r must be"):
             kernel.Conjunction(table, 4, [("s_diversity", 1.0, r, [(0, line)])])
 
 
 @pytest.mark.parametrize(
-    "tree",  # parent, first, last, depth, leaf
+    "tree",  # parent, first, last, leaf
     [
-        ([0, 0], [0], [0], [0], [0]),
-        ([], [], [], [], [0, 0]),
-        ([7, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
-        ([1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
-        ([-2, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2]),
-        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 3]),
-        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [-1, 2]),
-        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 2, 2]),
+        ([0, 0], [0], [0], [0]),
+        ([], [], [], [0, 0]),
+        ([7, 0, 0], [0, 0, 1], [1, 0, 1], [1, 2]),
+        ([1, 0, 0], [0, 0, 1], [1, 0, 1], [1, 2]),
+        ([-2, 0, 0], [0, 0, 1], [1, 0, 1], [1, 2]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [1, 3]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [-1, 2]),
+        ([-1, 0, 0], [0, 0, 1], [1, 0, 1], [1, 2, 2]),
     ],
     ids=["ragged", "no nodes", "no such parent", "cycle", "below -1", "no such leaf", "negative", "wide"],
 )
-def test_malformed_trees_are_refused(tree: tuple[list[int], ...]) -> None:
+def test_malformed_trees_are_refused(tree: Any) -> None:
+    with pytest.raises(ValueError, match="tree"):
+        Attribute(2, tree=tree)
+
+
+def test_a_rule_without_the_attribute_that_it_needs_is_refused() -> None:
     table = [np.array([2, 2], dtype=np.int64)]
-    arrays = tuple(np.array(part, dtype=np.int32) for part in tree)
-    for rule in (("hierarchical", 0, 0.1, arrays), ("s_diversity", 1.0, 1.0, [(0, arrays)])):
-        with pytest.raises(ValueError, match="tree"):
+    wide = Attribute(3, tree=([-1, 0, 0, 0], [0, 0, 1, 2], [2, 0, 1, 2], [1, 2, 3]))
+    for rule, match in (
+        (("hierarchical", 0, 0.1, Attribute(2)), "must have a tree"),
+        (("hierarchical", 0, 0.1, None), "must be Attribute"),
+        (("hierarchical", 0, 0.1, wide), "as many values"),
+        (("s_diversity", 1.0, 1.0, [(0, None)]), "nothing but Attribute"),
+        (("s_diversity", 1.0, 1.0, [(0, wide)]), "as many values"),
+        (("s_diversity", 1.0, 1.0, [(0, Attribute(3, np.arange(3.0)))]), "as many values"),
+    ):
+        with pytest.raises(ValueError, match=match):
             kernel.Conjunction(table, 4, [rule])
 
 
@@ -538,7 +608,7 @@ def test_the_kernel_runs_without_the_interpreter_lock() -> None:
 
 def test_s_diversity_of_a_line_of_infinite_length() -> None:
     far, near = (
-        kernel.Conjunction([np.array([10, 2])], 12, [("s_diversity", 0.6, 0.5, [(0, line)])])
+        kernel.Conjunction([np.array([10, 2])], 12, [("s_diversity", 0.6, 0.5, [(0, Attribute(2, line))])])
         for line in (np.array([-1.0, 1.0]) * 2.0**1023, np.array([-1.0, 1.0]))
     )
     assert far.table_diversities == near.table_diversities

@@ -139,7 +139,7 @@ def unique_rows(n_rows: int, k: int) -> tuple[int, int]:
     table = anon.datasets.census(n_rows, SEED)
     sensitive = ["occupation", "salary"]
     neutral = [name for name in table.column_names if name not in (*FOUR, *sensitive)]
-    schema = anon.Schema(FOUR, sensitive)
+    schema = anon.Schema(FOUR, sensitive, neutral="rest")
     published = anon.anonymize(table, schema, require=[anon.KAnonymity(k)]).table
     columns = [pc.fill_null(published[name].cast(pa.string()), "") for name in (*FOUR, *neutral)]
     counts = pa.table(dict(zip((*FOUR, *neutral), columns, strict=True)))

@@ -148,8 +148,8 @@ def main() -> None:
                 table, schema, method=anon.Anatomy(l), publish="bucketization", seed=seed
             )
             shares = {name: right(release, l, seed, order)[0] for name, order in ORDERS.items()}
-            shown = ", ".join(f"{share:.1%} by {name}" for name, share in shares.items())
-            print(f"Anatomy(l={l}), seed {seed}: promised {1 / l:.1%}; {shown}")
+            words = ", ".join(f"{share:.1%} by {name}" for name, share in shares.items())
+            print(f"Anatomy(l={l}), seed {seed}: promised {1 / l:.1%}; {words}")
 
 
 if __name__ == "__main__":

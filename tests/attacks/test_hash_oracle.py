@@ -56,11 +56,11 @@ def release(illnesses: list[str]) -> anon.Release:
 
 def candidates(released: pa.Table) -> Iterator[list[str]]:
     """Every way to deal the illnesses of each class to the people whom its cells cover."""
-    held: dict[tuple[str, str], list[str]] = {}
+    names: dict[tuple[str, str], list[str]] = {}
     for row in released.to_pylist():
-        held.setdefault((row["age"], row["sex"]), []).append(row["illness"])
+        names.setdefault((row["age"], row["sex"]), []).append(row["illness"])
     ways = []
-    for (age, sex), illnesses in held.items():
+    for (age, sex), illnesses in names.items():
         low, high = (int(end) for end in re.findall(r"\d+", age))
         covered = [i for i in range(20) if low <= AGES[i] <= high and SEXES[i] in sex]
         assert len(covered) == len(illnesses) == 5
@@ -98,8 +98,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def owners(folder: Path) -> str:
     """All that the owner's page says."""
     made = report.of_release(release(ILLNESSES), origin=Origin(inputs=(str(folder / "people.csv"),)))
-    assert made.told["audience"] == "owner"
-    return json.dumps(made.told)
+    assert made.facts["audience"] == "owner"
+    return json.dumps(made.facts)
 
 
 def handed_out(folder: Path) -> list[Path]:
@@ -132,7 +132,7 @@ def test_what_is_handed_out_is_the_same_for_every_candidate() -> None:
     for illnesses in [ILLNESSES, *all_of_them[:: len(all_of_them) // 40]]:
         made = release(illnesses)
         page = report.of_release(made, audience="public")
-        pages.add(json.dumps([page.told, made.metadata]) + page.html())
+        pages.add(json.dumps([page.facts, made.metadata]) + page.html())
         utility = made.utility()
         lost.add(tuple(away(getattr(utility, name), COSTS[name]) for name in ("u_loss", "kl")))
     assert len(pages) == 1
@@ -154,13 +154,13 @@ def test_a_public_page_has_no_number_of_the_owners(folder: Path, owners: str) ->
             assert name not in text
 
 
-def numbers(told: object) -> Iterator[float]:
-    if isinstance(told, dict):
-        yield from itertools.chain(*map(numbers, told.values()))
-    elif isinstance(told, list):
-        yield from itertools.chain(*map(numbers, told))
-    elif isinstance(told, float):
-        yield told
+def numbers(document: object) -> Iterator[float]:
+    if isinstance(document, dict):
+        yield from itertools.chain(*map(numbers, document.values()))
+    elif isinstance(document, list):
+        yield from itertools.chain(*map(numbers, document))
+    elif isinstance(document, float):
+        yield document
 
 
 def test_the_certificate_of_a_public_page_is_about_the_release(folder: Path) -> None:

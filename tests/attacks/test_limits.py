@@ -23,8 +23,8 @@ def test_the_page_tells_what_is_measured() -> None:
     for what, (promised, number) in measured.items():
         assert written[what][0] == promised, what
         if what.startswith("learning"):
-            shown, share = (float(each.rstrip("%")) / 100 for each in (written[what][1], number))
-            assert abs(shown - share) <= SLACK, what
+            printed, share = (float(each.rstrip("%")) / 100 for each in (written[what][1], number))
+            assert abs(printed - share) <= SLACK, what
             assert share > 1.5 * float(promised.rstrip("%")) / 100, "an attack that has stopped to work"
         else:
             assert written[what][1] == number, what

@@ -85,7 +85,7 @@ def table(n: int) -> tuple[pa.Table, anon.Schema]:
     drawn = anon.datasets.census(n, 5).select(["age", "sex", "education", "hours_per_week", "occupation"])
     filled = drawn.set_column(3, "hours_per_week", drawn["hours_per_week"].fill_null(40))
     return filled.append_column("id", pa.array(range(n))), anon.Schema(
-        ["age", "sex", "education", "hours_per_week"], ["occupation"]
+        ["age", "sex", "education", "hours_per_week"], ["occupation"], neutral="rest"
     )
 
 
@@ -186,7 +186,7 @@ def test_noise_drawn_again_with_the_seed_is_other_noise() -> None:
     """Subtracting the noise of a replay from the published numbers gives nobody's number back."""
     pytest.importorskip("opendp")
     drawn, _ = table(600)
-    schema = anon.Schema(["age", "hours_per_week"], ["occupation"])
+    schema = anon.Schema(["age", "hours_per_week"], ["occupation"], neutral="rest")
     method = anon.Laplace(1.0, bounds={"age": (0, 120), "hours_per_week": (0, 100)}, clamp=False)
     first, second = (anon.anonymize(drawn, schema, method=method, seed=SEED).table for _ in range(2))
     for name in ("age", "hours_per_week"):

@@ -37,15 +37,15 @@ def apart(n_rows: int, method: Any) -> tuple[int, int]:
     group = np.unique(quasi, axis=0, return_inverse=True)[1].ravel()
     bucket = np.empty(n_rows, np.int64)
     bucket[classes.rows] = np.repeat(np.arange(classes.n_classes), classes.sizes)
-    told = pairs = 0
+    n_apart = pairs = 0
     for number in range(int(group.max()) + 1):
         rows = np.flatnonzero(group == number)
         parts = [codes[rows[bucket[rows] == each]] for each in np.unique(bucket[rows])]
         parts = sorted((part for part in parts if len(part) >= LEAST), key=lambda part: float(part.mean()))
         for low, high in pairwise(parts):
             pairs += 1
-            told += int(low.max() <= high.min())
-    return told, pairs
+            n_apart += int(low.max() <= high.min())
+    return n_apart, pairs
 
 
 def main() -> None:
@@ -54,8 +54,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=4000)
     asked = parser.parse_args()
     for method in METHODS:
-        told, pairs = apart(asked.rows, method)
-        print(f"{type(method).__name__}: {told} of {pairs} pairs of buckets are told apart")
+        n_apart, pairs = apart(asked.rows, method)
+        print(f"{type(method).__name__}: {n_apart} of {pairs} pairs of buckets are told apart")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
 from anon.measures.query_text import parse_queries
 
 QUASI = ["age", "sex", "education", anon.nominal("postcode", hierarchy=anon.prefix(4, 3, 2))]
-SCHEMA = anon.Schema(QUASI, ["occupation"])
+SCHEMA = anon.Schema(QUASI, ["occupation"], neutral="rest")
+BY_LOSS = {"privacy": "p_loss", "utility": "u_loss"}
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,9 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
     """All measures of all methods, two sensitive attributes, missing values."""
     table = anon.datasets.census(300, 1)
     schema = anon.Schema(
-        [anon.numeric("age", hierarchy=anon.intervals(10, 20)), *QUASI[1:]], ["occupation", "sex2"]
+        [anon.numeric("age", hierarchy=anon.intervals(10, 20)), *QUASI[1:]],
+        ["occupation", "sex2"],
+        neutral="rest",
     )
     sex2 = pa.array([None if i % 31 == 0 else "m" if i % 3 else "f" for i in range(300)])
     ages = table["age"].to_pylist()
@@ -125,7 +128,7 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
 
 def test_the_special_cases_are_the_trivial_releases(census: pa.Table) -> None:
     names = [name for name in MEASURES if name != "count_error"]
-    swept = anon.frontier(census, SCHEMA, "k=10", measures=names)
+    swept = anon.frontier(census, SCHEMA, "k=10", measures=names, **BY_LOSS)
     trivial, original = swept.points[-2:]
     assert (trivial.name, original.name) == ("trivial", "original")
     for point, method in ((trivial, anon.Suppress("quasi")), (original, anon.Identity())):
@@ -250,17 +253,17 @@ def test_points_are_made_side_by_side(census: pa.Table, monkeypatch: pytest.Monk
 def test_progress_is_told_from_the_calling_thread(census: pa.Table) -> None:
     import threading
 
-    told = []
+    calls = []
     anon.frontier(
         census,
         SCHEMA,
         "k=5,10",
-        progress=lambda *step: told.append((step, threading.current_thread())),
+        progress=lambda *step: calls.append((step, threading.current_thread())),
         n_threads=2,
     )
-    steps = [step for step, _ in told]
+    steps = [step for step, _ in calls]
     assert steps == [("read", 0, 1), ("encode", 0, 1), *(("points", done, 4) for done in range(5))]
-    assert {thread for _, thread in told} == {threading.main_thread()}
+    assert {thread for _, thread in calls} == {threading.main_thread()}
 
 
 def test_what_is_shared_is_computed_once(census: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +279,7 @@ def test_what_is_shared_is_computed_once(census: pa.Table, monkeypatch: pytest.M
         monkeypatch.setattr(module, name, counted)
     for name in ("large_populations", "true_counts"):  # nobody below computes them again
         monkeypatch.setattr(f"anon.measures.{'populations' if 'pop' in name else 'answers'}.{name}", None)
-    anon.frontier(census, SCHEMA, "k=5,10,20", measures=["count_error"])
+    anon.frontier(census, SCHEMA, "k=5,10,20", measures=["count_error"], **BY_LOSS)
     assert calls == dict.fromkeys(["read_source", "encode", "large_populations", "true_counts", "preset"], 1)
 
 
@@ -286,11 +289,11 @@ def test_split_trees_of_nested_requirements_cross() -> None:
     x is tried first. k = 2 cuts {x=0 | x=1}; k = 3 does not allow that, and cuts {y=0 | y=1}.
     """
     table = {"x": [0, 0, 0, 0, 1, 1], "y": [0, 0, 0, 1, 1, 1]}
-    found = []
+    places = []
     for k in (2, 3):
         classes = released(table, anon.Schema(["x", "y"]), Configuration((anon.KAnonymity(k),))).classes
-        found.append({frozenset(classes.rows[a:b].tolist()) for a, b in pairwise(classes.offsets)})
-    assert found == [
+        places.append({frozenset(classes.rows[a:b].tolist()) for a, b in pairwise(classes.offsets)})
+    assert places == [
         {frozenset({0, 1, 2, 3}), frozenset({4, 5})},
         {frozenset({0, 1, 2}), frozenset({3, 4, 5})},
     ]
@@ -310,7 +313,7 @@ def test_split_trees_of_nested_requirements_cross() -> None:
         ("k=5", {"seed": -1}, "seed"),
         ("k=5", {"cache": __file__}, "cannot be used"),
         ("k=5", {"measures": ["count_error"], "workload": ["age >"]}, "query 1"),
-        ("k=5", {"min_support": 0}, "min_support"),
+        ("k=5", {"min_support": 0, "utility": "u_loss"}, "min_support"),
     ],
 )
 def test_what_makes_no_sense_is_refused(census: pa.Table, asked: Any, options: Any, words: str) -> None:
@@ -335,16 +338,18 @@ def test_measures_of_sensitive_attributes_need_one(census: pa.Table) -> None:
 
 
 def test_a_grid_is_all_combinations_the_last_name_fastest() -> None:
-    found = grid("k=10,50 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization")
-    assert len(found) == 2 * 8 * 2 * 2
-    assert found[0] == Configuration((anon.KAnonymity(10), anon.TCloseness(0.05)))
-    assert found[1] == Configuration((anon.KAnonymity(10), anon.TCloseness(0.05)), publish="bucketization")
-    assert found[2].method == anon.Curve()
-    assert found[4].require[1] == anon.TCloseness(0.1)
-    assert found[-1].require == (anon.KAnonymity(50), anon.TCloseness(0.4))
-    assert found[0].name == "mondrian k=10 t=0.05 generalization"
-    assert found[0].requirement == "k-anonymity + t-closeness"
-    assert len({one.name for one in found}) == len(found)
+    configurations = grid("k=10,50 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization")
+    assert len(configurations) == 2 * 8 * 2 * 2
+    assert configurations[0] == Configuration((anon.KAnonymity(10), anon.TCloseness(0.05)))
+    assert configurations[1] == Configuration(
+        (anon.KAnonymity(10), anon.TCloseness(0.05)), publish="bucketization"
+    )
+    assert configurations[2].method == anon.Curve()
+    assert configurations[4].require[1] == anon.TCloseness(0.1)
+    assert configurations[-1].require == (anon.KAnonymity(50), anon.TCloseness(0.4))
+    assert configurations[0].name == "mondrian k=10 t=0.05 generalization"
+    assert configurations[0].requirement == "k-anonymity + t-closeness"
+    assert len({one.name for one in configurations}) == len(configurations)
 
 
 def test_ranges_are_exact_decimals_with_both_ends() -> None:
@@ -538,9 +543,9 @@ def test_the_table_counts_relations(places: list[tuple[float, float]]) -> None:
     swept = swept_of(places)
     lines = swept.table.to_pylist()
     for point, line in zip(swept.points, lines, strict=True):
-        found = [swept.relation(other, point) for other in swept.points if other is not point]
+        relations = [swept.relation(other, point) for other in swept.points if other is not point]
         for relation in ("better", "worse", "tie", "incomparable"):
-            assert line[f"n_{relation}"] == found.count(relation)
+            assert line[f"n_{relation}"] == relations.count(relation)
 
 
 def test_axes_on_which_more_is_better() -> None:
@@ -583,8 +588,18 @@ def test_infinite_steps_have_no_price() -> None:
     }
 
 
+def test_who_is_found_comes_first(census: pa.Table) -> None:
+    """The axes of a sweep that names none are who is found, and what a cell loses."""
+    swept = anon.frontier(census, anon.Schema(QUASI), "k=5,50")
+    assert (swept.privacy, swept.utility) == ("prosecutor.mean", "gcp")
+    five, fifty = swept.points[:2]
+    assert five.privacy == released(census, anon.Schema(QUASI), five.configuration).privacy().prosecutor.mean
+    assert swept.choose(max_prosecutor_mean=five.privacy) == five
+    assert swept.choose(max_gcp=fifty.utility) == fifty
+
+
 def test_choose(census: pa.Table) -> None:
-    swept = anon.frontier(census, SCHEMA, ["k=5,20,80", "t=0.1,0.2,0.3"])
+    swept = anon.frontier(census, SCHEMA, ["k=5,20,80", "t=0.1,0.2,0.3"], **BY_LOSS)
     chosen = swept.choose(max_p_loss=0.25)
     within = [point for point in swept.points if point.privacy <= 0.25]
     assert len(within) > 2
@@ -610,6 +625,7 @@ def test_a_cached_point_is_not_made_again(
     def sweep(
         table: Any = census, schema: anon.Schema = SCHEMA, asked: Any = "k=5,20,700", **options: Any
     ) -> Any:
+        options = BY_LOSS | options
         return anon.frontier(table, schema, asked, cache=tmp_path / "deep" / "cache", **options)
 
     first = sweep(measures=["delta", "t_ordered"])
@@ -958,14 +974,15 @@ def people(tmp_path: Path, census: pa.Table) -> str:
 
 
 COLUMNS = ["--quasi", "age,sex,education", "--sensitive", "occupation"]
+LOSSES = ["--privacy", "p_loss", "--utility", "u_loss"]
 
 
 def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "points.csv"
     asked = ["--grid", "k=5,50 method=mondrian,curve", "--grid", "k=601", "--choose", "max_p_loss=0.3"]
-    asked += ["--measures", "gcp,dm", "-o", str(out), "--cache", str(tmp_path / "cache")]
+    asked += [*LOSSES, "--measures", "gcp,dm", "-o", str(out), "--cache", str(tmp_path / "cache")]
     assert main(["frontier", people, *COLUMNS, *asked]) == 0
-    shown = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for words in (
         "curve k=50 generalization",
         "trivial",
@@ -976,20 +993,21 @@ def test_the_command(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         "gcp",
         "knee",
     ):
-        assert words in shown
-    assert "601-anonymity cannot be met" in shown
+        assert words in printed
+    assert "601-anonymity cannot be met" in printed
     assert out.read_text().count("\n") == 8  # a heading, five points and two special cases
     assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     swept = anon.frontier(
         people,
         anon.Schema(["age", "sex", "education"], ["occupation"]),
         ["k=5,50 method=mondrian,curve", "k=601"],
         measures=["gcp", "dm"],
         cache=tmp_path / "cache",
+        **BY_LOSS,
     )
-    assert {name: told[name] for name in swept.to_dict()} == json.loads(json.dumps(swept.to_dict()))
-    assert told["chosen"]["name"] == swept.choose(max_p_loss=0.3).name
+    assert {name: document[name] for name in swept.to_dict()} == json.loads(json.dumps(swept.to_dict()))
+    assert document["chosen"]["name"] == swept.choose(max_p_loss=0.3).name
     assert len(list((tmp_path / "cache").glob("*.json"))) == 7
 
 
@@ -1004,16 +1022,16 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
         'measures = ["count_error"]\nqueries = ["age >= 50"]\nchoose = "max_gcp=0.9"\ncache = "kept"\n'
     )
     assert main(["frontier", "--config", str(job), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [point["name"] for point in told["points"]] == [
+    document = json.loads(capsys.readouterr().out)
+    assert [point["name"] for point in document["points"]] == [
         "curve k=10 t=0.2 generalization",
         "curve k=10 t=0.4 generalization",
         "mondrian k=10 l=2 generalization",
         "trivial",
         "original",
     ]
-    assert told["privacy"] == "t_js"
-    assert told["chosen"]["utility"] <= 0.9
+    assert document["privacy"] == "t_js"
+    assert document["chosen"]["utility"] <= 0.9
     assert not (tmp_path / "release.parquet").exists()  # that is the release's, of `anon anonymize`
     assert len(list((tmp_path / "kept").glob("*.json"))) == 5
 
@@ -1023,18 +1041,18 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
     [
         ([], 2, "give a grid, such as --grid"),
         (["--grid", "k=5 x=2"], 2, "a grid has no 'x'"),
-        (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, l"),
+        (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, k_count, l"),
         (["--grid", "k=5", "--measures", "p_los"], 2, "did you mean 'p_loss'"),
         (["--grid", "method=kmembers"], 2, "ask for --k"),
         (["--grid", "k=5", "--privacy", "loss"], 2, "no measure 'loss'"),
         (["--grid", "k=5", "--privacy", "loss", "--choose", "max_loss=1"], 2, "no measure 'loss'"),
         (
-            ["--grid", "k=5", "--choose", "max_gcp=1"],
+            ["--grid", "k=5", "--choose", "max_p_loss=1"],
             2,
-            "--choose takes a bound on an axis, such as max_p_loss",
+            "--choose takes a bound on an axis, such as max_prosecutor_mean",
         ),
-        (["--grid", "k=5", "--choose", "max_p_loss=low"], 2, "--choose takes a bound"),
-        (["--grid", "k=5", "--choose", "max_p_loss=-1"], 1, "the least p_loss is 0"),
+        (["--grid", "k=5", "--choose", "max_gcp=low"], 2, "--choose takes a bound"),
+        (["--grid", "k=5", *LOSSES, "--choose", "max_p_loss=-1"], 1, "the least p_loss is 0"),
         (["--grid", "k=5", "-o", "points.txt"], 2, "cannot tell the format"),
         (["--grid", "k=5", "-o", "no/points.csv"], 2, "does not exist"),
         (["--grid", "k=5", "--cache", ""], 2, "empty"),
@@ -1082,6 +1100,7 @@ def test_figure_2a_of_li_and_li(adult_dir: Path) -> None:
             "t=0.075,0.1,0.15,0.2,0.25,0.3,0.35,0.4",
             "delta=1.0,1.2,1.4,1.5,1.7,1.9,2.0,2.1",
         ],
+        **BY_LOSS,
     )
     assert len(swept.points) == 34
     by_kind: dict[str, list[Point]] = {}
@@ -1102,11 +1121,11 @@ def test_figure_2a_of_li_and_li(adult_dir: Path) -> None:
 
 
 def test_a_bound_that_nothing_keeps_hides_no_point(people: str, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--grid", "k=601,602", "--choose", "max_u_loss=-1"]
+    asked = ["--grid", "k=601,602", *LOSSES, "--choose", "max_u_loss=-1"]
     assert main(["frontier", people, *COLUMNS, *asked]) == 1
-    shown = capsys.readouterr()
-    assert "601-anonymity cannot be met" in shown.out
-    assert "warning: no point of the grid could be made" in shown.err
-    assert "error: no point keeps max_u_loss = -1" in shown.err
+    printed = capsys.readouterr()
+    assert "601-anonymity cannot be met" in printed.out
+    assert "warning: no point of the grid could be made" in printed.err
+    assert "error: no point keeps max_u_loss = -1" in printed.err
     assert main(["frontier", people, *COLUMNS, *asked, "--json"]) == 1
     assert "no point keeps" in json.loads(capsys.readouterr().out)["error"]

@@ -131,8 +131,8 @@ def test_every_cell_reads_back(case: tuple[Domain, list[tuple[set[int], bool]]])
         else:
             assert (cell.low, cell.high) == (min(present), max(present))
             if of.kind == "nominal":
-                found = set(range(cell.low, cell.high + 1)) if cell.codes is None else set(cell.codes)
-                assert found == present
+                codes = set(range(cell.low, cell.high + 1)) if cell.codes is None else set(cell.codes)
+                assert codes == present
 
 
 NUMBERS = [
@@ -395,14 +395,14 @@ def test_means_and_midpoints_of_whole_numbers_lose_nothing(values: set[int]) -> 
     ticks = sorted(values)
     half = [sum(ticks), len(ticks)], [ticks[0] + ticks[-1], 2]
     for kind in (pa.timestamp("ns"), pa.duration("s"), pa.timestamp("us", "Nowhere/Land")):
-        for shown, (total, parts) in zip(mean_and_midpoint(pa.array(ticks).view(kind)), half, strict=True):
-            assert shown.cast(pa.int64()).to_pylist() == [total // parts]
+        for mean, (total, parts) in zip(mean_and_midpoint(pa.array(ticks).view(kind)), half, strict=True):
+            assert mean.cast(pa.int64()).to_pylist() == [total // parts]
     wide = pa.array([tick + 2**63 for tick in ticks], pa.uint64())
     scaled = pa.array([Decimal(tick).scaleb(-2) for tick in ticks], pa.decimal128(38, 2))
-    for shown, more, (total, parts) in zip(
+    for mean, more, (total, parts) in zip(
         mean_and_midpoint(wide), mean_and_midpoint(scaled), half, strict=True
     ):
-        assert shown.to_pylist() == [(total + parts * 2**63) / parts]
+        assert mean.to_pylist() == [(total + parts * 2**63) / parts]
         assert more.to_pylist() == [total / (parts * 100)]
 
 

@@ -36,6 +36,7 @@ from anon.command.app import app
 from anon.command.entry import main
 from anon.command.job import Job
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
+from anon.release import note_on_unpublished
 
 SECRET = "Mary Smith"
 
@@ -46,6 +47,8 @@ class FakePrivacy:
     unmet: tuple[str, ...] | None = None
     roles_from: str | None = None
     notes: tuple[str, ...] = ()
+
+    known = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -90,6 +93,7 @@ class FakeUtility:
 class FakeRelease:
     warnings: tuple[str, ...] = ("column 'key' identifies people",)
     publish = "generalization"
+    notes = ()
     meets_requirements: bool = True
 
     def summary(self) -> dict[str, Any]:
@@ -162,6 +166,7 @@ def asked(people: str, out: str) -> list[str]:
 def test_flags_reach_the_engine(engine: Engine, people: str, out: str) -> None:
     flags = [
         *("--quasi", "age, zip", "--quasi", "education", "--sensitive", "disease", "--identifying", "name"),
+        *("--neutral", "*"),
         *(
             "--hierarchy",
             "zip=prefix:4,2",
@@ -222,6 +227,7 @@ def test_flags_reach_the_engine(engine: Engine, people: str, out: str) -> None:
         ],
         "sensitive": ["disease"],
         "identifying": ["name"],
+        "neutral": "rest",
     }
 
 
@@ -272,32 +278,32 @@ def test_a_flag_that_is_there_twice_is_refused(people: str, capsys: pytest.Captu
 
 def test_the_report_for_people(engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked) == 0
-    shown = capsys.readouterr()
-    assert re.search(r"rows +1,234", shown.out)
-    assert re.search(r"prosecutor.at_risk.5 +0.25", shown.out)
-    assert re.search(r"measure +ill +paid +\(joint\)", shown.out)
-    assert re.search(r"delta +inf +1.25 +3.5", shown.out)
-    assert "7654321" not in shown.out
-    assert shown.err == "warning: column 'key' identifies people\n"
+    printed = capsys.readouterr()
+    assert re.search(r"rows +1,234", printed.out)
+    assert re.search(r"prosecutor.at_risk.5 +0.25", printed.out)
+    assert re.search(r"measure +ill +paid +\(joint\)", printed.out)
+    assert re.search(r"delta +inf +1.25 +3.5", printed.out)
+    assert "7654321" not in printed.out
+    assert printed.err == "warning: column 'key' identifies people\n"
 
 
 def test_quiet_prints_warnings_only(
     engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*asked, "--quiet"]) == 0
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err == "warning: column 'key' identifies people\n"
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "warning: column 'key' identifies people\n"
 
 
 def test_json_is_one_object(
     engine: Engine, asked: list[str], people: str, out: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*asked, "--json"]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    assert shown.out.count("\n") == 1
-    assert json.loads(shown.out) == {
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert printed.out.count("\n") == 1
+    assert json.loads(printed.out) == {
         "audience": "owner",
         "input": people,
         "output": out,
@@ -369,18 +375,18 @@ def test_every_failure_is_one_message(
 ) -> None:
     engine.failure = failure
     assert main([*asked, "--json"] if as_json else asked) == code
-    shown = capsys.readouterr()
-    assert SECRET not in shown.out + shown.err
-    assert "Traceback" not in shown.out + shown.err
+    printed = capsys.readouterr()
+    assert SECRET not in printed.out + printed.err
+    assert "Traceback" not in printed.out + printed.err
     if as_json:
-        assert shown.err == ""
-        answer = json.loads(shown.out)
+        assert printed.err == ""
+        answer = json.loads(printed.out)
         assert answer["error"].startswith(message)
         assert answer["exit_code"] == code
     else:
-        assert shown.out == ""
-        assert shown.err.startswith(f"error: {message}")
-        assert shown.err.count("\n") == 1
+        assert printed.out == ""
+        assert printed.err.startswith(f"error: {message}")
+        assert printed.err.count("\n") == 1
     assert not os.path.exists(out)
 
 
@@ -550,9 +556,9 @@ def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFi
     assert main(arguments) == 2
     assert "Usage" in capsys.readouterr().err
     assert main([*arguments, "--json"]) == 2
-    shown = capsys.readouterr()
-    assert json.loads(shown.out)["exit_code"] == 2
-    assert shown.err == ""
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["exit_code"] == 2
+    assert printed.err == ""
 
 
 def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -665,8 +671,8 @@ def test_a_job_file_tells_how_its_input_is_read_not_its_release(
     assert main(["anonymize", *config, "-q"]) == 0
     assert ("-1" in release.read_text(encoding="utf-8")) == (publish == "generalization")
     assert main(["check", str(release), *config, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["n_rows"], told["unmet"]) == (4, [])
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n_rows"], document["unmet"]) == (4, [])
     assert main(["compare", str(people), str(release), *config, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_suppressed"] == 0
     # the input itself is read as the job says, also where it is what is checked
@@ -710,14 +716,14 @@ def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.write_text("age,ill\n1,flu\n1,cold\n2,flu\n2,cold\n", encoding="utf-8")
     words = ["check", str(path), "--quasi", "age", "--sensitive", "ill", "--k", "2"]
     assert main(words) == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    assert re.search(r"unmet +none", shown.out)
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert re.search(r"unmet +none", printed.out)
     words += ["--k", "3", "--l", "3", "--l-kind", "distinct", "--t", "0.1", "--alpha", "0.5", "--beta", "1"]
     assert main(words) == 1
-    shown = capsys.readouterr()
-    assert "prosecutor" in shown.out
-    assert shown.err == (
+    printed = capsys.readouterr()
+    assert "prosecutor" in printed.out
+    assert printed.err == (
         "not met: 3-anonymity\nnot met: 3-diversity (distinct)\nnot met: (0.5,3)-anonymity\n"
     )
     assert main([*words, "--quiet"]) == 1
@@ -748,9 +754,9 @@ def test_errors_speak_of_flags(
 ) -> None:
     Path(people).write_text("age,name\n1,x\n2,y\n3,z\n")
     assert main([{"IN": people, "OUT": out}.get(word, word) for word in words.split()]) == 2
-    shown = capsys.readouterr().err
-    assert message in shown
-    assert not re.search(r"schema|[a-z]=|[A-Z][a-z]+\(", shown)
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert not re.search(r"schema|[a-z]=|[A-Z][a-z]+\(", printed)
 
 
 def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -759,13 +765,13 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     assert calls["schema"] is None
     assert not {"r", "min_support"} & set(calls)  # left to the engine
     assert calls["sensitive_table"] is None
-    shown = capsys.readouterr().out
-    assert re.search(r"Utility of\s+release.parquet", shown)
-    assert re.search(r"gcp +0.125", shown)
-    assert re.search(r"column +ncp *\n", shown)
-    assert re.search(r"age +0.25", shown)
-    assert re.search(r"ill +0.75", shown)
-    assert "precision" not in shown
+    printed = capsys.readouterr().out
+    assert re.search(r"Utility of\s+release.parquet", printed)
+    assert re.search(r"gcp +0.125", printed)
+    assert re.search(r"column +ncp *\n", printed)
+    assert re.search(r"age +0.25", printed)
+    assert re.search(r"ill +0.75", printed)
+    assert "precision" not in printed
     flags = ["--quasi", "age", "--sensitive", "ill", "--hierarchy", "age=intervals:5", "--r", "0.5"]
     more = ["--sensitive-table", "second.csv", "--min-support", "0.01", "--null", "?", "--json"]
     assert main(["compare", people, "release.parquet", *flags, *more]) == 0
@@ -801,14 +807,19 @@ def test_compare_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     Path(released).write_text("age,ill\n1-2,flu\n1-2,flu\n*,cold\n", encoding="utf-8")
     words = ["compare", original, released, "--quasi", "age", "--sensitive", "ill", "--json"]
     assert main(words) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["n_suppressed"], told["n_starred"], told["n_classes"], told["dm"]) == (2, 1, 1, 4 + 8)
-    assert told["gcp"] == pytest.approx((2 / 4 + 2) / 4)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n_suppressed"], document["n_starred"], document["n_classes"], document["dm"]) == (
+        2,
+        1,
+        1,
+        4 + 8,
+    )
+    assert document["gcp"] == pytest.approx((2 / 4 + 2) / 4)
     Path(released).write_text(f"age,ill\n1-2,flu\n{SECRET},flu\n", encoding="utf-8")
     assert main(words) == 2
-    told = json.loads(capsys.readouterr().out)
-    assert (told["column"], told["row"], told["count"]) == ("age", 1, 1)
-    assert SECRET not in json.dumps(told)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["column"], document["row"], document["count"]) == ("age", 1, 1)
+    assert SECRET not in json.dumps(document)
     assert main([*words[:-1], "--show-values"]) == 2
     assert SECRET in capsys.readouterr().err
 
@@ -817,10 +828,10 @@ def test_inspect(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[s
     path = tmp_path / "people.csv"
     path.write_text(f"age;name\n41;{SECRET}\n43;{SECRET}\n", encoding="utf-8")
     assert main(["inspect", str(path)]) == 0
-    shown = capsys.readouterr().out
-    assert "people.csv: 2 rows" in shown
-    assert "quasi-identifying" in shown
-    assert SECRET not in shown
+    printed = capsys.readouterr().out
+    assert "people.csv: 2 rows" in printed
+    assert "quasi-identifying" in printed
+    assert SECRET not in printed
     assert main(["inspect", str(path), "--json", "--delimiter", ";", "--null", "43"]) == 0
     text = capsys.readouterr().out
     assert SECRET not in text
@@ -880,21 +891,21 @@ def test_no_bar_in_a_pipe_and_one_on_a_terminal(
 
 def test_help_is_quick_and_lists_the_commands() -> None:
     start = time.perf_counter()
-    shown = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-m", "anon", "--help"], capture_output=True, text=True, check=True, env=os.environ
     )
     assert time.perf_counter() - start < 5  # promised: 0.5 s on an idle machine
     for command in ("anonymize", "check", "compare", "inspect", "demo", "data"):
-        assert command in shown.stdout
-    told = run(
+        assert command in finished.stdout
+    document = run(
         "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "300"}
     ).stdout.decode()
     for words in (
-        *("Columns without a role are neutral: published unchanged", "month, quarter, year, decade"),
+        *("Columns without a role are not published: --neutral keeps", "month, quarter, year, decade"),
         *("probabilistic (default)", "(3)", "js (default)", "balanced (default)", "generalization (default)"),
         *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "start (0)"),
     ):
-        assert words in told
+        assert words in document
     modules = (
         "import sys, anon.command; print(*(m for m in ('pyarrow', 'pydantic', 'numpy') if m in sys.modules))"
     )
@@ -951,12 +962,12 @@ def test_what_the_output_cannot_encode_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "\u00fc.csv"
     path.write_text("\u00e4ge,name\n1,x\n2,y\n2,y\n", encoding="utf-8")
     env = os.environ | {"PYTHONIOENCODING": "ascii"}
-    shown = run("inspect", str(path), capture_output=True, env=env)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    assert b"?ge" in shown.stdout
-    shown = run("inspect", str(path), "--json", capture_output=True, env=env)
-    assert (shown.returncode, shown.stderr) == (0, b"")
-    assert [column["name"] for column in json.loads(shown.stdout)["columns"]] == ["\u00e4ge", "name"]
+    finished = run("inspect", str(path), capture_output=True, env=env)
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert b"?ge" in finished.stdout
+    finished = run("inspect", str(path), "--json", capture_output=True, env=env)
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert [column["name"] for column in json.loads(finished.stdout)["columns"]] == ["\u00e4ge", "name"]
 
 
 def test_a_path_that_is_not_utf_8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -1015,10 +1026,10 @@ def test_a_shell_is_told_how_to_complete_a_word(tmp_path: Path) -> None:
     program.write_text("import sys\nfrom anon.command.entry import main\nsys.exit(main())\n")
     for typed, offered in (("anon comp", "compare"), ("anon check --quas", "--quasi")):
         words = {"_ANON_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-        told = subprocess.run(
+        finished = subprocess.run(
             [sys.executable, program], capture_output=True, text=True, check=True, env=os.environ | words
         )
-        assert (told.stdout.split(), told.stderr) == ([offered], "")
+        assert (finished.stdout.split(), finished.stderr) == ([offered], "")
 
 
 def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
@@ -1032,25 +1043,25 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
 
     measured = anon.check(pa.table({"age": ["x", "x"]}), anon.Schema(["age"]))
 
-    def run(job: Any, progress: Any) -> anon.Privacy:
+    def run(job: Any, progress: Any) -> tuple[anon.Privacy, list[str]]:
         warnings.warn("only one class", anon.PrivacyWarning, stacklevel=2)
         ran.append((job.input, job.output))
-        return measured
+        return measured, ["dx"]
 
     monkeypatch.setattr(submit, "run", run)
     roles = ["--quasi", "age", "--k", "2", "--engine", "spark"]
     ends = [("hdfs://nn:8020/people", "s3a://bucket/release"), ("people.parquet", str(tmp_path))]
     for source, output in ends:
         assert main(["anonymize", source, "-o", output, *roles, "--json"]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert told == {
+        document = json.loads(capsys.readouterr().out)
+        assert document == {
             "audience": "owner",
             "input": source,
             "output": output,
             "privacy": measured.to_dict(),
             "warnings": ["only one class"],
-            "notes": ["Spark made it by Mondrian alone (effort fast)"],
+            "notes": [note_on_unpublished(["dx"]), "Spark made it by Mondrian alone (effort fast)"],
         }
     assert ran == ends
     assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0
-    assert capsys.readouterr().err == "warning: only one class\n"
+    assert capsys.readouterr().err == f"warning: only one class\nnote: {note_on_unpublished(['dx'])}\n"

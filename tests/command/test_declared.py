@@ -70,6 +70,9 @@ def test_an_option_is_a_key_a_name_and_a_flag(option: Option) -> None:
         anon.DeltaDisclosure(1.5),
         anon.BetaLikeness(2.0, enhanced=True),
         anon.SDiversityBound(0.5, 0.25),
+        anon.KMap(5, 0.1),
+        anon.KMap(5, 0.1, significance=0.01),
+        anon.MaxRisk(0.05, 0.1),
     ],
     ids=str,
 )

@@ -34,7 +34,13 @@ spill = "scratch"
 quasi = ["age", "zip", "education", "country", "seen"]
 sensitive = ["disease"]
 identifying = ["name, full"]
+neutral = ["town", "*"]
+linked = [["age", "born"]]
+unit = "household"
+household = ["zip"]
+sampling_weight = "factor"
 k = 10
+k_count = "units"
 l = 3
 l_kind = "recursive"
 c = 2.5
@@ -46,6 +52,11 @@ beta = 2
 enhanced = true
 s_bound = 0.4
 r = 0.5
+k_map = 20
+k_map_fraction = 0.2
+k_map_significance = 0.01
+max_risk = 0.05
+max_risk_fraction = 0.1
 method = "mondrian"
 effort = "best"
 split = ["zip", "age"]
@@ -59,6 +70,12 @@ w_u = 0.5
 w_p = 0.5
 s = 50
 variant = "printed"
+levels = [1, 0, 1, 1, 0]
+quality = "dm"
+domain = "file"
+reference = "table"
+suppress = 0.05
+time_limit = 60.0
 epsilon = 0.5
 bounds = "data"
 sensitivity = 3
@@ -77,6 +94,7 @@ publish = "generalization"
 numeric = "level"
 missing = "suppress"
 order = "input"
+weights = "keep"
 csv_guard = true
 on_infeasible = "trivial"
 seed = 7
@@ -97,6 +115,15 @@ education = ["low", "high"]
 
 [weight]
 age = 2.0
+
+[least]
+age = 5
+
+[top]
+age = 90
+
+[bottom]
+age = 18
 """
 
 
@@ -113,16 +140,19 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert job.write_options() == {"csv_guard": True}
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
-        **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2},
+        **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2, "weights": "keep"},
+        **{"suppress": 0.05, "time_limit": 60.0},
     }
     assert job.requirements() == [
-        anon.KAnonymity(10),
+        anon.KAnonymity(10, count="units"),
         anon.LDiversity(3, "recursive", 2.5),
         anon.TCloseness(0.2, "hierarchical"),
         anon.DeltaDisclosure(1.5),
-        anon.AlphaK(0.5, 10),
+        anon.AlphaK(0.5, 10, count="units"),
         anon.BetaLikeness(2, enhanced=True),
         anon.SDiversityBound(0.4, r=0.5),
+        anon.KMap(20, 0.2, significance=0.01),
+        anon.MaxRisk(0.05, 0.1),
     ]
     with pytest.raises(UsageError, match="--objective is a setting of --method kmembers"):
         job.configured_method()
@@ -130,16 +160,23 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert schema is not None
     assert schema.to_dict() == {
         "quasi": [
-            {"name": "age", "hierarchy": {"intervals": [5, 10.5]}, "weight": 2.0},
+            {
+                **{"name": "age", "hierarchy": {"intervals": [5, 10.5]}, "weight": 2.0},
+                **{"least": 5, "top": 90, "bottom": 18},
+            },
             {"name": "zip", "kind": "nominal", "hierarchy": {"prefix": [4, 2]}},
             {"name": "education", "kind": "ordinal", "order": ["low", "high"]},
             {"name": "country", "hierarchy": str(tmp_path / "countries.csv")},
             {"name": "seen", "hierarchy": {"dates": ["month", "year"]}},
+            "born",
         ],
         "sensitive": [
             {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}
         ],
         "identifying": ["name, full"],
+        "neutral": ["town", "*"],
+        "linked": [["age", "born"]],
+        **{"unit": "household", "household": ["zip"], "sampling_weight": "factor"},
     }
 
 

@@ -282,10 +282,10 @@ def test_the_reports_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     data = pd.DataFrame({"q": list("xxyy"), "s": list("aabb")})
     report.print_report(data, ["q"], ["s"])
     assert "k-anonymity with k = 2\n" in capsys.readouterr().out
-    found = json.loads(report.get_json_report(data, ["q"], ["s"]))
-    assert found["k_anonymity"] == {"k": 2}
-    assert found["recursive_c_l_diversity"] == {"c": None, "l": 1}
-    assert found["delta_disclosure"] == {"delta": "inf"}
+    document = json.loads(report.get_json_report(data, ["q"], ["s"]))
+    assert document["k_anonymity"] == {"k": 2}
+    assert document["recursive_c_l_diversity"] == {"c": None, "l": 1}
+    assert document["delta_disclosure"] == {"delta": "inf"}
 
 
 def test_unknown_columns_are_named() -> None:
@@ -361,9 +361,9 @@ def test_the_examples_of_anonypy_side_by_side() -> None:
 
 def test_partitions_of_anonypy_hold_every_index_label_once() -> None:
     data = PUBLISHED.set_index(pd.Index(list("abcdefghi")))
-    found = anonypy.Mondrian(data, ["col1", "col2"]).partition(k=2)
-    assert sorted(label for members in found for label in members) == list("abcdefghi")
-    assert all(len(members) >= 2 for members in found)
+    parts = anonypy.Mondrian(data, ["col1", "col2"]).partition(k=2)
+    assert sorted(label for members in parts for label in members) == list("abcdefghi")
+    assert all(len(members) >= 2 for members in parts)
 
 
 def test_missing_values_are_shown_and_counted() -> None:

@@ -32,8 +32,8 @@ print(json.dumps(found))
 
 def pycanon(table: pa.Table, quasi: list[str], sensitive: str) -> dict[str, Any]:
     """What pycanon finds, from a process of its own."""
-    found: dict[str, Any] = ask(PROGRAM, [table.to_pydict(), quasi, sensitive])
-    return found
+    answers: dict[str, Any] = ask(PROGRAM, [table.to_pydict(), quasi, sensitive])
+    return answers
 
 
 def agrees(ours: anon.Privacy, theirs: dict[str, Any]) -> None:

@@ -270,7 +270,7 @@ def test_leaves_are_numbered_depth_first_in_the_hierarchys_own_order() -> None:
 
 def test_identifying_columns_are_dropped_and_neutral_ones_kept() -> None:
     table = pa.table({"name": ["A", "B"], "a": [1, 2], "s": ["x", "y"], "note": [[1], [2]]})
-    encoded = encode(table, Schema([numeric("a", weight=2)], ["s"], ["name"]))
+    encoded = encode(table, Schema([numeric("a", weight=2)], ["s"], ["name"], neutral="rest"))
     assert encoded.table.column_names == ["a", "s", "note"]
     assert encoded.quasi[0].weight == 2.0
     assert encoded.sensitive[0].name == "s"

@@ -18,7 +18,7 @@ from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
 from anon.engines.spark.histograms import Histogram, cut_of
 from anon.methods import Task
-from anon.methods.mondrian import attributes, partition, priority
+from anon.methods.mondrian import partition, priority
 from anon.requirements.conjunction import compile
 from anoncore.partition import turns
 
@@ -57,7 +57,8 @@ def nodes(
     encoded: Encoded, method: anon.Mondrian, rules: Any, target: Any, node_rows: int
 ) -> list[npt.NDArray[np.intp]]:
     """The rows of the nodes of at most `node_rows` rows, or that no cut divides."""
-    described, first = attributes(encoded.quasi), priority(encoded.quasi, method.split)
+    described = [domain.attribute for domain in encoded.quasi]
+    first = priority(encoded.quasi, encoded.quasi, method.split)
     tracked = [
         (codes, domain.n_codes)
         for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
@@ -123,6 +124,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 SCHEMA = anon.Schema(
     [anon.numeric("i", weight=1.5), "f", anon.nominal("t", TREE), anon.ordinal("d", ["low", "mid", "high"])],
     ["s", "n"],
+    neutral="rest",
 )
 
 

@@ -46,6 +46,7 @@ SCHEMA = anon.Schema(
     ],
     ["s", "n"],
     ["name"],
+    neutral="rest",
 )
 
 
@@ -483,7 +484,7 @@ def test_the_order_in_a_class_is_not_the_inputs_nor_the_seeds(spark: Any) -> Non
     """One class of rows numbered in the order of the input: twice shuffled, never alike."""
     n = 200
     small = pa.table({"a": [1] * n, "s": ["x", "y"] * (n // 2), "number": [i // 2 for i in range(n)]})
-    df, schema = spark.createDataFrame(small), anon.Schema(["a"], ["s"])
+    df, schema = spark.createDataFrame(small), anon.Schema(["a"], ["s"], neutral=["number"])
     orders = []
     for _ in range(2):
         with pytest.warns(anon.PrivacyWarning, match="only one class"):
@@ -527,7 +528,10 @@ def test_a_job_file_runs_on_one_machine_and_on_spark(
         f'identifying = ["name"]\nk = 6\npublish = "{publish}"\nordinal = {{d = "low<mid<high"}}\n'
     )
     job = str(tmp_path / "job.toml")
-    privacy = run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
+    privacy, unpublished = run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
+    assert unpublished == [
+        name for name in table(1, 1).column_names if name not in ("i", "f", "d", "s", "name")
+    ]
     assert anon.command.entry.main(["anonymize", "--config", job, "--quiet"]) == 0
     ours, theirs = (pq.read_table(tmp_path / name) for name in ("out.parquet", "spark.parquet"))
     assert ours.column_names == theirs.column_names
@@ -565,7 +569,7 @@ def test_what_a_job_tells_of_a_small_release(
 
     pq.write_table(pa.table(columns), tmp_path / "in.parquet")
     ends = {"input": str(tmp_path / "in.parquet"), "output": str(tmp_path / "out.parquet")}
-    found = run(Job(**ends, quasi=["a"], k=2, **options))
+    found, _ = run(Job(**ends, quasi=["a"], k=2, **options))
     assert (found.n_rows, found.n_classes, found.k) == expected
     assert found.n_starred == 0
     assert list(found.by_sensitive) == options.get("sensitive", [])
@@ -660,7 +664,7 @@ def test_moments_in_any_zone_of_the_session(spark: Any, numeric: Any) -> None:
         for n in (20, 3, 100)
     ]
     moments = pa.table({"q": hours[0], "s": hours[1], "d": rng.choice(list("xyz"), 200), "seen": hours[2]})
-    schema = anon.Schema(["q"], ["s", "d"])
+    schema = anon.Schema(["q"], ["s", "d"], neutral="rest")
     spark.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")
     try:
         released = anonymize_spark(
@@ -691,7 +695,10 @@ def test_a_column_that_a_bucketization_adds_is_refused(spark: Any) -> None:
     people = spark.createDataFrame(pa.table({"q": [1, 1], "s": ["a", "b"], "class_id": [1, 2]}))
     with pytest.raises(anon.UsageError, match="'class_id', which a bucketization adds"):
         anonymize_spark(
-            people, anon.Schema(["q"], ["s"]), require=[anon.KAnonymity(2)], publish="bucketization"
+            people,
+            anon.Schema(["q"], ["s"], neutral="rest"),
+            require=[anon.KAnonymity(2)],
+            publish="bucketization",
         )
 
 
@@ -751,7 +758,9 @@ def test_nested_columns_hold_their_values_and_no_metadata(spark: Any, method: An
     value = [(f"v{i}", {"k": (i,)}) for i in range(20)]
     rows = [(i // 5, [value[i]] if i % 4 else None, value[i] if i % 3 else None) for i in range(20)]
     df = spark.createDataFrame(rows, schema)
-    release = anonymize_spark(df, anon.Schema(["age"]), require=[anon.KAnonymity(5)], method=method)
+    release = anonymize_spark(
+        df, anon.Schema(["age"], neutral="rest"), require=[anon.KAnonymity(5)], method=method
+    )
     release.write.option("compression", "none").parquet(str(tmp_path / "out"))
     written = [path.read_bytes() for path in (tmp_path / "out").glob("*.parquet")]
     assert b"v19" in b"".join(written), "a search that finds nothing anywhere would prove nothing"

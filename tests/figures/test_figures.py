@@ -71,8 +71,8 @@ def test_points_that_lack_a_finite_measure_are_left_out() -> None:
 
 def test_a_frontier_draws_its_satisfied_points() -> None:
     points = [SimpleNamespace(**point, satisfied=point["name"] != "b") for point in POINTS]
-    found = SimpleNamespace(points=points, privacy="p_loss", utility="gcp")
-    drawn = plots.frontier(found)
+    swept = SimpleNamespace(points=points, privacy="p_loss", utility="gcp")
+    drawn = plots.frontier(swept)
     assert [row["name"] for row in figure_module.rows(drawn)] == ["a", "c"]
     assert "privacy: p_loss" in str(figure_module.spec(drawn))
 
@@ -133,8 +133,8 @@ def test_every_figure_becomes_an_image_and_says_how_to_read_it(make: Callable[[]
 @pytest.mark.parametrize("make", EVERY)
 def test_every_label_of_the_x_axis_stands_below_its_tick(make: Callable[[], Figure]) -> None:
     """The outermost ones moved inwards would overlap their neighbors."""
-    _, found, below = figure_module.svg(make()).partition('aria-label="X-axis')
-    assert found
+    _, separator, below = figure_module.svg(make()).partition('aria-label="X-axis')
+    assert separator
     labels = re.findall(r"role-axis-label.*?</g>", below)[0]
     assert "<text" in labels
     assert labels.count("<text") == labels.count('text-anchor="middle"')

@@ -17,6 +17,7 @@ SOURCES = Path(__file__).parents[2] / "src" / "anon"
 # NumPy's generators may draw these: where a search starts, tables, queries and folds, what papers drew.
 SEARCHES = {
     "choice/sweep.py": "Task.rng",
+    "engines/local.py": "Task.rng",
     "engines/spark/solve.py": "Task.rng",
     "verbs/anonymize.py": "Task.rng",
     "methods/task.py": "its type",
@@ -25,6 +26,7 @@ SEARCHES = {
     "datasets/people.py": "synthetic tables",
     "miners/cross.py": "folds of the owner's measurements",
     "scenarios/attack.py": "rows of a workload",
+    "measures/known.py": "which neutral columns are looked at",
     "measures/workload.py": "queries",
     "papers/": "what the papers drew",
 }

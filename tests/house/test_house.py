@@ -52,6 +52,8 @@ def test_every_kernel_has_a_stub_a_twin_and_a_bench(room: str) -> None:
         if not name.startswith("_") and inspect.isroutine(thing) and thing.__module__ == module.__name__
     }
     assert functions(ROOT / "src" / "anoncore" / f"{room}.pyi") == kernels
+    if not kernels:  # a description that others read
+        return
     assert kernels <= functions(ROOT / "tests" / "reference" / f"{room}.py")
     assert {f"test_{name}" for name in kernels} <= functions(
         next((ROOT / "benches").rglob(f"test_{room}.py"))

@@ -43,7 +43,7 @@ ROWS = {
     "note": [f"{WORD}Note{i}" for i in range(8)],
 }
 TABLE = pa.table(ROWS).set_column(3, "born", pa.array(ROWS["born"]).cast(pa.date32()))
-SCHEMA = anon.Schema(["age", "town", "born"], ["illness"], ["name"])
+SCHEMA = anon.Schema(["age", "town", "born"], ["illness"], ["name"], neutral="rest")
 
 
 def told(error: BaseException) -> str:

@@ -72,9 +72,9 @@ SCHEMA = anon.Schema(["age", "sex"], ["disease", "visits"])
 OWNERS = {"worst", "worst_sensitive", "worst_cells", "unmet"}
 
 
-def leaves(told: Mapping[str, Any], above: str = "") -> Iterator[str]:
+def leaves(document: Mapping[str, Any], above: str = "") -> Iterator[str]:
     """The paths of all numbers; columns and bounds of shares have names that are data."""
-    for name, value in told.items():
+    for name, value in document.items():
         if name in OWNERS:
             continue
         if name == "joint":
@@ -97,26 +97,30 @@ def test_every_number_of_a_result_is_declared_or_known_to_be_the_owners() -> Non
     undeclared = {path for path in leaves(privacy) if path not in OF_PRIVACY}
     assert undeclared == {
         *("null_matching.by_sensitive.disease", "null_matching.by_sensitive.visits"),
-        *("population.n_below", "roles_from", "notes"),
+        *("population.n_below", "roles_from", "notes", "units", "known", "weighted"),
+        *(f"population.uniques.{name}" for name in ("population", "boundary")),
+        *(f"population.uniques.estimates.{name}" for name in ("snb", "zayatz")),
+        *(path for path in undeclared if path.startswith("population_before.")),
     }
     utility = release.utility().to_dict()
     undeclared = {path for path in leaves(utility) if path not in COSTS}
     assert undeclared == {
         *("n_rows", "n_starred", "n_classes", "k", "r", "w_u", "w_p", "min_support", "aligned"),
+        *("population", "population_before", "weighted"),
     }
 
 
 def test_what_is_not_declared_public_is_handed_out_nowhere() -> None:
     release = anon.anonymize(TABLE, SCHEMA, require=[anon.KAnonymity(3)], missing="suppress")
     privacy, utility = release.privacy(), release.utility()
-    shown = handed_out(privacy.to_dict(), OF_PRIVACY)
+    public = handed_out(privacy.to_dict(), OF_PRIVACY)
     assert privacy.n_suppressed == 2
-    assert not {"n_suppressed", *OWNERS} - {"unmet"} & set(shown)
-    assert all("worst" not in each for each in shown["by_sensitive"].values())
-    assert (shown["n_rows"], shown["k"], shown["unmet"]) == (7, privacy.k, None)
-    assert shown["by_sensitive"]["disease"]["a_know"] == away(privacy.by_sensitive["disease"].a_know, RISK)
-    assert shown["joint"]["t_js"] == away(privacy.joint.t_js, RISK)
-    assert set(shown["prosecutor"]["at_risk"]) == {"2", "5", "10"}
+    assert not {"n_suppressed", *OWNERS} - {"unmet"} & set(public)
+    assert all("worst" not in each for each in public["by_sensitive"].values())
+    assert (public["n_rows"], public["k"], public["unmet"]) == (7, privacy.k, None)
+    assert public["by_sensitive"]["disease"]["a_know"] == away(privacy.by_sensitive["disease"].a_know, RISK)
+    assert public["joint"]["t_js"] == away(privacy.joint.t_js, RISK)
+    assert set(public["prosecutor"]["at_risk"]) == {"2", "5", "10"}
     lost = handed_out(utility.to_dict(), COSTS)
     assert not {"u_loss", "kl", "n_rows", "n_suppressed", "n_classes", "min_support"} & set(lost)
     assert lost["gcp"] == away(utility.gcp, RISK)

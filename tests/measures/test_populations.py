@@ -386,8 +386,8 @@ def test_levels_are_the_published_intervals() -> None:
     for numeric in ("interval", "level"):
         release = released(table, schema, require=[anon.KAnonymity(2)], numeric=numeric)
         assert release.classes.n_classes == 2
-        shown = boxes(release.published)
-        share, kind = overlaps(shown.shown[0], shown.reaches[0], age_12)
+        estimable = boxes(release.published)
+        share, kind = overlaps(estimable.quasi_cells[0], estimable.reaches[0], age_12)
         assert kind[1].tolist() == ([1, 0] if numeric == "interval" else [1, 1])
         shares[numeric] = share[1].tolist()
     # no listed interval holds 40 to 60, which is published as *: the whole domain from 9 to 60

@@ -563,11 +563,34 @@ def test_journalist_and_marketer() -> None:
 
 
 def test_a_sampling_fraction() -> None:
-    """One tenth: classes of 2 and 3 rows stand for 20 and 30: max 1/20, mean 2/50."""
-    risk = population_risk(classes_of("xxyyy"), sampling_fraction=0.1, at_risk=(20, 21, 31))
-    assert risk.journalist.max == pytest.approx(0.05)
-    assert risk.marketer == pytest.approx(0.04)
-    assert risk.journalist.at_risk == {20: 0.0, 21: 0.4, 31: 1.0}
+    """E(1/F | f) of f = 1, 2 and 3 at p = 1/20: (p/q) ln(1/p), and so on by recursion."""
+    first = math.log(20) / 19
+    second = (1 - first) / 19
+    third = (1 / 2 - second) / 19
+    risk = population_risk(classes_of("wxxyyy"), sampling_fraction=0.05, at_risk=(5, 10, 0.03))
+    assert risk.by == "sampling fraction"
+    assert risk.journalist.max == pytest.approx(first)
+    assert risk.marketer == pytest.approx((first + 2 * second + 3 * third) / 6)
+    assert risk.journalist.at_risk == {5: 0.0, 10: 1 / 6, 0.03: 3 / 6}
+    assert risk.uniques is not None
+    assert (risk.uniques.population, risk.uniques.model) == (120, "pitman")
+
+
+def test_weights_of_rows() -> None:
+    """Weights of 20 each are a fraction of one in twenty; a class counts by its sum."""
+    even = population_risk(classes_of("wxxyyy"), weights=np.full(6, 20.0))
+    sampled = population_risk(classes_of("wxxyyy"), sampling_fraction=0.05)
+    assert (even.journalist, even.uniques, even.by) == (sampled.journalist, sampled.uniques, "weights")
+    uneven = population_risk(classes_of("wxxyyy"), weights=np.array([20.0, 39, 1, 58, 1, 1]))
+    assert uneven.journalist == sampled.journalist
+
+
+def test_one_percent_of_a_population_hides_nobody_who_is_alone() -> None:
+    """A class of one row is one of hundreds of people only if it is typical: the old rule said 1/100."""
+    risk = population_risk(classes_of("abcdefgh"), sampling_fraction=0.01)
+    assert risk.journalist.max == pytest.approx(math.log(100) / 99)
+    assert risk.uniques is not None
+    assert risk.uniques.count == pytest.approx(800)
 
 
 def test_a_population_without_the_class() -> None:
@@ -591,7 +614,7 @@ def test_bad_sampling_fractions(fraction: float) -> None:
 def test_population_and_fraction_exclude_each_other() -> None:
     for options in ({}, {"population": np.array([3]), "sampling_fraction": 0.5}):
         with pytest.raises(
-            UsageError, match=r"^Give either the population's rows .* or a sampling fraction\.$"
+            UsageError, match=r"^Give either the population's rows .*, or a sampling fraction, or a weight .*"
         ):
             population_risk(classes_of("xx"), **options)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^The population needs one count per class\.$"):

@@ -42,15 +42,15 @@ def release_of(
     **options: Any,
 ) -> Release:
     """The release of these classes; rows in none are suppressed."""
-    encoded = encode(pa.table(table), anon.Schema(quasi=quasi, sensitive=sensitive))
+    encoded = encode(pa.table(table), anon.Schema(quasi=quasi, sensitive=sensitive, neutral="rest"))
     rows = np.array([row for each in classes for row in each], np.uint32)
     offsets = np.cumsum([0, *map(len, classes)]).astype(np.int64)
     left_out = np.setdiff1d(np.arange(encoded.n_rows), rows).astype(np.uint32)
     made = Classes(rows, offsets, left_out)
-    shown = cells(encoded, made)
+    of_classes = cells(encoded, made)
     if options.get("publish") != "bucketization":
-        made, shown = merge(made, shown)
-    return recode(encoded, made, shown, **options)
+        made, of_classes = merge(made, of_classes)
+    return recode(encoded, made, of_classes, **options)
 
 
 def lost(
@@ -70,58 +70,58 @@ def test_sizes_of_spec_6_1() -> None:
     # two classes of 4: DM 16 + 16; C_avg (8/2)/2
     table = {"q": list("xxxxyyyy"), "s": list("aabcabbd")}
     release = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=[anon.KAnonymity(2)])
-    found = release.utility()
-    assert (found.dm, found.c_avg, found.k, found.k_source) == (32, 2.0, 2, "asked")
+    utility = release.utility()
+    assert (utility.dm, utility.c_avg, utility.k, utility.k_source) == (32, 2.0, 2, "asked")
 
 
 def test_sizes_of_spec_6_11() -> None:
     # sizes 2, 2, 3: DM 4 + 4 + 9; C_avg (7/3)/2; without a demand k is the least size, 2
-    found = lost({"q": [1, 2, 3, 4, 5, 6, 7]}, ["q"], [[0, 1], [2, 3], [4, 5, 6]])
-    assert (found.dm, found.k, found.k_source) == (17, 2, "measured")
-    assert found.c_avg == pytest.approx(7 / 6)
-    assert found.class_size == pytest.approx(7 / 3)
+    utility = lost({"q": [1, 2, 3, 4, 5, 6, 7]}, ["q"], [[0, 1], [2, 3], [4, 5, 6]])
+    assert (utility.dm, utility.k, utility.k_source) == (17, 2, "measured")
+    assert utility.c_avg == pytest.approx(7 / 6)
+    assert utility.class_size == pytest.approx(7 / 3)
 
 
 def test_the_k_asked_for_is_the_largest_one() -> None:
     table = {"q": [1, 2, 3, 4, 5, 6, 7, 8], "s": list("abababab")}
     require = [anon.KAnonymity(2), anon.AlphaK(0.5, 4)]
-    found = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=require).utility()
+    utility = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=require).utility()
     # two classes of 4: (8/2)/4
-    assert (found.k, found.c_avg) == (4, 1.0)
+    assert (utility.k, utility.c_avg) == (4, 1.0)
 
 
 def test_trap_25_means_over_rows_and_over_classes() -> None:
     # x ×9, y ×1 of a flat domain of 2; every cell is one value: qd 1/2 in each class
-    found = lost({"q": list("xxxxxxxxxy")}, ["q"], [list(range(9)), [9]])
-    assert (found.class_size, found.um, found.um_rows, found.gcp) == (5.0, 0.5, 0.5, 0.0)
+    utility = lost({"q": list("xxxxxxxxxy")}, ["q"], [list(range(9)), [9]])
+    assert (utility.class_size, utility.um, utility.um_rows, utility.gcp) == (5.0, 0.5, 0.5, 0.0)
     # one wide class of 8 rows (qd 1) and one narrow class of 2 (qd 1/2):
     # over classes (1 + ½)/2 = ¾, over rows (8·1 + 2·½)/10 = 0.9
-    found = lost({"q": list("xxxxyyyyxx")}, ["q"], [list(range(8)), [8, 9]])
-    assert (found.um, found.um_rows) == (0.75, pytest.approx(0.9))
+    utility = lost({"q": list("xxxxyyyyxx")}, ["q"], [list(range(8)), [8, 9]])
+    assert (utility.um, utility.um_rows) == (0.75, pytest.approx(0.9))
 
 
 def test_trap_30_a_constant_column_costs_nothing() -> None:
     table = {"n": [7, 7, 7], "f": ["a", "a", "a"], "s": [1, 1, 1]}
-    found = lost(table, ["n", anon.nominal("f", {"*": {"g": ["a"]}})], [[0, 1, 2]], ["s"])
-    assert (found.gcp, found.ordered_loss, found.entropy, found.precision) == (0, 0, 0, 1)
-    assert found.by_attribute["n"].qd == 0
-    assert found.by_attribute["f"].qd == 1  # as printed: one leaf of |D| = 1
-    assert (found.pm, found.pm_rows) == (1, 1)
+    utility = lost(table, ["n", anon.nominal("f", {"*": {"g": ["a"]}})], [[0, 1, 2]], ["s"])
+    assert (utility.gcp, utility.ordered_loss, utility.entropy, utility.precision) == (0, 0, 0, 1)
+    assert utility.by_attribute["n"].qd == 0
+    assert utility.by_attribute["f"].qd == 1  # as printed: one leaf of |D| = 1
+    assert (utility.pm, utility.pm_rows) == (1, 1)
 
 
 def test_trap_30_a_release_without_rows() -> None:
-    found = lost({"q": [1, 2], "s": ["a", "b"]}, ["q"], [], ["s"])
-    assert (found.n_classes, found.class_size, found.c_avg, found.k) == (0, 0, 0, 0)
-    assert found.dm == 4  # 2 suppressed rows, n = 2 each
-    assert (found.gcp, found.ordered_loss, found.entropy, found.um_rows) == (1, 1, 1, 1)
-    assert (found.um, found.pm, found.pm_rows) == (0, 0, 0)
-    assert found.kl == math.inf
+    utility = lost({"q": [1, 2], "s": ["a", "b"]}, ["q"], [], ["s"])
+    assert (utility.n_classes, utility.class_size, utility.c_avg, utility.k) == (0, 0, 0, 0)
+    assert utility.dm == 4  # 2 suppressed rows, n = 2 each
+    assert (utility.gcp, utility.ordered_loss, utility.entropy, utility.um_rows) == (1, 1, 1, 1)
+    assert (utility.um, utility.pm, utility.pm_rows) == (0, 0, 0)
+    assert utility.kl == math.inf
 
 
 def test_suppressed_rows_of_a_constant_column_cost_1() -> None:
     # row 0 published (0), row 1 suppressed (1)
-    found = lost({"q": ["a", "a"]}, [anon.nominal("q", {"*": ["a"]})], [[0]])
-    assert (found.gcp, found.precision, found.dm) == (0.5, 0.5, 1 + 2)
+    utility = lost({"q": ["a", "a"]}, [anon.nominal("q", {"*": ["a"]})], [[0]])
+    assert (utility.gcp, utility.precision, utility.dm) == (0.5, 0.5, 1 + 2)
 
 
 # --- losses of cells
@@ -199,20 +199,20 @@ def test_losses_by_hand(
     qd: float,
     um_rows: float,
 ) -> None:
-    found = lost({"q": pa.array(column)}, [quasi], classes)
-    one = found.by_attribute["q"]
-    assert (found.gcp, found.ordered_loss) == pytest.approx((ncp, ordered))
-    assert (found.um, found.um_rows) == pytest.approx((qd, um_rows))
+    utility = lost({"q": pa.array(column)}, [quasi], classes)
+    one = utility.by_attribute["q"]
+    assert (utility.gcp, utility.ordered_loss) == pytest.approx((ncp, ordered))
+    assert (utility.um, utility.um_rows) == pytest.approx((qd, um_rows))
     assert (one.ncp, one.ordered_loss, one.qd, one.qd_rows) == pytest.approx((ncp, ordered, qd, um_rows))
 
 
 def test_attributes_are_averaged_in_gcp_and_added_in_um() -> None:
     # a: {1, 2} of 1..3, ½ for two rows of three: 1/3. b: {x, y} of 2: 1 for two rows: 2/3.
-    found = lost({"a": [1, 2, 3], "b": list("xyx")}, ["a", "b"], [[0, 1], [2]])
-    assert found.gcp == pytest.approx((1 / 3 + 2 / 3) / 2)
+    utility = lost({"a": [1, 2, 3], "b": list("xyx")}, ["a", "b"], [[0, 1], [2]])
+    assert utility.gcp == pytest.approx((1 / 3 + 2 / 3) / 2)
     # classes: ½ + 1, 0 + ½
-    assert found.um == pytest.approx((1.5 + 0.5) / 2)
-    assert found.um_rows == pytest.approx((1.5 + 1.5 + 0.5) / 3)
+    assert utility.um == pytest.approx((1.5 + 0.5) / 2)
+    assert utility.um_rows == pytest.approx((1.5 + 1.5 + 0.5) / 3)
 
 
 def test_weights_do_not_touch_measures() -> None:
@@ -234,21 +234,21 @@ def test_a_level_is_measured_as_published() -> None:
     table, quasi = {"q": [0, 1, 2, 20]}, [anon.numeric("q", anon.intervals(5, 10))]
     encoded = encode(pa.table(table), anon.Schema(quasi))
     made = Classes(np.arange(4, dtype=np.uint32), np.array([0, 1, 3, 4]), np.empty(0, np.uint32))
-    found = recode(encoded, made, cells(encoded, made), numeric="level").utility()
-    assert found.n_classes == 2  # [0, 5) holds both
-    assert found.gcp == pytest.approx(3 * 0.2 / 4)
+    utility = recode(encoded, made, cells(encoded, made), numeric="level").utility()
+    assert utility.n_classes == 2  # [0, 5) holds both
+    assert utility.gcp == pytest.approx(3 * 0.2 / 4)
     # three rows on five lattice points, 20 on its own: ¾ ln 5/3
-    assert found.kl == pytest.approx(0.75 * math.log(5 / 3))
+    assert utility.kl == pytest.approx(0.75 * math.log(5 / 3))
     # no interval holds {2, 20}: *
     made = Classes(np.arange(4, dtype=np.uint32), np.array([0, 2, 4]), np.empty(0, np.uint32))
-    found = recode(encoded, made, cells(encoded, made), numeric="level").utility()
-    assert found.gcp == pytest.approx((2 * 0.2 + 2 * 1) / 4)
+    utility = recode(encoded, made, cells(encoded, made), numeric="level").utility()
+    assert utility.gcp == pytest.approx((2 * 0.2 + 2 * 1) / 4)
     # floats have length: [0, 5) of 0..20 is 5/20
     table = {"q": pa.array([0.0, 1.0, 2.5, 20.0])}
     encoded = encode(pa.table(table), anon.Schema(quasi))
     made = Classes(np.arange(4, dtype=np.uint32), np.array([0, 3, 4]), np.empty(0, np.uint32))
-    found = recode(encoded, made, cells(encoded, made), numeric="level").utility()
-    assert found.gcp == pytest.approx(3 * 0.25 / 4)
+    utility = recode(encoded, made, cells(encoded, made), numeric="level").utility()
+    assert utility.gcp == pytest.approx(3 * 0.25 / 4)
 
 
 @pytest.mark.parametrize(
@@ -277,15 +277,15 @@ def test_a_level_is_measured_as_published() -> None:
 def test_precision_by_hand(
     quasi: Any, column: list[Any], classes: list[list[int]], precision: float | None
 ) -> None:
-    found = lost({"q": pa.array(column)}, [quasi], classes)
-    assert found.precision == (None if precision is None else pytest.approx(precision))
-    assert found.by_attribute["q"].precision == found.precision
+    utility = lost({"q": pa.array(column)}, [quasi], classes)
+    assert utility.precision == (None if precision is None else pytest.approx(precision))
+    assert utility.by_attribute["q"].precision == utility.precision
 
 
 def test_precision_is_of_the_trees_alone() -> None:
     # the tree column is at its root, the number is not a tree
-    found = lost({"t": ["Flu", "HIV"], "n": [1, 2]}, [anon.nominal("t", LUNG), "n"], [[0, 1]])
-    assert found.precision == 0
+    utility = lost({"t": ["Flu", "HIV"], "n": [1, 2]}, [anon.nominal("t", LUNG), "n"], [[0, 1]])
+    assert utility.precision == 0
 
 
 @pytest.mark.parametrize(
@@ -307,8 +307,8 @@ def test_precision_is_of_the_trees_alone() -> None:
     ],
 )
 def test_entropy_by_hand(column: list[Any], classes: list[list[int]], entropy: float) -> None:
-    found = lost({"q": pa.array(column)}, ["q"], classes)
-    assert found.entropy == pytest.approx(entropy)
+    utility = lost({"q": pa.array(column)}, ["q"], classes)
+    assert utility.entropy == pytest.approx(entropy)
 
 
 # --- protection
@@ -340,20 +340,20 @@ def test_protection_by_hand(sensitive: Any, column: list[Any], r: float, sd: flo
     # classes: the one in question, and one row each for the rest of the domain (sd 1)
     singles = [[n + i] for i in range(len(others))]
     table = {"q": [0] * n + [i + 1 for i in range(len(others))], "s": [*column, *others]}
-    found = lost(table, ["q"], [list(range(n)), *singles], [sensitive], r=r)
+    utility = lost(table, ["q"], [list(range(n)), *singles], [sensitive], r=r)
     rest = len(others)
-    assert found.pm == pytest.approx((sd + rest) / (1 + rest))
-    assert found.pm_rows == pytest.approx((n * sd + rest) / (n + rest))
-    assert found.by_sensitive["s"].sd == found.pm
+    assert utility.pm == pytest.approx((sd + rest) / (1 + rest))
+    assert utility.pm_rows == pytest.approx((n * sd + rest) / (n + rest))
+    assert utility.by_sensitive["s"].sd == utility.pm
 
 
 def test_protection_of_several_attributes_is_added() -> None:
     # x: {1, 2} of 1..2 at r = 1: (1 + 1 + 0 + 0)/4 = ½; y: a a: 1
     table = {"q": [1, 1], "x": [1, 2], "y": ["a", "a"]}
-    found = lost(table, ["q"], [[0, 1]], ["x", "y"], w_u=0.25, w_p=0.75)
-    assert found.pm == pytest.approx(1.5)
+    utility = lost(table, ["q"], [[0, 1]], ["x", "y"], w_u=0.25, w_p=0.75)
+    assert utility.pm == pytest.approx(1.5)
     # q is constant: qd 0. wtd = ¼·0/1 + ¾·1.5/2
-    assert found.avg_wtd == pytest.approx(0.75 * 1.5 / 2)
+    assert utility.avg_wtd == pytest.approx(0.75 * 1.5 / 2)
 
 
 @pytest.mark.parametrize(
@@ -372,37 +372,37 @@ def test_tables_of_spec_6_10(classes: list[list[int]], um: float, pm: float) -> 
         "postcode": [30, 32] * 4,
         "salary": [20, 20, 65, 65, 20, 20, 65, 65],
     }
-    found = lost(table, ["age", "height", "postcode"], classes, ["salary"])
-    assert (found.um, found.um_rows, found.pm, found.pm_rows) == (um, um, pm, pm)
+    utility = lost(table, ["age", "height", "postcode"], classes, ["salary"])
+    assert (utility.um, utility.um_rows, utility.pm, utility.pm_rows) == (um, um, pm, pm)
     # rows 1 and 3: ½·(¼/3) + ½·½ = 7/24
-    assert found.avg_wtd == pytest.approx(um / 6 + pm / 2)
-    assert um > 1 or found.avg_wtd == pytest.approx(7 / 24)
+    assert utility.avg_wtd == pytest.approx(um / 6 + pm / 2)
+    assert um > 1 or utility.avg_wtd == pytest.approx(7 / 24)
 
 
 def test_a_null_sensitive_value_has_no_s_diversity() -> None:
-    found = lost({"q": [1, 2], "s": pa.array(["a", None])}, ["q"], [[0, 1]], ["s"])
-    assert (found.pm, found.pm_rows, found.avg_wtd) == (None, None, None)
-    assert found.by_sensitive["s"].sd is None
-    assert found.gcp == 1  # the other measures do not mind
+    utility = lost({"q": [1, 2], "s": pa.array(["a", None])}, ["q"], [[0, 1]], ["s"])
+    assert (utility.pm, utility.pm_rows, utility.avg_wtd) == (None, None, None)
+    assert utility.by_sensitive["s"].sd is None
+    assert utility.gcp == 1  # the other measures do not mind
     # where the row with the null is suppressed there is nothing to refuse
     assert lost({"q": [1, 2], "s": pa.array(["a", None])}, ["q"], [[0]], ["s"]).pm == 1
 
 
 def test_a_release_without_sensitive_attributes_protects_none() -> None:
-    found = lost({"q": [1, 2]}, ["q"], [[0, 1]])
-    assert (found.pm, found.pm_rows, found.by_sensitive) == (0, 0, {})
-    assert found.avg_wtd == pytest.approx(0.5 * 1)
+    utility = lost({"q": [1, 2]}, ["q"], [[0, 1]])
+    assert (utility.pm, utility.pm_rows, utility.by_sensitive) == (0, 0, {})
+    assert utility.avg_wtd == pytest.approx(0.5 * 1)
 
 
 def test_a_suppressed_sensitive_attribute_protects_wholly() -> None:
     table = {"q": [1, 2], "s": ["a", "b"]}
     release = anon.anonymize(table, anon.Schema(["q"], ["s"]), method=anon.Suppress("sensitive"))
-    found = release.utility()
-    assert (found.pm, found.pm_rows, found.gcp) == (0, 0, 0)
+    utility = release.utility()
+    assert (utility.pm, utility.pm_rows, utility.gcp) == (0, 0, 0)
     for measure in ("kl", "u_loss"):
         with pytest.raises(anon.UsageError, match="leaves 's' out"):
-            getattr(found, measure)
-    assert found.to_dict()["kl"] is None
+            getattr(utility, measure)
+    assert utility.to_dict()["kl"] is None
 
 
 # --- KL divergence
@@ -479,11 +479,13 @@ def test_u_loss_is_that_of_the_populations(options: dict[str, Any]) -> None:
     quasi = [anon.numeric("n", anon.intervals(5, 10)), anon.nominal("t", LUNG), "f"]
     schema = anon.Schema(quasi, ["s", "u"])
     release = anon.anonymize(table, schema, require=[anon.KAnonymity(5)], **options)
-    found = release.utility(min_support=0.02)
-    assert found.u_loss == populations.u_loss(release, 0.02).u_loss > 0
-    assert found.to_dict()["u_loss"] == found.u_loss
+    utility = release.utility(min_support=0.02)
+    assert utility.u_loss == populations.u_loss(release, 0.02).u_loss > 0
+    assert utility.to_dict()["u_loss"] == utility.u_loss
     # another support, other populations
-    assert release.utility(min_support=0.3).u_loss == populations.u_loss(release, 0.3).u_loss != found.u_loss
+    assert (
+        release.utility(min_support=0.3).u_loss == populations.u_loss(release, 0.3).u_loss != utility.u_loss
+    )
 
 
 def test_u_loss_of_the_original_and_by_hand() -> None:
@@ -506,13 +508,13 @@ def test_u_loss_of_the_original_and_by_hand() -> None:
 def test_a_bucketization_loses_no_cell() -> None:
     table = {"n": [1, 5, 9], "f": ["x", "y", "z"], "t": ["Flu", "HIV", "Flu"], "s": list("aba")}
     quasi = ["n", "f", anon.nominal("t", LUNG)]
-    found = release_of(table, quasi, [[0, 1], [2]], ["s"], publish="bucketization").utility()
-    assert (found.gcp, found.ordered_loss, found.entropy, found.precision) == (0, 0, 0, 1)
-    assert (found.dm, found.n_classes) == (5, 2)
+    utility = release_of(table, quasi, [[0, 1], [2]], ["s"], publish="bucketization").utility()
+    assert (utility.gcp, utility.ordered_loss, utility.entropy, utility.precision) == (0, 0, 0, 1)
+    assert (utility.dm, utility.n_classes) == (5, 2)
     # single values: 0 on the number, 1/3 and 1/2 on labels
-    assert found.um == found.um_rows == pytest.approx(1 / 3 + 1 / 2)
+    assert utility.um == utility.um_rows == pytest.approx(1 / 3 + 1 / 2)
     # sd: {a, b} at r = 1, flat of 2 values: (2 + 2·½)/4 = ¾; {a}: 1
-    assert (found.pm, found.pm_rows) == pytest.approx((0.875, 2.5 / 3))
+    assert (utility.pm, utility.pm_rows) == pytest.approx((0.875, 2.5 / 3))
 
 
 # --- the slow twin
@@ -573,26 +575,26 @@ def test_measures_equal_the_twin(
     release = release_of(
         table, [schema[name] for name in quasi], classes, [schema[name] for name in sensitive]
     )
-    found = release.utility(r=r, w_u=weights[0], w_p=weights[1])
+    utility = release.utility(r=r, w_u=weights[0], w_p=weights[1])
     q, s = [columns[name] for name in quasi], [columns[name] for name in sensitive]
-    joined, shown = reference.cells_of(q, classes)
+    joined, their_cells = reference.cells_of(q, classes)
 
     def close(number: float | None) -> Any:
         return None if number is None else pytest.approx(number, abs=1e-12)
 
-    assert found.n_classes == len(joined)
-    assert found.dm == reference.discernibility(joined, found.n_rows)
-    assert found.c_avg == close(reference.c_avg(joined, found.k or 1))
-    assert found.gcp == close(reference.gcp(q, joined, shown))
-    assert found.ordered_loss == close(reference.ordered_loss(q, joined, shown))
-    assert found.um == close(reference.um(q, shown))
-    assert found.um_rows == close(reference.um_rows(q, joined, shown))
-    assert found.precision == close(reference.precision(q, joined, shown))
-    assert found.entropy == close(reference.entropy(q, joined, shown))
-    assert found.pm == close(reference.pm(s, joined, r))
-    assert found.pm_rows == close(reference.pm_rows(s, joined, r))
-    assert found.avg_wtd == close(reference.avg_wtd(q, s, joined, shown, r, *weights))
-    assert found.kl == close(reference.kl(q, s, joined, shown))
+    assert utility.n_classes == len(joined)
+    assert utility.dm == reference.discernibility(joined, utility.n_rows)
+    assert utility.c_avg == close(reference.c_avg(joined, utility.k or 1))
+    assert utility.gcp == close(reference.gcp(q, joined, their_cells))
+    assert utility.ordered_loss == close(reference.ordered_loss(q, joined, their_cells))
+    assert utility.um == close(reference.um(q, their_cells))
+    assert utility.um_rows == close(reference.um_rows(q, joined, their_cells))
+    assert utility.precision == close(reference.precision(q, joined, their_cells))
+    assert utility.entropy == close(reference.entropy(q, joined, their_cells))
+    assert utility.pm == close(reference.pm(s, joined, r))
+    assert utility.pm_rows == close(reference.pm_rows(s, joined, r))
+    assert utility.avg_wtd == close(reference.avg_wtd(q, s, joined, their_cells, r, *weights))
+    assert utility.kl == close(reference.kl(q, s, joined, their_cells))
 
 
 @given(tables())
@@ -654,11 +656,11 @@ def test_merging_classes_never_lowers_a_loss(
     ]
     table = {name: arrow(column) for name, column in columns.items()}
     release = release_of(table, attributes[0], classes, attributes[1])
-    shown = np.split(release.classes.rows, release.classes.offsets[1:-1])
-    if len(shown) < 2:
+    rows_of_class = np.split(release.classes.rows, release.classes.offsets[1:-1])
+    if len(rows_of_class) < 2:
         return
     before = release.utility()
-    merged = [np.concatenate(shown[:2]), *shown[2:]]
+    merged = [np.concatenate(rows_of_class[:2]), *rows_of_class[2:]]
     after = release_of(table, attributes[0], merged, attributes[1]).utility()
     for measure in ("dm", "gcp", "ordered_loss", "um_rows", "entropy"):
         assert getattr(after, measure) >= getattr(before, measure) - 1e-12
@@ -704,13 +706,13 @@ def test_the_threads_do_not_matter() -> None:
 
 def test_the_result_is_plain_and_short() -> None:
     table = {"q": [1, 2, 3], "s": list("aab")}
-    found = lost(table, ["q"], [[0, 1]], ["s"])
-    assert repr(found) == f"Utility(n_classes=1, gcp={found.gcp}, dm=7, c_avg=1.0)"
-    told = found.to_dict()
-    assert json.loads(json.dumps(told)) == told
-    assert told["kl"] == "inf"
-    assert told["by_attribute"]["q"]["ncp"] == found.gcp
-    assert set(told) >= {
+    utility = lost(table, ["q"], [[0, 1]], ["s"])
+    assert repr(utility) == f"Utility(n_classes=1, gcp={utility.gcp}, dm=7, c_avg=1.0)"
+    document = utility.to_dict()
+    assert json.loads(json.dumps(document)) == document
+    assert document["kl"] == "inf"
+    assert document["by_attribute"]["q"]["ncp"] == utility.gcp
+    assert set(document) >= {
         *("dm", "c_avg", "gcp", "ordered_loss", "um", "pm", "um_rows", "pm_rows", "avg_wtd", "entropy"),
         *("precision", "kl", "class_size", "n_classes", "k", "k_source", "by_attribute", "by_sensitive"),
     }
@@ -733,8 +735,8 @@ def test_full_cells_are_measured_as_published() -> None:
     # two classes that both show *: they are one
     encoded = encode(pa.table({"q": [1, 2, 3]}), anon.Schema(["q"]))
     made = Classes(np.arange(3, dtype=np.uint32), np.array([0, 1, 3]), np.empty(0, np.uint32))
-    found = recode(encoded, *merge(made, full_cells(encoded, made))).utility()
-    assert (found.n_classes, found.gcp, found.dm) == (1, 1, 9)
+    utility = recode(encoded, *merge(made, full_cells(encoded, made))).utility()
+    assert (utility.n_classes, utility.gcp, utility.dm) == (1, 1, 9)
 
 
 # --- Adult

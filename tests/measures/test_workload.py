@@ -197,7 +197,7 @@ def some_table(n: int = 300, seed: int = 0) -> tuple[pa.Table, anon.Schema]:
 
 def widths(workload: Workload, encoded: Encoded) -> set[tuple[int, ...]]:
     """Values per condition, 0 where there is none."""
-    found = set()
+    lengths = set()
     for i in range(len(workload)):
         row = []
         for predicates, chosen in zip(
@@ -207,13 +207,13 @@ def widths(workload: Workload, encoded: Encoded) -> set[tuple[int, ...]]:
                 row.append(0)
                 continue
             runs = slice(predicates.offsets[chosen], predicates.offsets[chosen + 1])
-            held = int((predicates.last[runs].astype(int) - predicates.first[runs] + 1).sum())
+            n_codes = int((predicates.last[runs].astype(int) - predicates.first[runs] + 1).sum())
             if predicates.domain.kind != "nominal":
                 assert len(predicates.first[runs]) == 1
             assert int(predicates.last[runs].max()) < predicates.domain.n_values
-            row.append(held)
-        found.add(tuple(row))
-    return found
+            row.append(n_codes)
+        lengths.add(tuple(row))
+    return lengths
 
 
 def test_random_queries() -> None:

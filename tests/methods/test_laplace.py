@@ -178,8 +178,10 @@ def test_any_type_of_number_takes_noise(ages: pa.Array) -> None:
 
 def test_epsilons_of_attributes_add_up_exactly() -> None:
     table = people().append_column("hours", pa.array(np.arange(200) % 40))
-    schema = anon.Schema(["age", "sex"], ["disease"])
+    schema = anon.Schema(["age", "sex"], ["disease"], neutral=["hours"])
     method = anon.Laplace({"age": 0.1, "hours": 0.2}, AGE | {"hours": (0, 40)})
+    with pytest.raises(anon.UsageError, match="'hours' has no role and is not published: it takes no noise"):
+        anon.anonymize(table, anon.Schema(["age", "sex"], ["disease"]), method=method)
     told = anon.anonymize(table, schema, method=method).metadata["noise"]
     assert told["epsilon"] == "0.3"  # in floats 0.1 + 0.2 is 0.30000000000000004
     assert [each["epsilon"] for each in told["attributes"].values()] == ["0.1", "0.2"]

@@ -158,18 +158,20 @@ def learnable() -> tuple[Any, Any, Any]:
 
 def test_every_miner_of_categories_learns(learnable: Any) -> None:
     X, y, _ = learnable
-    found = cross_predict(CATEGORY_MINERS, X, y, folds(len(y), 5, 0), 0)
-    right = {one.miner: (one.values == y).mean() for one in found}
+    predictions = cross_predict(CATEGORY_MINERS, X, y, folds(len(y), 5, 0), 0)
+    right = {one.miner: (one.values == y).mean() for one in predictions}
     assert right["ZeroR"] == np.bincount(y).max() / len(y)
-    assert all(one.made.all() and one.n_train == 240 and not one.limits for one in found)
+    assert all(one.made.all() and one.n_train == 240 and not one.limits for one in predictions)
     assert min(right.values()) > 0.65
     assert sum(share > 0.9 for share in right.values()) >= 12
 
 
 def test_every_miner_of_numbers_learns(learnable: Any) -> None:
     X, _, y = learnable
-    found = {one.miner: one.values for one in cross_predict(NUMBER_MINERS, X, y, folds(len(y), 5, 0), 0)}
-    error = {name: np.abs(values - y).mean() for name, values in found.items()}
+    predictions = {
+        one.miner: one.values for one in cross_predict(NUMBER_MINERS, X, y, folds(len(y), 5, 0), 0)
+    }
+    error = {name: np.abs(values - y).mean() for name, values in predictions.items()}
     base = error.pop("ZeroR")
     error.pop("median")
     assert max(error.values()) < base
@@ -246,26 +248,28 @@ class Always:
 
 
 def test_a_miner_of_the_users_own() -> None:
-    told: list[Any] = []
-    [found] = cross_predict(
+    calls: list[Any] = []
+    [predicted] = cross_predict(
         [Miner("mine", "user", lambda seed: Always(1))],
         np.zeros((6, 1)),
         np.array([0, 1, 0, 1, 1, 0]),
         np.array([0, 1, 2, 0, 1, 2]),
         0,
-        progress=lambda *each: told.append(each),
+        progress=lambda *each: calls.append(each),
     )
-    assert found.values.tolist() == [1] * 6
-    assert told == [("mine", 1, 3), ("mine", 2, 3), ("mine", 3, 3)]
-    assert repr(found) == "Prediction('mine', made=6, limits=[])"
+    assert predicted.values.tolist() == [1] * 6
+    assert calls == [("mine", 1, 3), ("mine", 2, 3), ("mine", 3, 3)]
+    assert repr(predicted) == "Prediction('mine', made=6, limits=[])"
 
 
 def test_a_fold_whose_labels_are_equal_needs_no_miner() -> None:
     def never(seed: int) -> Any:
         raise AssertionError
 
-    [found] = cross_predict([Miner("mine", "user", never)], np.zeros((4, 1)), np.ones(4), folds(4, 2, 0), 0)
-    assert found.values.tolist() == [1.0] * 4
+    [predicted] = cross_predict(
+        [Miner("mine", "user", never)], np.zeros((4, 1)), np.ones(4), folds(4, 2, 0), 0
+    )
+    assert predicted.values.tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize("broken", [Always("x"), Always([1, 2]), object()])
@@ -288,7 +292,7 @@ def test_time_that_is_spent_is_told() -> None:
             for i in range(300_000):
                 total += i
 
-    [found] = cross_predict(
+    [predicted] = cross_predict(
         [Miner("mine", "user", lambda seed: Slow(1), seconds=1e-4)],
         np.zeros((6, 1)),
         np.arange(6) % 2,
@@ -296,9 +300,9 @@ def test_time_that_is_spent_is_told() -> None:
         0,
         n_threads=1,
     )
-    assert found.made.tolist() == [True, True, False, False, False, False]
-    assert found.limits == ("1 of 3 folds in the 0.0001 s allowed",)
-    assert found.seconds > 1e-4
+    assert predicted.made.tolist() == [True, True, False, False, False, False]
+    assert predicted.limits == ("1 of 3 folds in the 0.0001 s allowed",)
+    assert predicted.seconds > 1e-4
 
 
 def test_warnings_are_told_in_words_and_reach_nobody(learnable: Any) -> None:
@@ -306,10 +310,10 @@ def test_warnings_are_told_in_words_and_reach_nobody(learnable: Any) -> None:
 
     X, y, _ = learnable
     before = warnings.showwarning
-    [found] = cross_predict(
+    [predicted] = cross_predict(
         [Miner("mine", "user", lambda seed: LogisticRegression(max_iter=1))], X, y, folds(len(y), 3, 0), 0
     )
-    assert found.limits == ("not converged in 3 of 3 folds",)
+    assert predicted.limits == ("not converged in 3 of 3 folds",)
     assert warnings.showwarning is before
 
 
@@ -325,15 +329,15 @@ def test_convergence_is_read_off_the_estimator(learnable: Any) -> None:
     X, y, _ = learnable
     scaled = learners.chain(learners.learner("preprocessing.StandardScaler"), lambda seed: Muted(max_iter=1))
     for build in (lambda seed: Muted(max_iter=1), scaled):
-        [found] = cross_predict([Miner("mine", "user", build)], X, y, folds(len(y), 3, 0), 0)
-        assert found.limits == ("not converged in 3 of 3 folds",)
+        [predicted] = cross_predict([Miner("mine", "user", build)], X, y, folds(len(y), 3, 0), 0)
+        assert predicted.limits == ("not converged in 3 of 3 folds",)
 
 
 def test_folds_without_rows_are_no_folds() -> None:
     mine = [Miner("mine", "user", lambda seed: Always(1))]
     y = np.array([0, 1, 0, 1])
-    [found] = cross_predict(mine, np.zeros((4, 1)), y, np.array([2, 2, 7, 7]), 0)
-    assert (found.made.all(), found.n_train, found.limits) == (True, 2, ())
+    [predicted] = cross_predict(mine, np.zeros((4, 1)), y, np.array([2, 2, 7, 7]), 0)
+    assert (predicted.made.all(), predicted.n_train, predicted.limits) == (True, 2, ())
     for fold in (np.array([3, 3, 3, 3]), np.empty(0, np.int64)):
         [none] = cross_predict(mine, np.zeros((len(fold), 1)), y[: len(fold)], fold, 0)
         assert (none.made.any(), none.limits) == (False, ("all rows lie in one fold",))

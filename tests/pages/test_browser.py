@@ -153,10 +153,10 @@ def test_without_scripts_the_images_show(browser: Any, pages: dict[str, Path], w
 def test_names_and_values_show_as_text(browser: Any, pages: dict[str, Path]) -> None:
     visit(browser, pages["release"])
     wait_for_charts(browser)  # an alert would stop the driver here
-    shown = ask(browser, "document.querySelector('main').innerText")
-    assert EVIL in shown
-    assert "a&b with a rather long name" in shown
-    assert "s</style>" in shown
+    text = ask(browser, "document.querySelector('main').innerText")
+    assert EVIL in text
+    assert "a&b with a rather long name" in text
+    assert "s</style>" in text
     assert ask(browser, "document.querySelectorAll('script:not([type]), iframe, object').length") == 1
     assert ask(browser, "document.querySelectorAll('img:not([alt])').length") == 0
     drawn = ask(

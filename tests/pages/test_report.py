@@ -31,6 +31,7 @@ from anon import datasets, figures
 from anon.choice import tables
 from anon.command.entry import main
 from anon.html.document import Section, Table, number, page, table_html
+from anon.html.figure import spec as spec_of
 from anon.pages import report
 from anon.pages.origin import Origin
 from anon.release.columns import NOTES_ON_BUCKETS
@@ -81,41 +82,41 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def inside(told: Any) -> Iterator[Any]:
+def inside(document: Any) -> Iterator[Any]:
     """Every key and every value of JSON."""
-    if isinstance(told, dict):
-        for name, value in told.items():
+    if isinstance(document, dict):
+        for name, value in document.items():
             yield name
             yield from inside(value)
-    elif isinstance(told, list):
-        for value in told:
+    elif isinstance(document, list):
+        for value in document:
             yield from inside(value)
     else:
-        yield told
+        yield document
 
 
 NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-def assert_every_number_is_told(html: str, told: Any) -> int:
+def assert_every_number_is_told(html: str, document: Any) -> int:
     """Of the page's text and of its figures; returns how many numbers there were."""
-    shown = Page(html)
-    known = list(inside(told))
+    parsed = Page(html)
+    known = list(inside(document))
     numbers = [value for value in known if isinstance(value, int | float) and not isinstance(value, bool)]
     words = " ".join(value for value in known if isinstance(value, str))
     tokens = set(NUMBER.findall(words)) | {number(value) for value in numbers}
     values = {repr(value) for value in numbers}
-    for value, text in shown.numbers:
+    for value, text in parsed.numbers:
         assert value in values, value
         assert text == number(json.loads(value))
-    for text in shown.text:
+    for text in parsed.text:
         for token in NUMBER.findall(text):
             assert token in tokens, (token, text)
-    for spec in shown.specs:
+    for spec in parsed.specs:
         for value in inside(spec["datasets"] if "datasets" in spec else data_of(spec)):
             if isinstance(value, int | float) and not isinstance(value, bool):
                 assert repr(value) in values, value
-    return len(shown.numbers)
+    return len(parsed.numbers)
 
 
 def data_of(spec: Any) -> list[Any]:
@@ -165,16 +166,16 @@ def released(evil: Path) -> Path:
 
 def test_a_page_holds_what_it_is_given_as_text() -> None:
     table = Table("T & <t>", ("name", "n"), ((EVIL, 1234567), ("a&b\n<i>note</i>", 0.123456)))
-    shown = Page(page("<h1>", [Section("<h2>", ("<p> & co",), (table,))]))
-    assert shown.words["h1"] == ["<h1>"]
-    assert shown.words["title"] == ["<h1>"]
-    assert shown.words["h2"] == ["<h2>"]
-    assert shown.words["p"] == ["<p> & co"]
-    assert shown.words["caption"] == ["T & <t>"]
-    assert shown.words["th"] == ["name", "n", EVIL, "a&b"]
-    assert shown.words["span"] == ["<i>note</i>"]
-    assert shown.numbers == [("1234567", "1,234,567"), ("0.123456", "0.1235")]
-    assert shown.scripts == []
+    parsed = Page(page("<h1>", [Section("<h2>", ("<p> & co",), (table,))]))
+    assert parsed.words["h1"] == ["<h1>"]
+    assert parsed.words["title"] == ["<h1>"]
+    assert parsed.words["h2"] == ["<h2>"]
+    assert parsed.words["p"] == ["<p> & co"]
+    assert parsed.words["caption"] == ["T & <t>"]
+    assert parsed.words["th"] == ["name", "n", EVIL, "a&b"]
+    assert parsed.words["span"] == ["<i>note</i>"]
+    assert parsed.numbers == [("1234567", "1,234,567"), ("0.123456", "0.1235")]
+    assert parsed.scripts == []
 
 
 def test_a_page_without_figures_forbids_every_script() -> None:
@@ -189,27 +190,27 @@ def policy(html: str) -> str:
 def test_a_page_with_figures_allows_its_one_script_and_no_evaluation_of_text() -> None:
     figure = figures.attribute_losses({"</script ><!--<script >&": 0.5})
     html = page("Title", [Section("One", figures=(figure, figure)), Section("Two", figures=(figure,))])
-    shown = Page(html)
-    [script] = shown.scripts
+    parsed = Page(html)
+    [script] = parsed.scripts
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy(html)
     assert policy(html).startswith("default-src 'none'; ")
     assert "unsafe-eval" not in policy(html)
-    assert shown.specs == [figures.spec(figure)] * 3
-    assert [each["id"] for each in shown.all("script")[:3]] == ["chart-1", "chart-2", "chart-3"]
-    for image in shown.all("img"):
+    assert parsed.specs == [spec_of(figure)] * 3
+    assert [each["id"] for each in parsed.all("script")[:3]] == ["chart-1", "chart-2", "chart-3"]
+    for image in parsed.all("img"):
         assert image["alt"] == f"{figure.title}. {figure.caption}"
         assert image["src"].startswith("data:image/png;base64,")
-    assert html.count("</script") == len(shown.all("script")) == 4
+    assert html.count("</script") == len(parsed.all("script")) == 4
     assert "<!--" not in html
     assert html.count("\r") == 0  # HTML turns it into a line break, and the digest would not hold
 
 
 def test_nothing_on_a_page_leads_away() -> None:
     html = page("Title", [Section("One", figures=(figures.attribute_losses({"a": 0.5}),)), Section("Two")])
-    shown = Page(html)
-    ids = {attributes["id"] for _, attributes in shown.elements if "id" in attributes}
-    for _, attributes in shown.elements:
+    parsed = Page(html)
+    ids = {attributes["id"] for _, attributes in parsed.elements if "id" in attributes}
+    for _, attributes in parsed.elements:
         for name in ("src", "href", "action", "data"):
             target = attributes.get(name, "data:")
             assert target.startswith("data:") or target[1:] in ids, target
@@ -220,22 +221,22 @@ def test_nothing_on_a_page_leads_away() -> None:
 def test_a_page_can_be_read_without_eyes_and_without_a_mouse() -> None:
     table = Table("Table", ("name", "value"), (("a", 1), ("b", None)))
     html = page("Title", [Section("One", (), (table,), (figures.attribute_losses({"a": 0.5}),))])
-    shown = Page(html)
-    assert shown.all("html") == [{"lang": "en"}]
-    levels = [int(tag[1]) for tag, _ in shown.elements if re.fullmatch("h[1-6]", tag)]
+    parsed = Page(html)
+    assert parsed.all("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in parsed.elements if re.fullmatch("h[1-6]", tag)]
     assert levels == [1, 2, 3]
-    assert all(each["scope"] in ("col", "row") for each in shown.all("th"))
-    assert len(shown.all("caption")) == len(shown.all("table")) == 2
-    links = shown.all("a")
+    assert all(each["scope"] in ("col", "row") for each in parsed.all("th"))
+    assert len(parsed.all("caption")) == len(parsed.all("table")) == 2
+    links = parsed.all("a")
     assert links[0] == {"class": "skip", "href": "#main"}
-    for box in shown.all("div"):
+    for box in parsed.all("div"):
         if box["class"] == "table":  # what scrolls sideways can be reached and is named
             assert box["tabindex"] == "0"
             assert box["role"] == "region"
             assert box["aria-label"]
     assert ":focus-visible" in TEMPLATE
     assert "outline: none" not in TEMPLATE
-    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in shown.all("meta")
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in parsed.all("meta")
 
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
@@ -258,9 +259,9 @@ def test_numbers_for_people() -> None:
 
 
 def test_cells_of_tables() -> None:
-    shown = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("w", "-inf"), ("z", None)))))
-    assert shown.words["td"] == ["∞", "-∞", "–"]
-    assert [each.get("class") for each in shown.all("td")] == ["number"] * 4
+    parsed = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("w", "-inf"), ("z", None)))))
+    assert parsed.words["td"] == ["∞", "-∞", "–"]
+    assert [each.get("class") for each in parsed.all("td")] == ["number"] * 4
     mixed = Page(table_html(Table("t", ("a", "b"), (("x", 1.5), ("y", "inf"), ("z", "text"), (True, False)))))
     assert mixed.words["td"] == ["inf", "text", "no"]
     assert Page(table_html(Table("t", ("a", "b"), ()))).words["th"] == ["a", "b"]
@@ -288,15 +289,15 @@ def test_every_number_of_a_release_report_is_in_the_json(
 ) -> None:
     out, page = tmp_path / "out.parquet", tmp_path / "r.html"
     words = ["anonymize", evil, "-o", out, *ROLES, "--k", 7, "--t", 0.35, "--report", page]
-    told = run(capsys, *words)
-    assert told["report"] == str(page)
+    document = run(capsys, *words)
+    assert document["report"] == str(page)
     html = page.read_text()
-    assert assert_every_number_is_told(html, told) > 100
-    shown = Page(html)
-    assert len(shown.scripts) == 1
-    assert shown.words["title"] == ["Report of a release"]
-    assert [each for each in shown.elements if each[0] == "img" and "onerror" in each[1]] == []
-    everything = "\n".join(shown.text)
+    assert assert_every_number_is_told(html, document) > 100
+    parsed = Page(html)
+    assert len(parsed.scripts) == 1
+    assert parsed.words["title"] == ["Report of a release"]
+    assert [each for each in parsed.elements if each[0] == "img" and "onerror" in each[1]] == []
+    everything = "\n".join(parsed.text)
     assert EVIL in everything
     assert "a&b" in everything
 
@@ -305,7 +306,7 @@ def test_every_number_of_a_check_is_in_the_json(
     released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "r.html"
-    told = run(
+    document = run(
         capsys,
         "check",
         released,
@@ -321,19 +322,19 @@ def test_every_number_of_a_check_is_in_the_json(
         code=1,
     )
     html = page.read_text()
-    assert assert_every_number_is_told(html, told) > 50
-    assert told["unmet"] == ["3-diversity (probabilistic)"]
+    assert assert_every_number_is_told(html, document) > 50
+    assert document["unmet"] == ["3-diversity (probabilistic)"]
     claim = "The roles of the columns are the file's own claim."
     assert f"Not met: 3-diversity (probabilistic). {claim}" in Page(html).text
-    assert told["k"] >= 5
+    assert document["k"] >= 5
 
 
 def test_every_number_of_a_comparison_is_in_the_json(
     evil: Path, released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "r.html"
-    told = run(capsys, "compare", evil, released, *ROLES, "--report", page)
-    assert assert_every_number_is_told(page.read_text(), told) > 50
+    document = run(capsys, "compare", evil, released, *ROLES, "--report", page)
+    assert assert_every_number_is_told(page.read_text(), document) > 50
 
 
 def test_every_number_of_a_sweep_is_in_the_json(
@@ -341,10 +342,11 @@ def test_every_number_of_a_sweep_is_in_the_json(
 ) -> None:
     page = tmp_path / "r.html"
     grid = ["--grid", "k=5,20,9999 method=mondrian,curve", "--choose", "max_p_loss=0.4"]
-    told = run(capsys, "frontier", evil, *ROLES, *grid, "--report", page)
-    assert assert_every_number_is_told(page.read_text(), told) > 30
-    assert f"{told['chosen']['name']} is best." in page.read_text()
-    assert {point["name"] for point in told["points"] if not point["satisfied"]} != set()
+    grid += ["--privacy", "p_loss", "--utility", "u_loss"]
+    document = run(capsys, "frontier", evil, *ROLES, *grid, "--report", page)
+    assert assert_every_number_is_told(page.read_text(), document) > 30
+    assert f"{document['chosen']['name']} is best." in page.read_text()
+    assert {point["name"] for point in document["points"] if not point["satisfied"]} != set()
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["other name", "same table"])
@@ -365,8 +367,8 @@ def test_the_certificate_repeats(evil: Path, tmp_path: Path, capsys: pytest.Capt
     config.write_text("k = 6\n")
     out, page = tmp_path / "o u t.parquet", tmp_path / "r.html"
     words = ["anonymize", evil, "-o", out, *ROLES, "--config", config, "--report", page]
-    told = run(capsys, *words)
-    origin = told["origin"]
+    document = run(capsys, *words)
+    origin = document["origin"]
     assert set(origin["inputs"]) == {str(evil), str(config)}
     assert set(origin["outputs"]) == {str(out)}
     for path, digest in (origin["inputs"] | origin["outputs"]).items():
@@ -413,8 +415,8 @@ def test_a_report_is_written_whole_or_not_at_all(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    told = run(capsys, "check", released, "--report", target, code=2)
-    assert "No space left on device; nothing was written" in told["error"]
+    document = run(capsys, "check", released, "--report", target, code=2)
+    assert "No space left on device; nothing was written" in document["error"]
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["r.html"]
 
@@ -424,12 +426,12 @@ def test_a_release_that_cannot_be_made_is_reported_too(
 ) -> None:
     out, page = tmp_path / "o.parquet", tmp_path / "r.html"
     words = ["anonymize", evil, "-o", out, *ROLES, "--l", 50, "--on-infeasible", "trivial"]
-    told = run(capsys, *words, "--report", page, code=1)
+    document = run(capsys, *words, "--report", page, code=1)
     assert not out.exists()
-    assert told["origin"]["outputs"] == {}
-    assert "cannot be met" in told["verdict"]
+    assert document["origin"]["outputs"] == {}
+    assert "cannot be met" in document["verdict"]
     assert any(text.startswith("Warning: ") for text in Page(page.read_text()).text)
-    assert_every_number_is_told(page.read_text(), told)
+    assert_every_number_is_told(page.read_text(), document)
 
 
 def test_both_files_of_a_bucketization_are_certified(
@@ -437,28 +439,28 @@ def test_both_files_of_a_bucketization_are_certified(
 ) -> None:
     out, page = tmp_path / "o.parquet", tmp_path / "r.html"
     words = ["anonymize", evil, "-o", out, *ROLES, "--k", 5, "--publish", "bucketization", "--report", page]
-    told = run(capsys, *words)
+    document = run(capsys, *words)
     both = {str(out), str(tmp_path / "o.sensitive.parquet")}
-    assert set(told["origin"]["outputs"]) == both
-    assert told["notes"] == list(NOTES_ON_BUCKETS)
-    assert_every_number_is_told(page.read_text(), told)
+    assert set(document["origin"]["outputs"]) == both
+    assert document["notes"] == list(NOTES_ON_BUCKETS)
+    assert_every_number_is_told(page.read_text(), document)
     assert {f"Note: {note}." for note in NOTES_ON_BUCKETS} <= set(Page(page.read_text()).text)
-    told = run(capsys, "check", out, "--report", page)
+    document = run(capsys, "check", out, "--report", page)
     assert {f"Note: {note}." for note in NOTES_ON_BUCKETS} <= set(Page(page.read_text()).text)
-    assert set(told["origin"]["inputs"]) == both
-    assert told["mean_risk"] is None
-    assert_every_number_is_told(page.read_text(), told)
-    told = run(capsys, "compare", evil, out, *ROLES, "--report", page)
-    assert_every_number_is_told(page.read_text(), told)
+    assert set(document["origin"]["inputs"]) == both
+    assert document["mean_risk"] is None
+    assert_every_number_is_told(page.read_text(), document)
+    document = run(capsys, "compare", evil, out, *ROLES, "--report", page)
+    assert_every_number_is_told(page.read_text(), document)
 
 
 # Whose a page is
 
 
 def first_line(html: str) -> str:
-    shown = Page(html)
-    assert [tag for tag, _ in shown.elements if tag in ("p", "h1")][:2] == ["p", "h1"]
-    return shown.words["p"][0]
+    parsed = Page(html)
+    assert [tag for tag, _ in parsed.elements if tag in ("p", "h1")][:2] == ["p", "h1"]
+    return parsed.words["p"][0]
 
 
 def test_both_pages_of_a_command_say_whose_they_are(
@@ -472,10 +474,10 @@ def test_both_pages_of_a_command_say_whose_they_are(
         (["check", released, "--k", 5, "--roles-from-file"], released),
         (["compare", evil, released, *ROLES], released),
     ):
-        told = run(capsys, *words, *pages)
-        assert (told["report"], told["report_public"]) == (str(mine), str(everybodys))
-        assert next(iter(told.items())) == ("audience", "owner")
-        assert_every_number_is_told(mine.read_text(), told)
+        document = run(capsys, *words, *pages)
+        assert (document["report"], document["report_public"]) == (str(mine), str(everybodys))
+        assert next(iter(document.items())) == ("audience", "owner")
+        assert_every_number_is_told(mine.read_text(), document)
         html = everybodys.read_text()
         assert first_line(mine.read_text()).startswith("For the owner of the data alone")
         assert first_line(html).startswith("May be handed out together with the release.")
@@ -499,24 +501,24 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
     )
     privacy, utility = made.privacy(), made.utility()
     page = report.of_release(made, audience="public")
-    told = page.told
+    facts = page.facts
     assert privacy.k > 123
-    assert (told["privacy"]["k"], told["privacy"]["n_rows"]) == (privacy.k // 10 * 10, 3000)
-    assert told["privacy"]["n_classes"] >= privacy.n_classes
+    assert (facts["privacy"]["k"], facts["privacy"]["n_rows"]) == (privacy.k // 10 * 10, 3000)
+    assert facts["privacy"]["n_classes"] >= privacy.n_classes
     for name in ("t_js", "p_loss", "alpha"):
-        exact, shown = getattr(privacy, name), told["privacy"][name]
-        assert exact < shown < exact * 1.1
-    assert utility.gcp < told["utility"]["gcp"] < utility.gcp * 1.1
-    asked = {name: each for one in told["asked"] for name, each in one["parameters"].items()}
+        exact, rounded = getattr(privacy, name), facts["privacy"][name]
+        assert exact < rounded < exact * 1.1
+    assert utility.gcp < facts["utility"]["gcp"] < utility.gcp * 1.1
+    asked = {name: each for one in facts["asked"] for name, each in one["parameters"].items()}
     assert asked["k"] == {"asked": 123, "holds": max(123, privacy.k // 10 * 10)}
     assert asked["t"]["asked"] == 0.4
     assert privacy.t_js <= asked["t"]["holds"] <= 0.4
     html = page.html()
-    assert_every_number_is_told(html, json.loads(json.dumps(told)))
+    assert_every_number_is_told(html, json.loads(json.dumps(facts)))
     assert Page(html).all("img") == []
     # a demand that is not met is told as it is
     checked = anon.check(made.table, require=[anon.KAnonymity(1234)], roles_from_file=True)
-    [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").told[
+    [one] = report.of_check(checked, made.table, require=[anon.KAnonymity(1234)], audience="public").facts[
         "asked"
     ]
     assert one["parameters"]["k"] == {"asked": 1234, "holds": privacy.k // 10 * 10}
@@ -543,8 +545,8 @@ def test_pages_of_a_job_file_are_those_of_anonymize(
 ) -> None:
     job = tmp_path / "job.toml"
     job.write_text('output = "o.parquet"\nk = 6\nreport = "mine.html"\nreport_public = "all.html"\n')
-    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--report", tmp_path / "flag.html")
-    assert (told["report"], told["report_public"]) == (
+    document = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--report", tmp_path / "flag.html")
+    assert (document["report"], document["report_public"]) == (
         str(tmp_path / "flag.html"),
         str(tmp_path / "all.html"),
     )
@@ -554,10 +556,10 @@ def test_pages_of_a_job_file_are_those_of_anonymize(
     assert "report" not in run(capsys, "check", "--config", job, "--roles-from-file")
     assert (tmp_path / "all.html").read_text() == before
     same = ["--report", tmp_path / "x.html", "--report-public", tmp_path / "x.html"]
-    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, *same, code=2)
-    assert "is also another file of this command" in told["error"]
-    told = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--engine", "spark", code=2)
-    assert "on Spark there is no report" in told["error"]
+    document = run(capsys, "anonymize", evil, *ROLES, "--config", job, *same, code=2)
+    assert "is also another file of this command" in document["error"]
+    document = run(capsys, "anonymize", evil, *ROLES, "--config", job, "--engine", "spark", code=2)
+    assert "on Spark there is no report" in document["error"]
 
 
 # What is told
@@ -596,9 +598,9 @@ def test_requirements_stand_beside_the_tightest_parameters_that_hold() -> None:
     ]
     made = release(require=require[:1])
     privacy = made.privacy()
-    told = report.of_release(replace(made, requirements=tuple(require))).told["asked"]
-    assert [one["requirement"] for one in told] == [str(one) for one in require]
-    assert [one["parameters"] for one in told] == [
+    facts = report.of_release(replace(made, requirements=tuple(require))).facts["asked"]
+    assert [one["requirement"] for one in facts] == [str(one) for one in require]
+    assert [one["parameters"] for one in facts] == [
         {"k": {"asked": 2, "holds": privacy.k}},
         {"l": {"asked": 2, "holds": privacy.l_distinct}},
         {"l": {"asked": 1.5, "holds": privacy.l_probabilistic}},
@@ -620,7 +622,7 @@ def test_the_worst_class_is_the_one_with_the_greatest_loss() -> None:
     table = privacy.per_class
     assert table is not None
     losses = table["disease.t_js"].to_pylist()
-    worst = report.of_release(made).told["worst_class"]
+    worst = report.of_release(made).facts["worst_class"]
     at = losses.index(max(losses))
     assert worst["p_loss"] == max(losses)
     assert worst["size"] == table["size"][at].as_py()
@@ -631,10 +633,10 @@ def test_the_worst_class_is_the_one_with_the_greatest_loss() -> None:
 
 def test_without_a_sensitive_attribute_the_worst_class_is_the_smallest() -> None:
     made = release(schema=anon.Schema(quasi=["age", "sex"]), require=[anon.KAnonymity(3)])
-    told = report.of_release(made).told
-    assert told["worst_class"]["why"] == "fewest rows"
-    assert told["worst_class"]["size"] == made.privacy().k
-    assert list(told["figures"]) == ["Class sizes", "Loss of each quasi-identifier"]
+    facts = report.of_release(made).facts
+    assert facts["worst_class"]["why"] == "fewest rows"
+    assert facts["worst_class"]["size"] == made.privacy().k
+    assert list(facts["figures"]) == ["Class sizes", "Loss of each quasi-identifier"]
 
 
 def test_the_riskiest_attribute_by_hand() -> None:
@@ -643,10 +645,10 @@ def test_the_riskiest_attribute_by_hand() -> None:
     """
     table = pa.table({"number": [1, 2, 3, 3], "letter": ["a", "a", "b", "b"]})
     privacy = anon.check(table, anon.Schema(quasi=["number", "letter"]), per_class=True)
-    told = report.of_check(privacy, table)
-    assert told.told["prosecutor"]["mean"] == 0.75
-    assert told.told["mean_risk"] == {"all": 0.75, "without": {"number": 0.5, "letter": 0.75}}
-    [section] = [each for each in told.sections if each.heading == "The riskiest attribute"]
+    written = report.of_check(privacy, table)
+    assert written.facts["prosecutor"]["mean"] == 0.75
+    assert written.facts["mean_risk"] == {"all": 0.75, "without": {"number": 0.5, "letter": 0.75}}
+    [section] = [each for each in written.sections if each.heading == "The riskiest attribute"]
     assert section.paragraphs[1].startswith("It is number.")
 
 
@@ -656,13 +658,13 @@ def test_mean_risks_are_counted(rows: list[tuple[int, int, int]]) -> None:
     names = ("a", "b", "c")
     table = pa.table({name: [str(row[i]) for row in rows] for i, name in enumerate(names)})
     schema = anon.Schema(quasi=list(names))
-    told = report.of_check(anon.check(table, schema, per_class=True), table).told["mean_risk"]
+    facts = report.of_check(anon.check(table, schema, per_class=True), table).facts["mean_risk"]
     counted = {
         name: len({tuple(v for j, v in enumerate(row) if j != i) for row in rows}) / len(rows)
         for i, name in enumerate(names)
     }
-    assert told == {"all": len(set(rows)) / len(rows), "without": counted}
-    assert list(told["without"].values()) == sorted(told["without"].values())
+    assert facts == {"all": len(set(rows)) / len(rows), "without": counted}
+    assert list(facts["without"].values()) == sorted(facts["without"].values())
 
 
 def test_mean_risks_of_a_release_are_those_of_its_table() -> None:
@@ -670,7 +672,7 @@ def test_mean_risks_of_a_release_are_those_of_its_table() -> None:
         made = release(require=[anon.KAnonymity(2)], publish=publish)
         rows = [(row["age"], row["sex"]) for row in made.table.to_pylist()]
         without = {"age": len({sex for _, sex in rows}) / 8, "sex": len({age for age, _ in rows}) / 8}
-        assert report.of_release(made).told["mean_risk"] == {"all": len(set(rows)) / 8, "without": without}
+        assert report.of_release(made).facts["mean_risk"] == {"all": len(set(rows)) / 8, "without": without}
 
 
 def test_rows_of_stars_take_no_part_in_the_risk() -> None:
@@ -678,7 +680,7 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
     privacy = anon.check(table, anon.Schema(quasi=["a", "b"]), per_class=True)
     assert privacy.n_starred == 2
     # (1,x) (1,y) (2,*) are left; without a they are x, y, *, without b 1 and 2
-    assert report.of_check(privacy, table).told["mean_risk"] == {
+    assert report.of_check(privacy, table).facts["mean_risk"] == {
         "all": 3 / 3,
         "without": {"b": 2 / 3, "a": 1.0},
     }
@@ -702,9 +704,9 @@ def test_rows_of_stars_take_no_part_in_the_risk() -> None:
 )
 def test_every_kind_of_release_has_a_report(options: dict[str, Any], tmp_path: Path) -> None:
     public = report.of_release(release(**options), audience="public")
-    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.facts)))
     made = report.of_release(release(**options))
-    assert_every_number_is_told(made.html(), json.loads(json.dumps(made.told)))
+    assert_every_number_is_told(made.html(), json.loads(json.dumps(made.facts)))
     made.write(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
@@ -719,10 +721,10 @@ def test_an_empty_release_has_a_report() -> None:
             missing="suppress",
         )
     public = report.of_release(made, audience="public")
-    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.told)))
-    told = report.of_release(made)
-    assert told.told["worst_class"] is None
-    assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told)))
+    assert_every_number_is_told(public.html(), json.loads(json.dumps(public.facts)))
+    written = report.of_release(made)
+    assert written.facts["worst_class"] is None
+    assert_every_number_is_told(written.html(), json.loads(json.dumps(written.facts)))
 
 
 def test_a_long_cell_is_shortened() -> None:
@@ -752,9 +754,9 @@ def test_the_commands_of_the_documentation_run(
 
 
 def test_a_report_without_a_command_says_so() -> None:
-    told = report.of_comparison(release(require=[anon.KAnonymity(2)]).utility())
-    assert told.told["origin"]["command"] == ""
-    assert told.told["origin"]["inputs"] == {}
+    utility = report.of_comparison(release(require=[anon.KAnonymity(2)]).utility())
+    assert utility.facts["origin"]["command"] == ""
+    assert utility.facts["origin"]["inputs"] == {}
     html = report.of_check(
         anon.check(PATIENTS, SCHEMA, per_class=True), PATIENTS, origin=Origin("anon check x")
     ).html()
@@ -771,7 +773,7 @@ def test_a_frontier_has_a_report() -> None:
     ]
     missed = points[0] | {"name": "no", "satisfied": False, "why": "too strict", "efficient": False}
     missed["measures"] = {}
-    told = {
+    facts = {
         "privacy": "p_loss",
         "utility": "u_loss",
         "n_rows": 77,
@@ -784,8 +786,8 @@ def test_a_frontier_has_a_report() -> None:
         ],
     }
     frontier = SimpleNamespace(
-        to_dict=lambda: told,
-        points=[SimpleNamespace(**point) for point in told["points"]],
+        to_dict=lambda: facts,
+        points=[SimpleNamespace(**point) for point in facts["points"]],
         efficient=points,
         privacy="p_loss",
         utility="u_loss",
@@ -793,13 +795,13 @@ def test_a_frontier_has_a_report() -> None:
     chosen = SimpleNamespace(name=names[2], to_dict=lambda: points[2])
     made = report.of_frontier(frontier, chosen=chosen)
     html = made.html()
-    assert_every_number_is_told(html, json.loads(json.dumps(made.told)))
+    assert_every_number_is_told(html, json.loads(json.dumps(made.facts)))
     text = " ".join(Page(html).text)
     assert "Of 4 releases 3 are efficient" in text
     assert "The knee is <k> & l" in text
     assert "original is best" in text
     assert "too strict" in text
-    efficient, measured, missed_ones = tables.frontier_tables(told)
+    efficient, measured, missed_ones = tables.frontier_tables(facts)
     assert efficient.header == ("release", "p_loss", "u_loss", "gcp", "dm", "kl", "classes", "seconds")
     assert efficient.rows[1] == (names[1], 0.125, 0.25, 0.125, "inf", None, 3, 0.25)
     assert measured.rows == efficient.rows
@@ -815,22 +817,22 @@ def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
     made = anon.anonymize(
         table, anon.Schema(quasi=["age", EVIL], sensitive=["disease"]), require=[anon.KAnonymity(2)]
     )
-    for shown, told in (
+    for thing, title in (
         (made, made.summary()),
         (made.privacy(), made.privacy().to_dict()),
         (made.utility(), made.utility().to_dict()),
     ):
-        html = shown._repr_html_()
+        html = thing._repr_html_()
         assert "<script" not in html
-        assert_every_number_is_told(html, json.loads(json.dumps(told)))
+        assert_every_number_is_told(html, json.loads(json.dumps(title)))
     assert "&lt;script&gt;" in made.utility()._repr_html_()
     assert "u_loss" not in made.utility()._repr_html_()
 
 
 def test_a_census_has_a_report() -> None:
     made = anon.anonymize(datasets.census(2000, 0), datasets.census_schema(), require=[anon.KAnonymity(5)])
-    told = report.of_release(made)
-    assert assert_every_number_is_told(told.html(), json.loads(json.dumps(told.told))) > 200
+    written = report.of_release(made)
+    assert assert_every_number_is_told(written.html(), json.loads(json.dumps(written.facts))) > 200
 
 
 def test_a_streamed_table_with_rows_of_stars_is_reported(
@@ -839,5 +841,5 @@ def test_a_streamed_table_with_rows_of_stars_is_reported(
     path = tmp_path / "made.csv"
     path.write_text("age,sex,job\n<30,f,cook\n<30,f,nurse\n*,*,cook\n*,*,nurse\n")
     words = ["check", path, "--quasi", "age,sex", "--sensitive", "job", "--engine", "stream", "--json"]
-    told = run(capsys, *words, "--report", tmp_path / "report.html")
-    assert (told["n_starred"], told["k"]) == (2, 2)
+    document = run(capsys, *words, "--report", tmp_path / "report.html")
+    assert (document["n_starred"], document["k"]) == (2, 2)

@@ -36,9 +36,9 @@ def test_the_artificial_table() -> None:
 
 
 def test_sentences_about_the_artificial_table() -> None:
-    found = about_coins(COINS)
+    findings = about_coins(COINS)
     # a4 = a5 xor r2 xor r3 follows from a3 and a5; a5 = a1 xor a2 from Q alone
-    failed = {name for name, (fine, _) in found.items() if not fine}
+    failed = {name for name, (fine, _) in findings.items() if not fine}
     assert failed == {"coins-no-quasi", "coins-no-sensitive", "coins-joint"}
 
 

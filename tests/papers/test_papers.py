@@ -75,11 +75,11 @@ def test_a_reason_is_given_where_something_differs_only() -> None:
     assert (exact["ratio"], exact["why"]) == (1.0, "")
     assert (differs["ratio"], differs["why"]) == (2.0, "because")
     assert figure(0, 1.0).to_dict()["ratio"] is None
-    held, failed = (
+    agreeing, failed = (
         Finding("n", "p", "q", "t", h, {"x": float("inf")}, "because").to_dict() for h in (True, False)
     )
-    assert (held["why"], failed["why"]) == ("", "because")
-    assert held["numbers"] == {"x": "inf"}
+    assert (agreeing["why"], failed["why"]) == ("", "because")
+    assert agreeing["numbers"] == {"x": "inf"}
 
 
 # What the papers printed
@@ -132,7 +132,7 @@ def test_the_micro_tables_of_loukides_and_shao() -> None:
     assert figures["q1-tuples"] == 3
     assert figures["sd-g1"] == pytest.approx(1 / 3)
     assert figures["sd-g2"] == pytest.approx(11 / 15)
-    assert all(held for held, _ in findings.values())
+    assert all(agrees for agrees, _ in findings.values())
     # Q1 on [10, 30] x [20, 30]: 5 of 21 ages, 6 of 11 postcodes, 3 rows
     (asked,) = next(table.rows for table in tables if table.title.startswith("Query"))
     assert asked == (pytest.approx(3 * 5 / 21 * 6 / 11), 0, 3)
@@ -144,8 +144,8 @@ def test_a_finding_is_told_of_both_variants_of_tgc() -> None:
         for k in (2, 5)
         for name, um in (("Mondrian", 2.0), ("TGCB", 1.0 + k / 10), ("TGCB as printed", 1.0 + k / 4))
     ]
-    held, numbers = all_agree(rows, (2, 5), "UM", ["TGCB", "Mondrian"], lambda v: v["TGCB"] < v["Mondrian"])
-    assert held
+    agrees, numbers = all_agree(rows, (2, 5), "UM", ["TGCB", "Mondrian"], lambda v: v["TGCB"] < v["Mondrian"])
+    assert agrees
     assert numbers == {
         "k = 2": {"TGCB": 1.2, "Mondrian": 2.0},
         "k = 5": {"TGCB": 1.5, "Mondrian": 2.0},
@@ -228,10 +228,10 @@ def check_document(document: dict[str, Any], paper: str) -> None:
     verdicts = Counter(entry["verdict"] for entry in document["figures"])
     counted = {name: document["verdicts"][name] for name in ("exact", "within 5 %", "within 10 %", "differs")}
     assert counted == {name: verdicts[name] for name in counted}
-    held = sum(entry["held"] for entry in document["findings"])
+    n_held = sum(entry["held"] for entry in document["findings"])
     assert (document["verdicts"]["held"], document["verdicts"]["not held"]) == (
-        held,
-        len(document["findings"]) - held,
+        n_held,
+        len(document["findings"]) - n_held,
     )
     assert {entry["name"] for entry in document["figures"]} == set(PRINTED[paper]["figures"])
     assert [entry["quote"] for entry in document["findings"]] == [
@@ -243,8 +243,8 @@ def check_document(document: dict[str, Any], paper: str) -> None:
 
 
 def held(document: dict[str, Any], *names: str) -> bool:
-    found = {entry["name"]: entry["held"] for entry in document["findings"]}
-    return all(found[name] for name in names)
+    by_name = {entry["name"]: entry["held"] for entry in document["findings"]}
+    return all(by_name[name] for name in names)
 
 
 @pytest.fixture(scope="module")
@@ -276,13 +276,13 @@ def test_a_run_depends_on_nothing_but_its_seed(slides: Path) -> None:
 
 
 def test_progress_is_told_stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, int, int]] = []
-    setting = Setting(progress=lambda *call: told.append(call))
+    calls: list[tuple[str, int, int]] = []
+    setting = Setting(progress=lambda *call: calls.append(call))
     table = srivastava2005.visits(500)
     srivastava2005._sweep(
         setting, "visits", table, srivastava2005._visit_roles(), {"years": ("year",)}, (5, 10), {}
     )
-    assert told == [("visits", 0, 2), ("visits", 1, 2), ("visits", 2, 2)]
+    assert calls == [("visits", 0, 2), ("visits", 1, 2), ("visits", 2, 2)]
 
 
 @pytest.mark.adult
@@ -351,11 +351,11 @@ def test_sramka_and_others_printed_declines_that_follow_from_their_counts() -> N
 
 
 def test_what_users_keep_is_told_by_the_greatest_decline() -> None:
-    found = sramka2010._about_users(users_of(0.01, 0.02, 0.03, 0.0468, 0.0187, 0.01, 0.01, 0.012))
-    assert all(held for held, _ in found.values())
-    assert found["some-higher"][1]["random forest, k = 2"] == pytest.approx(10)
-    found = sramka2010._about_users(users_of(0.01, 0.01, 0.03, 0.05, 0.02, 0.03, 0.04, 0.06))
-    assert [name for name, (held, _) in found.items() if held] == ["some-higher"]
+    findings = sramka2010._about_users(users_of(0.01, 0.02, 0.03, 0.0468, 0.0187, 0.01, 0.01, 0.012))
+    assert all(agrees for agrees, _ in findings.values())
+    assert findings["some-higher"][1]["random forest, k = 2"] == pytest.approx(10)
+    findings = sramka2010._about_users(users_of(0.01, 0.01, 0.03, 0.05, 0.02, 0.03, 0.04, 0.06))
+    assert [name for name, (agrees, _) in findings.items() if agrees] == ["some-higher"]
 
 
 def test_what_adversaries_gain_is_told_scenario_by_scenario() -> None:
@@ -365,12 +365,12 @@ def test_what_adversaries_gain_is_told_scenario_by_scenario() -> None:
         "B": (0, 0, 0, 0, 1341, 943, 780, 608),
         "C": (389, 199, 121, 57, 2242, 2261, 2261, 2261),
     }
-    found = sramka2010._about_adversaries(attacks_of(as_printed), users, 45_222)
-    assert all(held for held, _ in found.values())
+    findings = sramka2010._about_adversaries(attacks_of(as_printed), users, 45_222)
+    assert all(agrees for agrees, _ in findings.values())
     # of 45,222 rows 44,383 and 44,729 have at least 43,890 in common
-    assert found["same-population"][1]["ε = 0.5 and ε = 0.1"] == pytest.approx(43_890 / 45_222)
+    assert findings["same-population"][1]["ε = 0.5 and ε = 0.1"] == pytest.approx(43_890 / 45_222)
     # ε = 0.5 is the best of the four in A and C and the worst in B
-    turned = found["no-general-statement"][1]
+    turned = findings["no-general-statement"][1]
     assert turned["ε = 0.5 and ε = 0.1"] == [44383, 44729, 1341, 943, 2242, 2261]
     assert "k = 2 and k = 10" not in turned  # equal in B
     other = {
@@ -378,8 +378,10 @@ def test_what_adversaries_gain_is_told_scenario_by_scenario() -> None:
         "B": (1, 2, 3, 4, 5, 6, 7, 8),
         "C": (10, 20, 30, 40, 41, 50, 60, 70),
     }
-    found = sramka2010._about_adversaries(attacks_of(other), users, 100)
-    assert {name: held for name, (held, _) in found.items() if held} == {"no-general-statement": True}
+    findings = sramka2010._about_adversaries(attacks_of(other), users, 100)
+    assert {name: agrees for name, (agrees, _) in findings.items() if agrees} == {
+        "no-general-statement": True
+    }
 
 
 def test_gains_must_rise_at_every_k() -> None:
@@ -415,9 +417,9 @@ def test_sramka_and_others_run_on_a_sample(adult_dir: Path) -> None:
 @pytest.mark.adult
 @pytest.mark.parametrize("paper", papers.PAPERS)
 def test_whatever_differs_in_a_full_run_has_a_reason(paper: str, adult_dir: Path) -> None:
-    found = papers.reproduce(paper, adult=adult_dir)
-    assert not [one.name for one in found.figures if one.verdict != "exact" and not one.why]
-    assert not [one.name for one in found.findings if not one.held and not one.why]
+    reproduced = papers.reproduce(paper, adult=adult_dir)
+    assert not [one.name for one in reproduced.figures if one.verdict != "exact" and not one.why]
+    assert not [one.name for one in reproduced.findings if not one.held and not one.why]
 
 
 # The command
@@ -435,9 +437,9 @@ def test_json_on_stdout_holds_each_paper(
     monkeypatch.setattr(papers, "reproduce", fake)
     words = ["reproduce", "all", "--quick", "--adult", str(tmp_path), "-o", str(tmp_path / "out"), "--json"]
     assert main(words) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert tuple(told) == ("audience", "papers")
-    printed = told["papers"]
+    document = json.loads(capsys.readouterr().out)
+    assert tuple(document) == ("audience", "papers")
+    printed = document["papers"]
     assert tuple(printed) == papers.PAPERS
     assert printed["li2009"]["files"] == [
         str(tmp_path / "out" / f"li2009.{kind}") for kind in ("json", "html")

@@ -38,7 +38,7 @@ FORMULAS = [
     "-1.2.3",
 ]
 NO_FORMULAS = ["", "x", "'=1", " =1", "5", "-5", "+5.0", "-.5e-3", "-5.", "+inf", "-nan", "-12ms", "[-5, 3]"]
-SCHEMA = anon.Schema([anon.nominal("q")], ["s"])
+SCHEMA = anon.Schema([anon.nominal("q")], ["s"], neutral="rest")
 
 
 def runs(text: str | None) -> bool:
@@ -122,7 +122,7 @@ def test_columns_of_any_text_are_guarded(tmp_path: Path, kind: pa.DataType) -> N
     notes = pa.array(texts, pa.string())
     notes = notes.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else notes.cast(kind)
     data = pa.table({"q": ["b"] * len(texts), "n": notes, "number": [-5, -6] * (len(texts) // 2)})
-    release = anon.anonymize(data, anon.Schema(["q"]), method=anon.Identity(), order="input")
+    release = anon.anonymize(data, anon.Schema(["q"], neutral="rest"), method=anon.Identity(), order="input")
     release.write(tmp_path / "out.csv", csv_guard=True)
     assert [row[1] for row in cells(tmp_path / "out.csv")[1:]] == [
         f"'{text}" if text in FORMULAS else text or "" for text in texts
@@ -195,19 +195,21 @@ def test_other_formats_need_no_guard(tmp_path: Path) -> None:
 def test_the_command_tells_and_guards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people, out = tmp_path / "people.csv", str(tmp_path / "out.csv")
     people.write_text('q,note\na,=1\na,"=1"\nb,x\nb,-2\n', encoding="utf-8")
-    words = ["anonymize", str(people), "-o", out, "--quasi", "q", "--k", "2"]
+    words = ["anonymize", str(people), "-o", out, "--quasi", "q", "--neutral", "note", "--k", "2"]
     note = "2 cells of column 'note'; --csv-guard puts an apostrophe before each"
     assert main([*words, "-q"]) == 0
     assert re.fullmatch(f"note: spreadsheets run as formulas .*{note}\n", capsys.readouterr().err)
     assert main([*words, "--json"]) == 0
-    [warning] = json.loads(capsys.readouterr().out)["notes"]
+    [warning, known] = json.loads(capsys.readouterr().out)["notes"]
     assert warning.endswith(note)
+    assert known.startswith("known: k = 2; with the neutral columns: k = 1, 2 of 4 rows unique")
     assert main([*words, "-q", "--csv-guard"]) == 0
     assert capsys.readouterr().err == ""
     assert sorted(row[1] for row in cells(Path(out))[1:]) == ["'=1", "'=1", "-2", "x"]
     assert main(["check", out, "--quasi", "q", "--k", "2", "-q"]) == 0
     job = tmp_path / "job.toml"
-    job.write_text('input = "people.csv"\noutput = "job.csv"\nquasi = ["q"]\nk = 2\ncsv_guard = true\n')
+    ends, roles = 'input = "people.csv"\noutput = "job.csv"\n', 'quasi = ["q"]\nneutral = ["note"]\n'
+    job.write_text(f"{ends}{roles}k = 2\ncsv_guard = true\n")
     assert main(["anonymize", "--config", str(job), "-q"]) == 0
     assert (tmp_path / "job.csv").read_text().count("'=1") == 2
     assert main(["anonymize", "--config", str(job), "-q", "--no-csv-guard"]) == 0

@@ -597,7 +597,7 @@ def test_it_shares_nothing_with_the_methods() -> None:
     }
     ours = {name for name in imported if name and name.startswith("anon")}
     assert {name for name in ours if not name.startswith("anon.release.")} == {
-        *("anon.classes", "anon.encoding", "anon.errors", "anon.threads"),
+        *("anon.classes", "anon.encoding", "anon.errors", "anon.schema", "anon.threads"),
     }
     cells = ast.parse(Path(anon.classes.rendering.__file__).read_text())
     assert not [

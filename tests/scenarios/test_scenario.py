@@ -164,12 +164,12 @@ def test_weights_of_rows_and_a_distance_of_ones_own() -> None:
 def test_average_worst_and_the_worst_miner_of_truth_release_and_chance() -> None:
     rng = np.random.default_rng(1)
     ids, truth = np.arange(200), rng.integers(17, 100, 200)
-    shown, chance = truth + rng.integers(1, 40, 200), rng.integers(17, 100, 200)
+    published, chance = truth + rng.integers(1, 40, 200), rng.integers(17, 100, 200)
     miners = [ECHO, says("chance", chance), says("truth", truth)]
     bad = [anon.BadUtility("age", number_miners=miners, nearness=c) for c in (0, 50, 100)]
-    original, given = {"id": ids, "age": truth}, {"id": ids, "age": shown}
+    original, given = {"id": ids, "age": truth}, {"id": ids, "age": published}
     attacks = anon.Scenario(original, anon.Schema(["id", "age"]), [given], bad=bad).run().bad
-    apart = np.abs(chance - truth), np.abs(shown - truth)
+    apart = np.abs(chance - truth), np.abs(published - truth)
     by_chance = [
         int((apart[0] < apart[1]).sum()),
         int((2 * apart[0] <= apart[1]).sum()),
@@ -209,26 +209,26 @@ def test_nearness_of_intervals_by_hand(predicted: str, nearness: float, expected
     assert attack.worst == expected
 
 
-def shown_cells(attribute: Any, values: Sequence[Any], shown: Sequence[Any]) -> Any:
+def shown_cells(attribute: Any, values: Sequence[Any], labels: Sequence[Any]) -> Any:
     schema = anon.Schema([attribute])
     name = schema.quasi[0].name
     encoded = encode(pa.table({name: values}), schema)
-    cells = cells_of_rows(encoded.quasi[0], encoded.schema.quasi[0], pa.table({name: shown}), None)
+    cells = cells_of_rows(encoded.quasi[0], encoded.schema.quasi[0], pa.table({name: labels}), None)
     return cells, cells.of_class.astype(np.int64), encoded.quasi_codes[0].astype(np.int64)
 
 
 def test_distances_of_labels_are_ncp_of_the_common_ancestor() -> None:
     # two groups of two: the root costs (4-1)/3 = 1, a group 1/3, a value 0; a sibling's ancestor is the group
     tree = {"tree": {"*": {"A": ["a1", "a2"], "B": ["b1", "b2"]}}}
-    truth, shown = ["a1", "a1", "a1", "b2", "a2", "b1"], ["*", "A", "a1", "b1", "b1", "B"]
-    cells, numbers, codes = shown_cells(anon.nominal("x", tree), truth, shown)
+    truth, published = ["a1", "a1", "a1", "b2", "a2", "b1"], ["*", "A", "a1", "b1", "b1", "B"]
+    cells, numbers, codes = shown_cells(anon.nominal("x", tree), truth, published)
     assert distances(cells, numbers, codes).tolist() == pytest.approx([1, 1 / 3, 0, 1 / 3, 1, 1 / 3])
 
 
 def test_distances_of_flat_labels_are_those_of_the_set_with_the_truth() -> None:
     # |D| = 4: {a, b} with a is 2 values, 1/3; {a, b} with c is 3 values, 2/3; b with a is 2; d is d
-    truth, shown = ["a", "c", "a", "d", "b"], ["{a, b}", "{a, b}", "b", "d", "*"]
-    cells, numbers, codes = shown_cells(anon.nominal("x"), truth, shown)
+    truth, published = ["a", "c", "a", "d", "b"], ["{a, b}", "{a, b}", "b", "d", "*"]
+    cells, numbers, codes = shown_cells(anon.nominal("x"), truth, published)
     assert distances(cells, numbers, codes).tolist() == pytest.approx([1 / 3, 2 / 3, 1 / 3, 0, 1])
 
 
@@ -254,34 +254,34 @@ def test_distances_are_those_of_the_definition(rows: list[tuple[int, int, int]])
     # every value of 0..5, or a..f, occurs, so that the domain is whole
     rows = [*rows, *((i, i, i) for i in range(6))]
     numbers = [(min(a, b) * 10, max(a, b) * 10, x * 10) for a, b, x in rows]
-    cells, shown, codes = shown_cells(
+    cells, cell_of_row, codes = shown_cells(
         anon.numeric("x"), [x for _, _, x in numbers], [f"[{low}, {high}]" for low, high, _ in numbers]
     )
-    assert distances(cells, shown, codes).tolist() == [
+    assert distances(cells, cell_of_row, codes).tolist() == [
         high - low if low <= x <= high else math.inf for low, high, x in numbers
     ]
     sets = [({"abcdef"[a], "abcdef"[b]}, "abcdef"[x]) for a, b, x in rows]
     truth, words = [x for _, x in sets], [f"{{{', '.join(sorted(each))}}}" for each, _ in sets]
-    cells, shown, codes = shown_cells(anon.nominal("x"), truth, words)
+    cells, cell_of_row, codes = shown_cells(anon.nominal("x"), truth, words)
     expected = [(len(each | {x}) - 1) / 5 for each, x in sets]
-    assert distances(cells, shown, codes).tolist() == pytest.approx(expected)
+    assert distances(cells, cell_of_row, codes).tolist() == pytest.approx(expected)
     # the lowest node above both values of a row is what is shown, C has one leaf and is that leaf
     nodes = [
         min((n for n in LEAVES if each <= {*LEAVES[n]}), key=lambda n: len(LEAVES[n])) for each, _ in sets
     ]
-    cells, shown, codes = shown_cells(anon.nominal("x", {"tree": TREE}), truth, nodes)
+    cells, cell_of_row, codes = shown_cells(anon.nominal("x", {"tree": TREE}), truth, nodes)
     above = [
         min(len(leaves) for leaves in LEAVES.values() if {*LEAVES[node], x} <= {*leaves})
         for node, x in zip(nodes, truth, strict=True)
     ]
-    assert distances(cells, shown, codes).tolist() == pytest.approx([(n - 1) / 5 for n in above])
+    assert distances(cells, cell_of_row, codes).tolist() == pytest.approx([(n - 1) / 5 for n in above])
 
 
 def test_a_prediction_that_is_nowhere_is_never_nearer() -> None:
     far = np.array([math.inf, math.inf, 1.0])
-    shown = np.array([math.inf, 5.0, math.inf])
-    assert nearer(far, shown, np.zeros(3, bool), 0).tolist() == [False, False, True]
-    assert nearer(far, shown, np.zeros(3, bool), 50).tolist() == [False, False, True]
+    published = np.array([math.inf, 5.0, math.inf])
+    assert nearer(far, published, np.zeros(3, bool), 0).tolist() == [False, False, True]
+    assert nearer(far, published, np.zeros(3, bool), 50).tolist() == [False, False, True]
 
 
 def test_decimals_and_dates_are_predicted_on_their_lattice() -> None:
@@ -441,7 +441,7 @@ def coins(r: Any) -> dict[str, Any]:
     }
 
 
-COINS = anon.Schema(["a1", "a2"], ["a3"])
+COINS = anon.Schema(["a1", "a2"], ["a3"], neutral="rest")
 
 
 def attack_on_coins(table: dict[str, Any]) -> Any:
@@ -511,7 +511,8 @@ def census(n: int = 400) -> pa.Table:
     return anon.datasets.census(n, 0).select(["age", "sex", "education", "income", "hours_per_week"])
 
 
-SCHEMA = anon.Schema([anon.numeric("age", anon.intervals(5, 10, 20, 50)), "sex", "education"], ["income"])
+AGE = anon.numeric("age", anon.intervals(5, 10, 20, 50))
+SCHEMA = anon.Schema([AGE, "sex", "education"], ["income"], neutral="rest")
 TEN = anon.Sanitization("k = 10", anon.Mondrian(), [anon.KAnonymity(10)], options={"numeric": "level"})
 FEW = ["ZeroR", "naive Bayes", "decision stump"]
 
@@ -596,15 +597,15 @@ def test_a_row_aligned_table_is_as_good_as_the_release_that_it_was() -> None:
     assert given.run().good[0].by_miner[0].u_orig == made["declines"][0]["u_orig"]
 
 
-@pytest.mark.parametrize(("original", "shown"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])
-def test_the_gains_of_a_given_table_are_about_what_it_shows(original: str, shown: str) -> None:
+@pytest.mark.parametrize(("original", "published"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])
+def test_the_gains_of_a_given_table_are_about_what_it_shows(original: str, published: str) -> None:
     # alone in two classes, u and v are guessed rightly, 1/2 of the time without them
     schema, bad = anon.Schema(["q"], ["s"]), anon.BadUtility("q", ["ZeroR"], ["ZeroR"])
-    table, given = ({"q": list("aaaabbbb"), "s": list(letters)} for letters in (original, shown))
+    table, given = ({"q": list("aaaabbbb"), "s": list(letters)} for letters in (original, published))
     [attack] = anon.Scenario(table, schema, [given], bad=bad).run().bad
     measured = anon.check(given, schema)
     assert (attack.a_know, attack.a_acc) == (measured.a_know, measured.a_acc)
-    assert attack.a_acc == (0.5 if shown == "uuuuvvvv" else 0)
+    assert attack.a_acc == (0.5 if published == "uuuuvvvv" else 0)
     # a missing value is one of its own where the original has it, a set of values is none
     lacking = {**table, "s": [*"uvuvuvu", None]}
     [attack] = anon.Scenario(lacking, schema, [{**given, "s": [*"uuuu", *[None] * 4]}], bad=bad).run().bad
@@ -659,7 +660,7 @@ def test_noise_is_attacked_by_regression_and_has_no_gains() -> None:
 def test_cross_fitting_keeps_a_miner_from_what_it_saw() -> None:
     # all ids differ: a tree that saw a row knows its cell, one that did not can only guess
     table = {"id": list(range(60)), "age": np.random.default_rng(0).permutation(60)}
-    shown = {"id": table["id"], "age": [f"[{age // 2 * 2}, {age // 2 * 2 + 1}]" for age in table["age"]]}
+    published = {"id": table["id"], "age": [f"[{age // 2 * 2}, {age // 2 * 2 + 1}]" for age in table["age"]]}
     remembered = []
 
     @dataclass
@@ -676,7 +677,7 @@ def test_cross_fitting_keeps_a_miner_from_what_it_saw() -> None:
     for cross_fit, seen in ((False, [60]), (True, [0] * 10)):
         remembered.clear()
         bad = anon.BadUtility("age", [miner], cross_fit=cross_fit)
-        anon.Scenario(table, schema, [shown], bad=bad).run(n_threads=1)
+        anon.Scenario(table, schema, [published], bad=bad).run(n_threads=1)
         assert remembered == seen
 
 
@@ -696,17 +697,17 @@ def test_predictions_of_one_table_are_shared_by_its_scenarios() -> None:
 def test_no_repr_shows_a_cell(result: Any) -> None:
     table = {"id": [1, 2], "name": ["Ana", "Ben"]}
     made = anon.Scenario(table, anon.Schema(["id"]), [table], anon.GoodUtility("name"))
-    shown = f"{made} {made.sanitizations} {result} {result.bad}"
-    assert "Ana" not in shown
-    assert "Scenario(1 sanitizations)" in shown
+    text = f"{made} {made.sanitizations} {result} {result.bad}"
+    assert "Ana" not in text
+    assert "Scenario(1 sanitizations)" in text
 
 
 def test_progress_is_told_by_miner() -> None:
-    told = []
+    calls = []
     bad = anon.BadUtility("age", ["ZeroR", "naive Bayes"])
-    anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run(progress=lambda *each: told.append(each))
-    assert ("k = 10, age: ZeroR", 1, 1) in told
-    assert ("k = 10, age: naive Bayes", 1, 1) in told
+    anon.Scenario(census(), SCHEMA, [TEN], bad=bad).run(progress=lambda *each: calls.append(each))
+    assert ("k = 10, age: ZeroR", 1, 1) in calls
+    assert ("k = 10, age: naive Bayes", 1, 1) in calls
 
 
 def test_a_miner_whose_time_is_spent_has_no_decline() -> None:
@@ -952,14 +953,14 @@ def test_every_table_is_written(job: Path, tmp_path: Path) -> None:
 def test_a_report_is_written_and_told(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, out = job.parent / "scenario.html", job.parent / "out"
     assert main(["scenario", str(job), "--json", "--report", str(page), "-o", str(out)]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["report"] == str(page)
-    assert str(job) in told["origin"]["inputs"]
-    assert len(told["origin"]["inputs"]) == 3
-    assert len(told["origin"]["outputs"]) == 5
+    document = json.loads(capsys.readouterr().out)
+    assert document["report"] == str(page)
+    assert str(job) in document["origin"]["inputs"]
+    assert len(document["origin"]["inputs"]) == 3
+    assert len(document["origin"]["outputs"]) == 5
     html = page.read_text()
     assert "What adversaries gain" in html
-    assert told["origin"]["inputs"][str(job)] in html
+    assert document["origin"]["inputs"][str(job)] in html
 
 
 @pytest.mark.parametrize("name", ["nowhere/it.html", ".", "out/utility.parquet", "census.parquet"])

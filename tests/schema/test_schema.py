@@ -70,13 +70,48 @@ def test_a_schema_keeps_what_it_was_given() -> None:
 
 
 def test_roles() -> None:
-    schema = Schema(["q"], ["s"], ["i"])
-    assert [schema.role(name) for name in "qsin"] == [
+    schema = Schema(["q"], ["s"], ["i"], ["n"])
+    assert [schema.role(name) for name in "qsinx"] == [
         Role.QUASI,
         Role.SENSITIVE,
         Role.IDENTIFYING,
         Role.NEUTRAL,
+        None,
     ]
+    assert schema.published("xinsq") == ["n", "s", "q"]
+    assert schema.unpublished("xinsqy") == ["x", "y"]
+
+
+def test_the_rest_is_neutral_where_this_is_said() -> None:
+    schema = Schema(["age"], identifying=["workclass"], neutral="rest")
+    assert schema.role("workclass") is Role.IDENTIFYING
+    assert schema.role("zip") is Role.NEUTRAL
+    bound = schema.bind(COLUMNS)
+    assert bound.neutral == ("tags", "raw")
+    assert bound.unpublished(COLUMNS.names) == []
+    for one in (schema, bound, Schema(["age"])):
+        assert Schema.from_dict(one.to_dict()) == one
+        assert eval(repr(one)) == one
+
+
+@pytest.mark.parametrize(
+    ("neutral", "message"),
+    [
+        (["age"], "'age' is named both as quasi-identifying and as neutral; name it once"),
+        (["a", "a"], "'a' is named twice as neutral"),
+        ("*", 'neutral must be a list of names, or "rest"'),
+        (3, "neutral must be a list of names"),
+        ([3], "neutral must hold names"),
+    ],
+)
+def test_neutral_columns_that_cannot_be(neutral: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        Schema(["age"], neutral=neutral)
+
+
+def test_neutral_columns_must_exist() -> None:
+    with pytest.raises(DataError, match="no column 'tag'; did you mean 'tags'"):
+        Schema(["age"], neutral=["tag"]).bind(COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +255,7 @@ def test_a_column_twice_in_the_table_is_refused() -> None:
 
 
 def test_nested_columns_may_be_neutral() -> None:
-    assert Schema(["age"]).bind(COLUMNS).role("tags") is Role.NEUTRAL
+    assert Schema(["age"], neutral=["tags"]).bind(COLUMNS).role("tags") is Role.NEUTRAL
 
 
 def test_a_hierarchy_without_a_kind_fits_the_columns_own() -> None:

@@ -97,6 +97,7 @@ SCHEMA = anon.Schema(
     ],
     sensitive=["disease", "salary"],
     identifying=["name"],
+    neutral="rest",
 )
 K = anon.KAnonymity(5)
 
@@ -150,7 +151,7 @@ def test_identifying_columns_are_looked_for_in_the_first_batch(
     table = pa.table({"q": [1] * 80, "id": range(80), "later": [0] * 50 + list(range(30))})
     path = write(table, tmp_path / "in.parquet")
     source = anon.read_source(path, engine="stream")
-    release = anon.anonymize(source, anon.Schema(["q"]), require=[K])
+    release = anon.anonymize(source, anon.Schema(["q"], neutral="rest"), require=[K])
     [warning, _] = release.warnings
     assert "'id' is neutral but more than 90 % of its values in the first 33 rows are distinct" in warning
     monkeypatch.setattr(scan, "BATCH_ROWS", 80)
@@ -641,7 +642,7 @@ def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(
     if old:
         target.write_text("the old release")
     arguments = ["anonymize", str(path), "-o", str(target), "--quasi", "age,city", "--k", "5", "--quiet"]
-    arguments += ["--engine", "stream", "--spill", str(folder)]
+    arguments += ["--neutral", "*", "--engine", "stream", "--spill", str(folder)]
     program = KILLED.format(where=where, arguments=arguments)
     killed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, "")

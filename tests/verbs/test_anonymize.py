@@ -36,7 +36,9 @@ def classes_of(release: anon.Release, *names: str) -> list[list[tuple[Any, ...]]
 
 
 def k_anonymous(table: Any, k: int, quasi: list[Any], **options: Any) -> anon.Release:
-    return anon.anonymize(table, anon.Schema(quasi=quasi), require=[anon.KAnonymity(k)], **options)
+    return anon.anonymize(
+        table, anon.Schema(quasi=quasi, neutral="rest"), require=[anon.KAnonymity(k)], **options
+    )
 
 
 # --- traps: inputs on which other tools go wrong ---
@@ -174,7 +176,7 @@ def test_no_rendering_loses_a_row_or_a_neutral_value(numeric: str) -> None:
 
 def test_identifying_columns_are_dropped_and_neutral_ones_kept() -> None:
     table = {"name": list("abcd"), "age": [1, 2, 3, 4], "note": ["n", "n", "m", "m"]}
-    schema = anon.Schema(quasi=["age"], identifying=["name"])
+    schema = anon.Schema(quasi=["age"], identifying=["name"], neutral="rest")
     release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)])
     assert release.table.column_names == ["age", "note"]
 
@@ -384,7 +386,7 @@ def test_anatomy_deals_as_many_rows_of_each_value_and_other_rows_each_time() -> 
     """Neither the seed nor the order of the input has a part in which row goes into which bucket."""
     table = anon.datasets.census(900, seed=4).select(["age", "sex", "occupation"])
     table = table.append_column("id", [list(range(900))])
-    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"])
+    schema = anon.Schema(quasi=["age", "sex"], sensitive=["occupation"], neutral="rest")
 
     def dealt(source: pa.Table) -> tuple[list[int], set[frozenset[int]]]:
         release = anon.anonymize(source, schema, method=anon.Anatomy(3), publish="bucketization", seed=1)

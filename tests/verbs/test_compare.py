@@ -416,7 +416,7 @@ def test_our_own_cells_hold_their_values(tmp_path: Path, suffix: str, numeric: A
         "s": rng.choice(list("xyz"), n),
     }
     quasi = [anon.numeric("age", anon.intervals(5, 20)), anon.numeric("paid", anon.intervals(1)), "job"]
-    schema = anon.Schema([*quasi, anon.nominal("ill", LUNG)], ["s"])
+    schema = anon.Schema([*quasi, anon.nominal("ill", LUNG)], ["s"], neutral="rest")
     release = anon.anonymize(table, schema, require=[anon.KAnonymity(4)], numeric=numeric)
     path = tmp_path / f"release.{suffix}"
     release.write(path)
@@ -432,7 +432,7 @@ def test_our_own_cells_hold_their_values(tmp_path: Path, suffix: str, numeric: A
 
 def test_an_id_in_a_bucketization(tmp_path: Path) -> None:
     table = {"id": [1, 2, 3, 4], "q": [1, 2, 3, 4], "s": list("abab")}
-    schema = anon.Schema(["q"], ["s"])
+    schema = anon.Schema(["q"], ["s"], neutral="rest")
     release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], publish="bucketization")
     release.write(tmp_path / "release.csv")
     found = anon.compare(table, tmp_path / "release.csv", schema, id="id").aligned

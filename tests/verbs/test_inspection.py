@@ -91,15 +91,15 @@ def test_a_column_named_twice_is_refused() -> None:
     [
         ("Last Name", ["a"] * 4, "identifying"),
         ("firstName", ["a"] * 4, "identifying"),
-        ("patient_email", ["a"] * 4, "identifying"),
+        ("patient_email", ["a", "b", "c", "d"], "identifying"),
         ("record", [1, 2, 3, 4], "identifying"),
         ("record", ["a", "b", "c", "d"], "identifying"),
         ("record", [1, 1, 2, 2], "neutral"),
         ("measured", [0.1, 0.2, 0.3, 0.4], "neutral"),
         ("Age", [1, 2, 3, 4], "quasi-identifying"),
         ("zip-code", ["1", "2", "3", "4"], "quasi-identifying"),
-        ("maritalStatus", ["a"] * 4, "quasi-identifying"),
-        ("admission", [dt.date(2020, 1, 1)] * 4, "quasi-identifying"),
+        ("maritalStatus", ["a", "b"], "quasi-identifying"),
+        ("stay", [dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "quasi-identifying"),
         ("disease", ["a", "b", "c", "d"], "sensitive"),
         ("ANNUAL_SALARY", [1, 2, 3, 4], "sensitive"),
         ("message", ["a"] * 4, "neutral"),  # holds the letters of age, but not the word

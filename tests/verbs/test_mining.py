@@ -114,7 +114,7 @@ def test_utilities_by_hand() -> None:
     # q tells t: 1, 2 are x; 8, 9 are y. The release shows [1, 2] and [8, 9], the trivial one nothing;
     # of nothing the lookup says x where x is more frequent in training. Each row stands 10 times.
     table = {"q": [1, 2, 8, 9, 9] * 10, "t": list("xxyyy") * 10}
-    schema = anon.Schema(["q"])
+    schema = anon.Schema(["q"], neutral="rest")
     release = anon.anonymize(table, schema, require=[anon.KAnonymity(20)])
     found = anon.mining_utility(release, "t", miners=LOOKUP)
     assert (found.u_max, found.u_san, found.u_base, found.a_acc) == (1, 1, 0.6, None)
@@ -136,7 +136,7 @@ def test_identity_is_the_original() -> None:
 def test_folds_are_the_same_for_every_release() -> None:
     rng = np.random.default_rng(2)
     table = {"q": rng.integers(0, 30, 300), "t": rng.choice(list("ab"), 300), "s": rng.integers(0, 3, 300)}
-    schema = anon.Schema(["q"], ["s"])
+    schema = anon.Schema(["q"], ["s"], neutral="rest")
     fine, coarse = (
         anon.mining_utility(anon.anonymize(table, schema, require=[anon.KAnonymity(k)]), "t", n_folds=4)
         for k in (5, 100)
@@ -148,7 +148,7 @@ def test_folds_are_the_same_for_every_release() -> None:
 def test_releases_mined_together_are_mined_as_each_alone() -> None:
     rng = np.random.default_rng(2)
     table = {"q": rng.integers(0, 30, 300), "t": rng.choice(list("ab"), 300), "s": rng.integers(0, 3, 300)}
-    schema = anon.Schema(["q"], ["s"])
+    schema = anon.Schema(["q"], ["s"], neutral="rest")
     releases = [
         anon.anonymize(table, schema, require=[anon.KAnonymity(5)]),
         anon.anonymize(table, schema, method=anon.Suppress("sensitive")),
@@ -172,7 +172,7 @@ def test_releases_of_other_tables_are_mined_apart() -> None:
     table = {"q": [1, 2] * 4, "t": list("ab") * 4}
     other = {"q": [1, 2] * 4, "t": list("ba") * 4}
     first, second, third = (
-        anon.anonymize(each, anon.Schema(quasi), require=[anon.KAnonymity(4)])
+        anon.anonymize(each, anon.Schema(quasi, neutral="rest"), require=[anon.KAnonymity(4)])
         for each, quasi in ((table, ["q"]), (other, ["q"]), (table, [anon.numeric("q", weight=2)]))
     )
     for releases in ([first, second], [first, third]):
@@ -213,21 +213,23 @@ def test_neither_row_order_nor_threads_matter() -> None:
 
 def test_suppressed_rows_are_predicted_wrong() -> None:
     table = {"q": pa.array([1, 1, 1, 2, 2, 2, None, None]), "t": list("xxxyyyyy")}
-    release = anon.anonymize(table, anon.Schema(["q"]), require=[anon.KAnonymity(3)], missing="suppress")
+    release = anon.anonymize(
+        table, anon.Schema(["q"], neutral="rest"), require=[anon.KAnonymity(3)], missing="suppress"
+    )
     found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=8)
     assert (found.u_max, found.u_san) == (1, 6 / 8)
 
 
 def test_missing_labels_are_a_label() -> None:
     table = {"q": [1, 1, 1, 2, 2, 2], "t": pa.array(["x"] * 3 + [None] * 3)}
-    release = anon.anonymize(table, anon.Schema(["q"]), require=[anon.KAnonymity(3)])
+    release = anon.anonymize(table, anon.Schema(["q"], neutral="rest"), require=[anon.KAnonymity(3)])
     found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=6)
     assert (found.u_san, found.n_labels) == (1, 2)
 
 
 def test_columns_that_no_miner_takes_are_named() -> None:
     table = {"q": [1, 2] * 4, "l": [[1]] * 8, "e": pa.nulls(8), "t": [True, False] * 4}
-    release = anon.anonymize(table, anon.Schema(["q"]), require=[anon.KAnonymity(4)])
+    release = anon.anonymize(table, anon.Schema(["q"], neutral="rest"), require=[anon.KAnonymity(4)])
     found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=2)
     assert (found.left_out, found.predictors) == (("l", "e"), ("q",))
     with pytest.raises(anon.UsageError, match=r"'l' of type list"):
@@ -237,7 +239,9 @@ def test_columns_that_no_miner_takes_are_named() -> None:
 def test_a_dropped_sensitive_attribute_is_no_predictor() -> None:
     # s is t; nothing else says anything
     table = {"q": [1] * 10, "s": list("ab") * 5, "t": list("ab") * 5}
-    release = anon.anonymize(table, anon.Schema(["q"], ["s"]), method=anon.Suppress("sensitive"))
+    release = anon.anonymize(
+        table, anon.Schema(["q"], ["s"], neutral="rest"), method=anon.Suppress("sensitive")
+    )
     found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=5)
     assert (found.u_max, found.base, found.u_base) == (1, "quasi", 1)
     assert found.u_san is not None
@@ -249,12 +253,16 @@ def test_a_dropped_sensitive_attribute_is_no_predictor() -> None:
 def test_folds_without_a_published_row_are_passed_over() -> None:
     # of 12 rows in 10 folds few are published; t is q for those
     table = {"q": [1, 1, 2, 2] + [None] * 8, "t": list("aabb") * 3}
-    release = anon.anonymize(table, anon.Schema(["q"]), method=anon.Identity(), missing="suppress")
+    release = anon.anonymize(
+        table, anon.Schema(["q"], neutral="rest"), method=anon.Identity(), missing="suppress"
+    )
     found = anon.mining_utility(release, "t", miners=BRICKELL_SHMATIKOV, n_folds=10)
     assert found.u_san is not None
     assert 0 <= found.u_san <= 4 / 12
     alone = {"q": [1, *[None] * 11], "t": list("aabb") * 3}
-    release = anon.anonymize(alone, anon.Schema(["q"]), method=anon.Identity(), missing="suppress")
+    release = anon.anonymize(
+        alone, anon.Schema(["q"], neutral="rest"), method=anon.Identity(), missing="suppress"
+    )
     found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=10)
     assert (found.u_san, found.gain) == (None, None)
     assert "all rows lie in one fold" in found.by_miner["lookup"].limits
@@ -263,7 +271,7 @@ def test_folds_without_a_published_row_are_passed_over() -> None:
 def test_releases_of_one_table_may_hold_not_a_number() -> None:
     def release(k: int, w: float = 0.5) -> anon.Release:
         table = {"q": [1, 2] * 4, "t": list("ab") * 4, "w": [math.nan, w] * 4}
-        return anon.anonymize(table, anon.Schema(["q"]), require=[anon.KAnonymity(k)])
+        return anon.anonymize(table, anon.Schema(["q"], neutral="rest"), require=[anon.KAnonymity(k)])
 
     assert len(mining_utilities([release(2), release(4)], "t", miners=LOOKUP, n_folds=2)) == 2
     with pytest.raises(anon.UsageError, match="same table"):
@@ -273,7 +281,7 @@ def test_releases_of_one_table_may_hold_not_a_number() -> None:
 def test_limits_are_told() -> None:
     rng = np.random.default_rng(5)
     table = {"q": rng.integers(0, 9, 60), "t": rng.integers(0, 2, 60)}
-    release = anon.anonymize(table, anon.Schema(["q"]), require=[anon.KAnonymity(5)])
+    release = anon.anonymize(table, anon.Schema(["q"], neutral="rest"), require=[anon.KAnonymity(5)])
     mine = Miner("mine", "user", lambda seed: Lookup(), max_rows=20)
     found = anon.mining_utility(release, "t", miners=[mine], n_folds=3)
     assert found.by_miner["mine"].limits == ("fitted on 20 of 40 rows",)
@@ -282,7 +290,7 @@ def test_limits_are_told() -> None:
 def test_progress_is_told_by_table_and_miner() -> None:
     told: list[Any] = []
     table = {"q": [1, 2] * 4, "s": list("ab") * 4, "t": [True, False] * 4}
-    release = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=[anon.KAnonymity(4)])
+    release = anon.anonymize(table, anon.Schema(["q"], ["s"], neutral="rest"), require=[anon.KAnonymity(4)])
     anon.mining_utility(release, "t", miners=LOOKUP, n_folds=2, progress=lambda *each: told.append(each))
     assert [stage for stage, done, total in told if done == total == 2] == [
         "lookup on the original",
@@ -317,7 +325,7 @@ def test_a_result_in_words_and_as_json() -> None:
 )
 def test_what_cannot_be_mined(target: str, options: dict[str, Any], what: str) -> None:
     table = {"q": [1, 2] * 150, "n": list(range(300)), "s": list("ab") * 150}
-    release = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=[anon.KAnonymity(4)])
+    release = anon.anonymize(table, anon.Schema(["q"], ["s"], neutral="rest"), require=[anon.KAnonymity(4)])
     with pytest.raises((anon.UsageError, anon.DataError), match=what):
         anon.mining_utility(release, target, **options)
 

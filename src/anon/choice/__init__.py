@@ -2,7 +2,7 @@
 """Many releases, and which to publish: a sweep, the efficient ones, what each step costs."""
 
 from anon.choice.configuration import GRID_OPTIONS, PUBLISHED, Configuration, grid
-from anon.choice.dominance import Point, bounds, check_measures
+from anon.choice.dominance import PRIVACY_AXIS, UTILITY_AXIS, Point, bounds, check_measures
 from anon.choice.points import Frontier
 from anon.choice.sweep import frontier, let_memory_go
 from anon.choice.tables import PRICE, frontier_tables
@@ -10,7 +10,9 @@ from anon.choice.tables import PRICE, frontier_tables
 __all__ = [
     "GRID_OPTIONS",
     "PRICE",
+    "PRIVACY_AXIS",
     "PUBLISHED",
+    "UTILITY_AXIS",
     "Configuration",
     "Frontier",
     "Point",

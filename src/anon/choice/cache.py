@@ -60,11 +60,11 @@ class Cache:
         except (OSError, ValueError, KeyError, RecursionError):
             return None
 
-    def write(self, path: Path, held: Mapping[str, Any]) -> None:
+    def write(self, path: Path, entry: Mapping[str, Any]) -> None:
         """Keep it, in a file that appears when it is complete; not where something else has its name."""
         if path.exists() and not path.is_file():
             return
-        text = b"\n" + json.dumps(held).encode()
+        text = b"\n" + json.dumps(entry).encode()
         with replacing([path], most=0o600) as [temporary], opened(temporary) as file:
             file.write(self._code(path.name.encode() + text).hex().encode() + text)
 

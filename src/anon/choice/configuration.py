@@ -43,17 +43,17 @@ class Configuration:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Every setting that is not a default, as plain numbers and text, by the names of the flags."""
-        told: dict[str, Any] = {"method": self.method.word}
+        settings: dict[str, Any] = {"method": self.method.word}
         for requirement in self.require:
             of = "" if requirement.sensitive is None else f"[{requirement.sensitive}]"
             for name, value in requirement.settings().items():
                 key, number = f"{name}{of}", 2
-                while told.get(key, value) != value:
+                while settings.get(key, value) != value:
                     key, number = f"{name}{of}#{number}", number + 1
-                told[key] = value
+                settings[key] = value
         for name, value in self.method.settings().items():
-            told[f"{told['method']}.{name}" if name in told else name] = value
-        return told | {"publish": self.publish} | ({} if self._plain else {"numeric": self.numeric})
+            settings[f"{settings['method']}.{name}" if name in settings else name] = value
+        return settings | {"publish": self.publish} | ({} if self._plain else {"numeric": self.numeric})
 
     @property
     def name(self) -> str:
@@ -152,21 +152,21 @@ def as_configurations(asked: Any) -> list[Configuration]:
     listed = [asked] if isinstance(asked, str | Configuration) else asked
     if not isinstance(listed, Iterable):
         raise UsageError("configurations must be a grid such as 'k=10,50', or a list of configurations")
-    found: list[Configuration] = []
+    configurations: list[Configuration] = []
     for each in listed:
         if not isinstance(each, str | Configuration):
             raise UsageError(f"a configuration is a Configuration or a grid, not {type(each).__name__}")
-        found += grid(each) if isinstance(each, str) else [each]
-    if not found:
+        configurations += grid(each) if isinstance(each, str) else [each]
+    if not configurations:
         raise UsageError("there is no configuration to try: give a grid such as 'k=10,50,100'")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(configurations))
 
 
 def unique(names: Sequence[str]) -> list[str]:
     """The names, a number behind those that were there before: `Custom` requirements may share one."""
     seen: Counter[str] = Counter()
-    told = []
+    numbered = []
     for name in names:
         seen[name] += 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return told
+        numbered.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return numbered

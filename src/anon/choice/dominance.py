@@ -20,7 +20,7 @@ OF_PRIVACY: Mapping[str, bool] = MappingProxyType(
     GREATEST_IS_WORST
     | {
         name: RISKS[name].greatest_is_worst
-        for name in ("k", "prosecutor.max", "prosecutor.mean", "sample_uniques")
+        for name in ("k", "k_units", "prosecutor.max", "prosecutor.mean", "sample_uniques")
     }
 )
 OF_UTILITY: Mapping[str, bool] = MappingProxyType(
@@ -35,6 +35,9 @@ OF_UTILITY: Mapping[str, bool] = MappingProxyType(
 OF_INTACT = ("prosecutor.max", "prosecutor.mean", "sample_uniques")  # of a bucketization's quasi-identifiers
 OF_COUNTS = ("pm", "pm_rows", "avg_wtd", "kl")  # of utility, need the sensitive values of every class
 MEASURES: Mapping[str, bool] = MappingProxyType(dict(OF_PRIVACY) | dict(OF_UTILITY))
+
+PRIVACY_AXIS, UTILITY_AXIS = "prosecutor.mean", "gcp"
+"""The axes of a sweep that names none: who is found comes before what is learned."""
 
 Relation = Literal["better", "worse", "tie", "incomparable"]
 Cost = tuple[float, float]  # on the two axes; the lower, the better
@@ -65,14 +68,14 @@ class Point:
 
     def to_dict(self) -> dict[str, Any]:
         """The point as plain values, ready for JSON."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
-        return dict(as_plain(told))
+        entry = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
+        return dict(as_plain(entry))
 
 
 def bounds(privacy: str, utility: str) -> dict[str, tuple[int, str]]:
-    """The bounds that `Frontier.choose` takes: `max_p_loss` -> 0 (the first axis), "p_loss"."""
+    """The bounds of `Frontier.choose`: `max_prosecutor_mean` -> 0 (the first axis), "prosecutor.mean"."""
     return {
-        f"{'max' if MEASURES[name] else 'min'}_{name}": (axis, name)
+        f"{'max' if MEASURES[name] else 'min'}_{name.replace('.', '_')}": (axis, name)
         for axis, name in enumerate((privacy, utility))
     }
 

@@ -82,7 +82,7 @@ class Frontier:
     def choose(self, **bound: float) -> Point:
         """The point that is best on one axis among those that keep a bound on the other.
 
-        `choose(max_p_loss=0.2)`, `choose(max_u_loss=0.03)`; of an axis where more is better the bound
+        `choose(max_prosecutor_mean=0.05)`, `choose(max_gcp=0.2)`; of an axis where more is better the bound
         is `min_`, as in `choose(min_k=10)`. The original table is never chosen. Raises InfeasibleError,
         with the tightest bound that can be kept, where no point keeps this one.
         """
@@ -147,23 +147,23 @@ class Frontier:
     @cached_property
     def table(self) -> pa.Table:
         """A line per point; `parameters` is JSON. `n_better` others are better, and so on."""
-        told: dict[str, Any] = {
+        columns: dict[str, Any] = {
             name: [getattr(point, name) for point in self.points] for name in ("name", "requirement")
         }
-        told["parameters"] = [json.dumps(as_plain(point.parameters)) for point in self.points]
+        columns["parameters"] = [json.dumps(as_plain(point.parameters)) for point in self.points]
         for name in dict.fromkeys(name for point in self.points for name in point.measures):
-            told[name] = [point.measures.get(name, math.nan) for point in self.points]
+            columns[name] = [point.measures.get(name, math.nan) for point in self.points]
         for name in ("classes", "seconds", "satisfied", "why", "efficient"):
-            told[name] = [getattr(point, name) for point in self.points]
+            columns[name] = [getattr(point, name) for point in self.points]
         p, u = np.array([self.cost(point) for point in self.points]).T
         relations = np.zeros((len(p), 3), np.int64)
         for i in range(len(p)):
             as_good, as_bad = (p <= p[i]) & (u <= u[i]), (p >= p[i]) & (u >= u[i])
             relations[i] = [np.sum(as_good & ~as_bad), np.sum(as_bad & ~as_good), np.sum(as_good & as_bad)]
-        told["n_better"], told["n_worse"], ties = relations.T
-        told["n_tie"] = np.maximum(ties - 1, 0)  # a point ties with itself, unless it was not measured
-        told["n_incomparable"] = len(p) - 1 - told["n_better"] - told["n_worse"] - told["n_tie"]
-        return pa.table(told)
+        columns["n_better"], columns["n_worse"], ties = relations.T
+        columns["n_tie"] = np.maximum(ties - 1, 0)  # a point ties with itself, unless it was not measured
+        columns["n_incomparable"] = len(p) - 1 - columns["n_better"] - columns["n_worse"] - columns["n_tie"]
+        return pa.table(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain lists, text and numbers, ready for JSON."""

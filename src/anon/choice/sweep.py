@@ -32,6 +32,8 @@ from anon.choice.dominance import (
     OF_COUNTS,
     OF_INTACT,
     OF_PRIVACY,
+    PRIVACY_AXIS,
+    UTILITY_AXIS,
     Point,
     check_measures,
     cost_of,
@@ -58,7 +60,8 @@ from anon.measures import (
     u_loss,
 )
 from anon.methods import Mondrian, Progress
-from anon.schema import Attribute, Schema, check_names
+from anon.requirements import counting
+from anon.schema import Attribute, Schema
 from anon.tables import read_source
 from anon.threads import available_threads
 
@@ -95,8 +98,8 @@ def frontier(
     schema: Schema,
     configurations: str | Iterable[str | Configuration],
     *,
-    privacy: str = "p_loss",
-    utility: str = "u_loss",
+    privacy: str = PRIVACY_AXIS,
+    utility: str = UTILITY_AXIS,
     measures: Iterable[str] = (),
     min_support: float = 0.05,
     workload: Callable[[Encoded], Workload] | Sequence[str] | None = None,
@@ -117,7 +120,8 @@ def frontier(
     configurations : grid, or a list of grids and Configurations
         `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization`; see `grid`.
     privacy, utility : names of measures
-        The two axes; any two of `MEASURES`. `count_error` is the average relative error of `workload`.
+        The two axes; any two of `MEASURES`, by default `prosecutor.mean`, the mean risk that a person's row
+        is found, and `gcp`. `count_error` is the average relative error of `workload`.
     measures : names of measures
         Recorded beside those of the axes.
     min_support : float
@@ -210,18 +214,24 @@ def _prepared(
     if needy and not encoded.sensitive:
         raise UsageError(f"{needy[0]} is about sensitive attributes: ", NAME_SENSITIVE)
     for one in tried:
-        judged.rules(one.require)
+        judged.rules(counting(one.require, encoded.schema.unit))
         if one.publish == "bucketization" and not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
+        if one.publish == "bucketization" and encoded.schema.coded:
+            raise UsageError(
+                f"column {encoded.schema.coded[0]!r} has a least level, top or bottom, which a bucketization "
+                "cannot show: try generalizations only"
+            )
+    original = encoded.original
     populations, queries, answers = None, None, None
     if "u_loss" in names:
-        populations = large_populations(encoded, min_support, n_threads=n_threads)
+        populations = large_populations(original, min_support, n_threads=n_threads)
     if "count_error" in names:
         if workload is None:
-            queries = preset(encoded, "li", seed=seed, qd=min(4, len(encoded.quasi)))
+            queries = preset(original, "li", seed=seed, qd=min(4, len(encoded.quasi)))
         else:
-            queries = workload(encoded) if callable(workload) else parse_queries(encoded, workload)
-        answers = true_counts(queries, encoded, n_threads)
+            queries = workload(original) if callable(workload) else parse_queries(original, workload)
+        answers = true_counts(queries, original, n_threads)
     kept, key = None, b""
     if cache is not None:
         kept = open_cache(cache)
@@ -265,6 +275,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
     """What the release shows that `anonymize` makes, with all its checks; the original is intact."""
     encoded = sweep.encoded
     if one is SPECIAL[ORIGINAL]:
+        encoded = encoded.original
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
     alone = isinstance(one.method, Mondrian)
@@ -274,6 +285,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
             one.method,
             one.require,
             publish=one.publish,
+            numeric=one.numeric,
             judged=sweep.judged,
             seed=sweep.seed,
             n_threads=sweep.all_threads if alone else sweep.n_threads,
@@ -323,6 +335,7 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
             for counts, codes in zip(published.counts, sweep.judged.encoded.sensitive_codes, strict=True)
         ],
         joint=False,
+        units=sweep.encoded.units,
         n_threads=sweep.n_threads,
     )
     if published.intact is not None and any(name in OF_INTACT for name in sweep.measures):
@@ -375,7 +388,7 @@ def _cached_at(sweep: _Sweep, one: Configuration) -> Path | None:
     codes = None
     if target is not None:  # it may be neutral, and so not among the codes
         try:
-            check_names([target], sweep.encoded.table.column_names)
+            sweep.encoded.check_published(target)
             codes = encode_column(sweep.encoded.column(target), Attribute(target, "nominal"))[1]
         except AnonError:
             return None  # the point tells why

@@ -11,10 +11,10 @@ from anon.html import Table
 PRICE = ("privacy_gained", "utility_lost", "price")
 
 
-def frontier_tables(told: Mapping[str, Any]) -> tuple[Table, Table, Table]:
+def frontier_tables(swept: Mapping[str, Any]) -> tuple[Table, Table, Table]:
     """The tables of `Frontier.to_dict()`: the efficient points, all that were measured, and the others."""
-    recorded = (name for point in told["points"] for name in point["measures"])
-    measures = tuple(dict.fromkeys((told["privacy"], told["utility"], *recorded)))
+    recorded = (name for point in swept["points"] for name in point["measures"])
+    measures = tuple(dict.fromkeys((swept["privacy"], swept["utility"], *recorded)))
 
     def table(title: str, points: Sequence[Mapping[str, Any]]) -> Table:
         rows = (
@@ -23,10 +23,10 @@ def frontier_tables(told: Mapping[str, Any]) -> tuple[Table, Table, Table]:
         )
         return Table(title, ("release", *measures, "classes", "seconds"), tuple(rows))
 
-    by_name = {point["name"]: point for point in told["points"]}
-    missed = [(point["name"], point["why"]) for point in told["points"] if not point["satisfied"]]
+    by_name = {point["name"]: point for point in swept["points"]}
+    missed = [(point["name"], point["why"]) for point in swept["points"] if not point["satisfied"]]
     return (
-        table("The efficient releases", [by_name[name] for name in told["efficient"]]),
-        table("Measured", [point for point in told["points"] if point["satisfied"]]),
+        table("The efficient releases", [by_name[name] for name in swept["efficient"]]),
+        table("Measured", [point for point in swept["points"] if point["satisfied"]]),
         Table("Not satisfied", ("release", "why"), tuple(missed)),
     )

@@ -5,8 +5,17 @@
 `Published` is all of that, which every measure reads. Everything above reads these.
 """
 
-from anon.classes.classes import Classes, Counts, group, group_numbers, ranked_rows, sensitive_counts
+from anon.classes.classes import (
+    Classes,
+    Counts,
+    equal_rows,
+    group,
+    group_numbers,
+    ranked_rows,
+    sensitive_counts,
+)
 from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
+from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
@@ -30,9 +39,12 @@ __all__ = [
     "at_rows",
     "cells",
     "counts_of",
+    "equal_rows",
     "full_cells",
     "group",
     "group_numbers",
+    "household_risk",
+    "individual_risk",
     "is_full",
     "keys",
     "labels",

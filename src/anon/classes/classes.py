@@ -21,12 +21,14 @@ class Classes:
 
     `rows` (uint32) lists the row numbers of the table class by class; class c holds
     `rows[offsets[c]:offsets[c + 1]]` (`offsets` int64, n_classes + 1). `suppressed` (uint32,
-    ascending) are the rows that belong to no class. Every row of the table is in exactly one.
+    ascending) are the rows that belong to no class. Every row of the table is in exactly one. With
+    households, `rows[together[g]:together[g + 1]]` are some whose classes show the same in their columns.
     """
 
     rows: npt.NDArray[np.uint32]
     offsets: npt.NDArray[np.int64]
     suppressed: npt.NDArray[np.uint32]
+    together: npt.NDArray[np.int64] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -84,6 +86,15 @@ def ranked_rows(encoded: Encoded, n_threads: int = 1) -> npt.NDArray[np.uint32]:
     """
     columns = (*encoded.quasi_codes, *encoded.ties)
     return group(columns, encoded.suppressed, n_threads).rows
+
+
+def equal_rows(both: Sequence[Codes], classes: Classes, n_threads: int = 1) -> npt.NDArray[np.int64]:
+    """How many rows of another table, whose codes follow the table's in `both`, equal each class's rows."""
+    n_rows = len(classes.rows) + len(classes.suppressed)
+    members, bounds = kernel.group(both, None, n_threads)
+    numbers = group_numbers(members, bounds)
+    others = np.bincount(numbers[n_rows:], minlength=len(bounds) - 1)
+    return others[numbers[classes.rows[classes.offsets[:-1]]]]
 
 
 def group_numbers(members: npt.NDArray[np.uint32], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:

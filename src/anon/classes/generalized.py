@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import anoncore.classes as kernel
 from anon.classes.classes import Classes, group_numbers
-from anon.encoding import Codes, Domain, Encoded
+from anon.encoding import Codes, Coding, Domain, Encoded
 from anon.schema import Tree, lca
 
 
@@ -48,13 +48,20 @@ def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells
     """The cells of the classes, per quasi-identifier (spec 0).
 
     Ordered attributes: from the lowest to the highest code present. Nominal with a tree: from the
-    first to the last leaf of the present values' lowest common ancestor. Flat nominal: their set;
-    of sets with the same ends the smaller comes first, then the one with the lower codes.
+    first to the last leaf of the present values' lowest common ancestor. With a coding all codes of a
+    block go with one. Flat nominal: their set;
+    of sets with the same ends the smaller comes first, then the one with the lower codes. The columns of
+    households show the cell of all rows `together`.
     """
-    return tuple(
-        _cells(domain, codes, classes, n_threads)
-        for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True)
-    )
+    shared, whose, group_of = encoded.schema.household if classes.together is not None else (), classes, None
+    if classes.together is not None:
+        whose = Classes(classes.rows, classes.together, classes.suppressed)
+        group_of = np.searchsorted(classes.together, classes.offsets[:-1], side="right") - 1
+    made = []
+    for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):
+        one = _cells(domain, codes, whose if domain.name in shared else classes, n_threads)
+        made.append(replace(one, of_class=one.of_class[group_of]) if domain.name in shared else one)
+    return tuple(made)
 
 
 def full_cells(encoded: Encoded, classes: Classes) -> tuple[Cells, ...]:
@@ -116,11 +123,15 @@ def take(
 
 
 def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Cells:
+    if domain.coding is not None and domain.coding.is_star:
+        return _full_cell(domain, classes.n_classes)
     null_code = domain.n_values if domain.has_null else -1
     low, high, null = kernel.boxes(codes, classes.rows, classes.offsets, null_code, n_threads)
     keys = [low, high]
     if domain.tree is not None and domain.n_values:
         keys = [*_below_ancestor(domain.tree, low, high)]
+    if domain.coding is not None:
+        keys = [*_whole_blocks(domain.coding, *keys)]
     is_flat = domain.kind == "nominal" and domain.tree is None
     if is_flat:
         offsets, values, _ = kernel.value_counts(
@@ -148,6 +159,15 @@ def _below_ancestor(
     node = lca(tree, np.minimum(low, high), high)
     first = np.where(null_only, low, tree.first[node]).astype(np.uint32)
     return first, np.where(null_only, high, tree.last[node]).astype(np.uint32)
+
+
+def _whole_blocks(
+    coding: Coding, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """From the first code of the block of low to the last of that of high; low > high stays."""
+    null_only = low > high
+    first, last = coding.first[np.minimum(low, high)], coding.last[np.where(null_only, 0, high)]
+    return np.where(null_only, low, first), np.where(null_only, high, last)
 
 
 def _ranks(offsets: npt.NDArray[np.int64], values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

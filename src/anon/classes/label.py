@@ -29,17 +29,22 @@ def to_levels(cells: Cells) -> Cells:
             "hierarchy, or choose another rendering of numbers"
         )
     low, high = cells.low.copy(), cells.high.copy()
-    shown = low <= high
-    chosen = levels.interval_of(low[shown], high[shown])
+    is_present = low <= high
+    chosen = levels.interval_of(low[is_present], high[is_present])
     first, last, size = extents(levels)
+    if domain.coding is not None:  # what is open at one end, or would become so, is no level's
+        wider = np.append(first, 0)[chosen], np.append(last, domain.n_values - 1)[chosen]
+        stays = domain.coding.is_open(low, high)[is_present] | (domain.coding.is_open(*wider) & (chosen >= 0))
+        is_present[is_present] = ~stays
+        chosen = chosen[~stays]
     gaps = np.flatnonzero(np.append(size != last - first + 1, False)[chosen])
     if len(gaps):
         raise UsageError(
             f"column {domain.name!r}: the values under {levels.labels[chosen[gaps[0]]]!r} do not follow each "
             "other, so that it cannot be published as an interval; choose another rendering of numbers"
         )
-    low[shown] = np.append(first, 0)[chosen]
-    high[shown] = np.append(last, domain.n_values - 1)[chosen]
+    low[is_present] = np.append(first, 0)[chosen]
+    high[is_present] = np.append(last, domain.n_values - 1)[chosen]
     order = np.lexsort((cells.null, high, low))
     low, high, null = low[order], high[order], cells.null[order]
     new = np.ones(len(low), dtype=np.bool_)
@@ -76,7 +81,9 @@ def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
         body = level_names(domain, domain.levels, low, high)
     else:
         body = intervals(domain, low, high)
-    if domain.n_values > 1:
+    coding = domain.coding
+    several = domain.n_values > 1 if coding is None else coding.n_blocks > 1 or coding.labels[:1] == (ROOT,)
+    if several:
         body = pc.if_else(pa.array(is_full(cells)), pa.scalar(ROOT, pa.large_string()), body)
     if cells.null.any():
         either = joined_texts(body, pa.scalar(OR_MISSING, pa.large_string()))
@@ -104,12 +111,18 @@ def _nodes(domain: Domain, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uin
     for first, last, label in zip(tree.first.tolist(), tree.last.tolist(), tree.labels, strict=True):
         node_of[first, last] = label  # preorder: the lowest of a chain comes last
     words = texts(domain.values)
-    shown = []
+    coding, blocks = domain.coding, {}
+    if coding is not None:
+        ends = zip(coding.first.tolist(), coding.last.tolist(), strict=True)
+        blocks = dict(zip(ends, coding.labels, strict=True))
+    labels = []
     for first, last in zip(low.tolist(), high.tolist(), strict=True):
-        if first == last:
-            shown.append(quote(words[first]))
+        if (first, last) in blocks:
+            labels.append(quote(blocks[first, last]))
+        elif first == last:
+            labels.append(quote(words[first]))
         elif meaning.get(node_of[first, last]) == (first, last):
-            shown.append(quote(node_of[first, last]))
+            labels.append(quote(node_of[first, last]))
         else:
-            shown.append("{" + ", ".join(quote(word) for word in words[first : last + 1]) + "}")
-    return pa.array(shown, pa.large_string())
+            labels.append("{" + ", ".join(quote(word) for word in words[first : last + 1]) + "}")
+    return pa.array(labels, pa.large_string())

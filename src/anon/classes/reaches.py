@@ -38,6 +38,9 @@ def reach(cells: Cells, by_level: bool = False) -> Reach | None:
     lower, upper = domain.positions[low], domain.positions[high]
     if by_level and domain.levels is not None:
         chosen = domain.levels.interval_of(low, high)
-        lower = np.where(chosen < 0, domain.positions[0], domain.levels.lower[chosen])
-        upper = np.where(chosen < 0, domain.positions[-1], domain.levels.upper[chosen])
+        is_open = domain.coding is not None and domain.coding.is_open(low, high)
+        at_level = np.where(chosen < 0, domain.positions[0], domain.levels.lower[chosen])
+        lower = np.where(is_open, lower, at_level)
+        at_level = np.where(chosen < 0, domain.positions[-1], domain.levels.upper[chosen])
+        upper = np.where(is_open, upper, at_level)
     return lower, upper

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes.text import ATOM, MISSING, OR_MISSING, ROOT, keys, number, quote, texts, unquote
-from anon.encoding import Domain
+from anon.classes.text import ATOM, MISSING, OPEN_END, OR_MISSING, ROOT, keys, number, quote, texts, unquote
+from anon.encoding import Coding, Domain
 from anon.errors import DataError
 
 if TYPE_CHECKING:
@@ -58,11 +58,38 @@ def cell_atoms(domain: Domain, codes: npt.NDArray[np.uint32]) -> pa.Array:
 
 
 def intervals(domain: Domain, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]) -> pa.Array:
+    """Each range of codes as a closed interval, or as its only value; as the blocks of a coding tell."""
+    if domain.coding is not None and domain.coding.lower is not None:
+        return _coded_intervals(domain.coding, low, high)
     ends = cell_atoms(domain, np.concatenate([low, high]))
     first, last = ends[: len(low)], ends[len(low) :]
     opening, comma, closing = (pa.scalar(mark, pa.large_string()) for mark in ("[", ", ", "]"))
     interval = joined_texts(opening, first, comma, last, closing)
     return pc.if_else(pa.array(low == high), first, interval)
+
+
+def _coded_intervals(coding: Coding, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]) -> pa.Array:
+    """Ranges of whole blocks, between the ends of what these are published as."""
+    assert coding.lower is not None
+    assert coding.upper is not None
+    assert coding.closed is not None
+    below = coding.has_bottom & (low <= coding.last[0])
+    above = coding.has_top & (high >= coding.first[-1])
+    first, last = texts(coding.lower.take(pa.array(low))), texts(coding.upper.take(pa.array(high)))
+    shown = []
+    for one in zip(first, last, coding.closed[high].tolist(), below.tolist(), above.tolist(), strict=True):
+        lower, upper, closed, from_bottom, to_top = one
+        if from_bottom and to_top:
+            shown.append(ROOT)
+        elif to_top:
+            shown.append(f">= {lower}")
+        elif from_bottom:
+            shown.append(f"<= {upper}" if closed else f"< {upper}")
+        elif closed and lower == upper:
+            shown.append(lower)
+        else:
+            shown.append(f"[{lower}, {upper}" + ("]" if closed else ")"))
+    return pa.array(shown, pa.large_string())
 
 
 def level_names(
@@ -71,21 +98,27 @@ def level_names(
     """Names of the smallest sets that hold these codes; the closed interval where a name would mislead."""
     chosen = levels.interval_of(low, high)
     first, last, _ = extents(levels)
+    if domain.coding is not None:  # a cell that is not a set of a level, as it is open at an end
+        if domain.coding.labels:
+            return pa.array(domain.coding.labels * len(low), pa.large_string())
+        is_set = (np.append(first, -1)[chosen] == low) & (np.append(last, -1)[chosen] == high)
+        chosen = np.where(is_set, chosen, -1)
+        chosen = np.where(domain.coding.is_open(low, high), -1, chosen)
     named = _named_levels(levels)
     line = _line_reader(domain)
-    shown = []
+    labels = []
     for level_set, plain in zip(chosen.tolist(), intervals(domain, low, high).to_pylist(), strict=True):
         name = levels.labels[level_set] if level_set >= 0 else ""
         if level_set < 0 or named.get(name) != (first[level_set], last[level_set]):
-            shown.append(plain)
+            labels.append(plain)
             continue
         try:
             means = line(name)[:2]
         except (ValueError, KeyError):
-            shown.append(quote(name))
+            labels.append(quote(name))
         else:
-            shown.append(name if means == named[name] else json.dumps(name, ensure_ascii=False))
-    return pa.array(shown, pa.large_string())
+            labels.append(name if means == named[name] else json.dumps(name, ensure_ascii=False))
+    return pa.array(labels, pa.large_string())
 
 
 def _named_levels(levels: Levels) -> dict[str, tuple[int, int]]:
@@ -130,14 +163,14 @@ def reader(domain: Domain) -> Callable[[str], Cell]:
         null = text.endswith(OR_MISSING)
         body = text[: -len(OR_MISSING)] if null else text
         try:
-            found = everything if body == ROOT else read(body)
+            read_back = everything if body == ROOT else read(body)
         except (ValueError, KeyError):
             raise DataError(
                 f"column {domain.name!r} has a cell that is no cell of this attribute",
                 column=domain.name,
                 value=text,
             ) from None
-        return found._replace(null=null)
+        return read_back._replace(null=null)
 
     return cell
 
@@ -145,6 +178,9 @@ def reader(domain: Domain) -> Callable[[str], Cell]:
 def _label_reader(domain: Domain) -> Callable[[str], Cell]:
     code_of = {word: code for code, word in enumerate(texts(domain.values))}
     nodes = named_leaves(domain) if domain.tree is not None else {}
+    if domain.coding is not None:
+        ends = zip(domain.coding.first.tolist(), domain.coding.last.tolist(), strict=True)
+        nodes |= dict(zip(domain.coding.labels, ends, strict=True))
 
     def read(body: str) -> Cell:
         if body.startswith("{") and body.endswith("}"):
@@ -153,7 +189,7 @@ def _label_reader(domain: Domain) -> Callable[[str], Cell]:
                 raise ValueError("a label twice")
             return Cell(members[0], members[-1], codes=members)
         label = unquote(body)
-        if label in code_of:
+        if label in code_of and (domain.coding is None or label not in nodes):
             code = code_of[label]
             return Cell(code, code, codes=(code,))
         return Cell(*nodes[label])
@@ -168,6 +204,8 @@ def _named_line_reader(domain: Domain) -> Callable[[str], Cell]:
     if levels is None:
         return line
     named = _named_levels(levels)
+    if domain.coding is not None:
+        named |= dict.fromkeys(domain.coding.labels, (0, domain.n_values - 1))
 
     def read(body: str) -> Cell:
         try:
@@ -191,6 +229,11 @@ def _line_reader(domain: Domain) -> Callable[[str], Cell]:
         return known[atom]
 
     def read(body: str) -> Cell:
+        if opened := OPEN_END.fullmatch(body):
+            at = place(opened[2])
+            if opened[1] == ">=":
+                return Cell(bisect_left(line, at), len(line) - 1)
+            return Cell(0, (bisect_left if opened[1] == "<" else bisect_right)(line, at) - 1)
         if not body.startswith("["):
             first = last = place(body)
         elif body.endswith(("]", ")")):

@@ -68,29 +68,42 @@ def render(
         return (Column(name, labels(cells, numeric), cells.of_class),)
     empty = cells.low > cells.high
     low, high = (pa.array(np.where(empty, 0, end), mask=empty) for end in (cells.low, cells.high))
-    shown: tuple[Column, ...]
+    columns: tuple[Column, ...]
     if numeric == "bounds":
-        shown = (
-            Column(f"{name}_min", domain.values.take(low), cells.of_class),
-            Column(f"{name}_max", domain.values.take(high), cells.of_class),
+        lower, upper = _ends(domain)
+        columns = (
+            Column(f"{name}_min", lower.take(low), cells.of_class),
+            Column(f"{name}_max", upper.take(high), cells.of_class),
         )
     elif numeric == "midpoint":
-        numbers, per_unit = measures(domain.values)
-        numbers = numbers if len(numbers) else np.zeros(1)
-        first, last = (numbers[np.where(empty, 0, end)] for end in (cells.low, cells.high))
-        if numbers.dtype == np.float64:
+        numbers, per_unit = zip(*map(measures, _ends(domain)), strict=True)
+        first, last = (
+            (each if len(each) else np.zeros(1))[np.where(empty, 0, end)]
+            for each, end in zip(numbers, (cells.low, cells.high), strict=True)
+        )
+        if first.dtype == np.float64:
             middle = pa.array(_middle(first, last), mask=empty)
         else:
             total = first.astype(object) + last.astype(object)
-            middle = as_published(domain.values.type, total, np.full(len(total), 2, object), per_unit, empty)
-        shown = (Column(name, middle, cells.of_class),)
+            middle = as_published(
+                domain.values.type, total, np.full(len(total), 2, object), per_unit[0], empty
+            )
+        columns = (Column(name, middle, cells.of_class),)
     else:
         if codes is None or classes is None:
             raise ValueError("means are made from the rows of the classes")
-        shown = (_means(cells, codes, classes),)
+        columns = (_means(cells, codes, classes),)
     if domain.has_null:
-        shown = (*shown, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
-    return shown
+        columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
+    return columns
+
+
+def _ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
+    """The ends of what each code is published as: a value itself, unless it is coded."""
+    coding = domain.coding
+    if coding is None or coding.lower is None or coding.upper is None:
+        return domain.values, domain.values
+    return coding.lower, coding.upper
 
 
 def _refuse_impossible_times(domain: Domain) -> None:
@@ -157,7 +170,14 @@ def _means(cells: Cells, codes: Codes, classes: Classes) -> Column:
     in_class, n_present = in_class[present], np.diff(ends)
     empty = n_present == 0
     parts = np.where(empty, 1, n_present)
-    numbers, per_unit = measures(domain.values)
+    lower, upper = _ends(domain)
+    numbers, per_unit = measures(lower)
+    if lower is not upper:  # the mean of midpoints
+        others, _ = measures(upper)
+        if numbers.dtype == np.float64:
+            numbers = _middle(numbers, others)
+        else:
+            numbers, parts = numbers.astype(object) + others.astype(object), 2 * parts
     if numbers.dtype == np.float64:
         means = np.zeros(classes.n_classes)
         for c in np.flatnonzero(~empty):

@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOMENT = re.compile(
     r"(?P<local>-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?)(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
+OPEN_END = re.compile(r"(>=|<=|<) ([^ \"].*)")
 ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|[^{}\[\],"*]+')
 
 
@@ -68,8 +69,8 @@ def texts(values: pa.Array) -> list[str]:
     if types.is_timestamp(kind) or types.is_time(kind):
         zone = "Z" if types.is_timestamp(kind) and kind.tz is not None else ""
         moments = np.array(ticks_of(values), dtype=np.int64).view(f"M8[{kind.unit}]")
-        shown = [_without_zeros(str(moment)) + zone for moment in moments]
-        return [text.partition("T")[2] for text in shown] if types.is_time(kind) else shown
+        written = [_without_zeros(str(moment)) + zone for moment in moments]
+        return [text.partition("T")[2] for text in written] if types.is_time(kind) else written
     return [str(value) for value in values.to_pylist()]
 
 
@@ -103,12 +104,12 @@ def _moment(text: str, kind: pa.DataType) -> int:
     if types.is_time(kind):
         midnight = text.startswith("24:")  # the end of the last interval of a day
         text = f"1970-01-02T00:{text[3:]}" if midnight else f"1970-01-01T{text}"
-    found = _MOMENT.fullmatch(text)
-    zone = found and found["zone"]
-    if found is None or (zone not in (None, "Z") and not types.is_timestamp(kind)):
+    match = _MOMENT.fullmatch(text)
+    zone = match and match["zone"]
+    if match is None or (zone not in (None, "Z") and not types.is_timestamp(kind)):
         raise ValueError("not a date or time")
     unit: Any = "D" if types.is_date(kind) else kind.unit
-    local = int(np.datetime64(found["local"], unit).astype(np.int64))
+    local = int(np.datetime64(match["local"], unit).astype(np.int64))
     if zone in (None, "Z"):
         return local
     minutes = 60 * int(zone[1:3]) + int(zone[-2:])

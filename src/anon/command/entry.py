@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from anon.command import releases, trials
+from anon.command import releases, risks, trials
 from anon.command.app import app
 from anon.command.ends import (
     SIGNALS,
@@ -28,7 +28,7 @@ from anon.command.ends import (
 )
 from anon.command.words import print_json
 
-COMMANDS = (releases, trials)  # importing them adds their commands to `app`
+COMMANDS = (releases, risks, trials)  # importing them adds their commands to `app`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,6 +78,6 @@ def _run(words: Sequence[str]) -> int:
     if "--json" in words:
         print_json(failure)
     else:
-        shown = f" (the value: {failure['value']!r})" if "value" in failure else ""
-        print(f"error: {failure['error']}{shown}", file=sys.stderr)
+        value = f" (the value: {failure['value']!r})" if "value" in failure else ""
+        print(f"error: {failure['error']}{value}", file=sys.stderr)
     return int(failure["exit_code"])

@@ -48,6 +48,17 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     return reading(path, options)
 
 
+def people_of(context: typer.Context, job: Job, population: str | None) -> Any:
+    """The table of the population, where one is named."""
+    from anon.tables import read_source
+
+    return (
+        None
+        if population is None
+        else read_source(population, **reading_options(context, job, population)).table
+    )
+
+
 def ends_of(job: Job, *others: str | None) -> tuple[str, str]:
     """The input and the output, which is not to take the place of anything that is read."""
     if job.input is None:
@@ -128,15 +139,15 @@ def origin_of(
 
 def write_reports(pages: Mapping[Audience, str], about: Callable[[Audience], Report]) -> dict[str, Any]:
     """Write them; what the owner's tells, and where they are, for --json."""
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     for audience, path in pages.items():
         made = about(audience)
         made.write(path)
         if audience == "owner":
-            told |= {"report": path, **made.told}
+            reported |= {"report": path, **made.facts}
         else:
-            told["report_public"] = path
-    return told
+            reported["report_public"] = path
+    return reported
 
 
 def _files(source: str) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from anon.command.options import (
     CHOOSE,
+    CODING,
     CSV_GUARD,
     GRID,
     KEYS,
@@ -85,8 +86,9 @@ class Job(_Keys):
         """The schema, or None where no column is given a role."""
         from anon.schema import Schema
 
-        named = {*self.quasi, *self.sensitive}
-        for key in ("kind", "hierarchy", "ordinal", "weight"):
+        further = [name for group in self.linked for name in group[1:] if name not in self.quasi]
+        named = {*self.quasi, *further, *self.sensitive}
+        for key in ("kind", "hierarchy", "ordinal", "weight", *(each.key for each in CODING)):
             for name in getattr(self, key):
                 if name not in named:
                     raise UsageError(
@@ -96,9 +98,14 @@ class Job(_Keys):
         if not (named or self.identifying):
             return None
         return Schema(
-            [self._attribute(name) for name in self.quasi],
+            [self._attribute(name) for name in (*self.quasi, *further)],
             [self._attribute(name) for name in self.sensitive],
             self.identifying,
+            self.neutral,
+            self.linked,
+            unit=self.unit,
+            household=self.household,
+            sampling_weight=self.sampling_weight,
         )
 
     def _attribute(self, name: str) -> Attribute:
@@ -109,7 +116,9 @@ class Job(_Keys):
         if order is not None and kind not in (None, "ordinal"):
             raise UsageError(f"column {name!r}: an order is given, but its kind is {kind}")
         hierarchy = _hierarchy(name, self.hierarchy[name]) if name in self.hierarchy else None
-        return Attribute(name, "ordinal" if order else kind, hierarchy, order, self.weight.get(name, 1.0))
+        coding = {each.key: getattr(self, each.key).get(name) for each in CODING}
+        weight = self.weight.get(name, 1.0)
+        return Attribute(name, "ordinal" if order else kind, hierarchy, order, weight, **coding)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -149,12 +158,12 @@ class Job(_Keys):
         return {"configurations": configurations, **self.given(further)}
 
     def bound(self) -> dict[str, float] | None:
-        """Keyword argument of `Frontier.choose`: `max_p_loss=0.2`."""
-        from anon.choice import bounds, check_measures
+        """Keyword argument of `Frontier.choose`: `max_prosecutor_mean=0.05`."""
+        from anon.choice import PRIVACY_AXIS, UTILITY_AXIS, bounds, check_measures
 
         if self.choose is None:
             return None
-        axes = self.privacy or "p_loss", self.utility or "u_loss"
+        axes = self.privacy or PRIVACY_AXIS, self.utility or UTILITY_AXIS
         check_measures(axes)
         name, _, limit = self.choose.partition("=")
         try:
@@ -162,7 +171,7 @@ class Job(_Keys):
                 return {name: float(limit)}
         except ValueError:
             pass
-        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.2")
+        raise UsageError(f"--choose takes a bound on an axis, such as {next(iter(bounds(*axes)))}=0.05")
 
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""

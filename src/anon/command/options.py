@@ -233,6 +233,50 @@ ROLES = (
         absent=[],
     ),
     Flag(
+        "neutral",
+        list[str] | Literal["rest"],
+        "Columns that are published as they are; '*': all without another role.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        words=list[str],
+        parse=parse.neutral,
+        absent=[],
+    ),
+    Flag(
+        "linked",
+        list[list[str]],
+        "A column that goes with a quasi-identifier, such as birth_year with age: published by class, never "
+        "cut. May be repeated.",
+        panel=COLUMNS,
+        metavar="QUASI=COLUMN",
+        words=list[str],
+        parse=parse.linked,
+        absent=[],
+    ),
+    Flag(
+        "unit",
+        Text,
+        "Whose a row is (a person's number): requirements count these, not rows; the column is dropped.",
+        panel=COLUMNS,
+        metavar="COLUMN",
+    ),
+    Flag(
+        "household",
+        list[str],
+        "Quasi-identifiers that all rows of a unit share, and show alike.",
+        panel=COLUMNS,
+        metavar="A,B,C",
+        parse=parse.names,
+        absent=[],
+    ),
+    Flag(
+        "sampling_weight",
+        Text,
+        "How many people a row of a sample stands for.",
+        panel=COLUMNS,
+        metavar="COLUMN",
+    ),
+    Flag(
         "hierarchy",
         dict[str, Text | dict[str, Any]],
         "ARX CSV file, intervals:5,10,20, prefix:4,3,2, or dates:UNITS of month, quarter, year, decade. "
@@ -271,12 +315,45 @@ WEIGHT = Flag(
     absent={},
 )
 
+CODING = (
+    Flag(
+        "least",
+        dict[str, int | float | Text],
+        "The finest level that is published: a width, a prefix length, month, quarter, year or decade, or "
+        "the column of a hierarchy file (1: the one after the values).",
+        panel=COLUMNS,
+        metavar="COLUMN=LEVEL",
+        parse=partial(parse.ends, "--least"),
+        absent={},
+    ),
+    Flag(
+        "top",
+        dict[str, int | float | Text],
+        "Everything from this number or date on is published as one value, such as >= 90.",
+        panel=COLUMNS,
+        metavar="COLUMN=END",
+        parse=partial(parse.ends, "--top"),
+        absent={},
+    ),
+    Flag(
+        "bottom",
+        dict[str, int | float | Text],
+        "Everything up to this number or date is published as one value, such as <= 18.",
+        panel=COLUMNS,
+        metavar="COLUMN=END",
+        parse=partial(parse.ends, "--bottom"),
+        absent={},
+    ),
+)
+
 # --- what a release must satisfy, how it is made and published
 
 REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
 METHOD = _declared(METHOD_OPTION, MAKE)
 METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
 RUNNING = (
+    Flag("suppress", float, "Full-domain: the greatest share of rows to leave out (0).", panel=MAKE),
+    Flag("time_limit", float, "Full-domain: seconds of search (no limit).", panel=MAKE),
     Flag("seed", int, "Where searches start (0); hides nothing.", panel=MAKE),
     Flag("threads", int, "Threads (all cores).", field="n_threads", panel=MAKE),
 )
@@ -296,6 +373,12 @@ PUBLISHING = (
     *(_declared(each, PUBLISH) for each in PUBLISHED),
     MISSING,
     Flag("order", Literal["class", "input"], "Rows by class (default), or as in the input.", panel=PUBLISH),
+    Flag(
+        "weights",
+        Literal["class-mean", "keep"],
+        "Sampling weights: the mean of each class (default), or as they are.",
+        panel=PUBLISH,
+    ),
     CSV_GUARD,
     Flag(
         "on_infeasible",
@@ -317,12 +400,12 @@ GRID = Flag(
 )
 MIN_SUPPORT = Flag("min_support", float, "Support of the populations of u_loss (0.05).", panel=TRY)
 CHOOSE = Flag(
-    "choose", str, "Name the best point within a bound: max_p_loss=0.2, max_u_loss=0.03.", panel=TRY
+    "choose", str, "Name the best point within a bound: max_prosecutor_mean=0.05, max_gcp=0.2.", panel=TRY
 )
 SWEEPING = (
     GRID,
-    Flag("privacy", str, "Measure on the axis of privacy (p_loss).", panel=TRY),
-    Flag("utility", str, "Measure on the axis of utility (u_loss).", panel=TRY),
+    Flag("privacy", str, "Measure on the axis of privacy (prosecutor.mean).", panel=TRY),
+    Flag("utility", str, "Measure on the axis of utility (gcp).", panel=TRY),
     Flag(
         "measures",
         list[str],
@@ -356,6 +439,7 @@ KEYS = (
     *READING,
     *ROLES,
     WEIGHT,
+    *CODING,
     *REQUIREMENTS,
     *METHODS,
     *SWEEPING,
@@ -373,9 +457,18 @@ SENSITIVE_TABLE = Flag(
     metavar="FILE",
     is_path=True,
 )
-SAMPLING_FRACTION = Flag(
-    "sampling_fraction",
-    float,
-    "Share of a population that the table holds, for journalist and marketer risk.",
-    metavar="SHARE",
+OF_POPULATION = (
+    Flag(
+        "population",
+        Text,
+        "Table of the population, for the risk of the rows there.",
+        metavar="FILE",
+        is_path=True,
+    ),
+    Flag(
+        "sampling_fraction",
+        float,
+        "Share of a population that the table holds: risk of its rows there, and estimated uniques.",
+        metavar="SHARE",
+    ),
 )

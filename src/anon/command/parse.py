@@ -14,6 +14,23 @@ def names(texts: Iterable[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
+def neutral(texts: Iterable[str]) -> list[str] | str:
+    """Names, or `*` for all the rest."""
+    given = names(texts)
+    return "rest" if given == ["*"] else given
+
+
+def linked(texts: Iterable[str]) -> list[list[str]]:
+    """QUASI=COLUMN, or QUASI=COLUMN,COLUMN."""
+    groups = []
+    for text in texts:
+        name, equals, others = text.partition("=")
+        if not (name and equals and names([others])):
+            raise UsageError("--linked takes QUASI=COLUMN, such as age=birth_year")
+        groups.append([name, *names([others])])
+    return groups
+
+
 def pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
     """COLUMN=VALUE, each column once."""
     values: dict[str, str] = {}
@@ -34,6 +51,17 @@ def weights(texts: Iterable[str]) -> dict[str, float]:
         return {name: float(value) for name, value in by_column.items()}
     except ValueError:
         raise UsageError("--weight takes COLUMN=NUMBER") from None
+
+
+def ends(flag: str, texts: Iterable[str]) -> dict[str, int | float | str]:
+    """COLUMN=NUMBER or COLUMN=TEXT, each column once."""
+    values: dict[str, int | float | str] = {}
+    for name, text in pairs(flag, texts).items():
+        try:
+            values[name] = _number(text)
+        except ValueError:
+            values[name] = text
+    return values
 
 
 def by_column(flag: str, texts: Sequence[str]) -> Any:

@@ -14,14 +14,25 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import ends_of, keep, origin_of, outputs_of, pages_of, reading_options, write_reports
+from anon.command.inputs import (
+    ends_of,
+    keep,
+    origin_of,
+    outputs_of,
+    pages_of,
+    people_of,
+    reading_options,
+    write_reports,
+)
 from anon.command.options import (
+    CODING,
     COLUMNS,
     CONFIG,
     FILE,
     INPUT,
     METHODS,
     MIN_SUPPORT,
+    OF_POPULATION,
     OUTPUT,
     PRINTING,
     PUBLISHING,
@@ -31,7 +42,6 @@ from anon.command.options import (
     REQUIREMENTS,
     ROLES,
     RUNNING,
-    SAMPLING_FRACTION,
     SENSITIVE_TABLE,
     SOURCE,
     WEIGHT,
@@ -56,19 +66,11 @@ if TYPE_CHECKING:
     from anon.html import Audience
     from anon.pages import Report
 
-POPULATION = Flag(
-    "population",
-    Text,
-    "Table of the population, for journalist and marketer risk.",
-    metavar="FILE",
-    is_path=True,
-)
-
 
 @command(
     *(INPUT, OUTPUT, CONFIG),
-    *(*ROLES, WEIGHT, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
-    *(POPULATION, SAMPLING_FRACTION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
@@ -81,12 +83,12 @@ def anonymize(
 ) -> None:
     """Write a release of IN that satisfies every requirement.
 
-    Columns without a role are neutral: published unchanged.
+    Columns without a role are not published: --neutral keeps them as they are.
 
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
     import anon
-    from anon.release import refuse_guard
+    from anon.release import note_on_unpublished, refuse_guard
 
     schema = job.roles()
     if schema is None:
@@ -107,10 +109,11 @@ def anonymize(
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
-            measured = run(job, progress)
+            measured, unpublished = run(job, progress)
         warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
-        notes = notes_of(job.publish)
+        note = note_on_unpublished(unpublished)
+        notes = [*notes_of(job.publish), *([] if note is None else [note])]
         if "method" not in how and not quiet:
             notes.append("Spark made it by Mondrian alone (effort fast)")
         report_spark(ends, measured, warned, notes, as_json, quiet)
@@ -133,9 +136,12 @@ def anonymize(
     privacy = None
     if as_json or pages or not quiet:
         privacy = release.privacy(
-            population=population, sampling_fraction=sampling_fraction, per_class="owner" in pages
+            population=population,
+            sampling_fraction=sampling_fraction,
+            per_class="owner" in pages,
+            neutral=True,
         )
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if "public" in pages and not release.meets_requirements:
         print("note: no release was written, and so no page that may be handed out", file=sys.stderr)
         del pages["public"]
@@ -150,8 +156,8 @@ def anonymize(
                 release, privacy=privacy, utility=utility, origin=origin, audience=audience
             )
 
-        told = write_reports(pages, about)
-    report_release(files, release, None if quiet and not as_json else privacy, as_json, told, notes)
+        reported = write_reports(pages, about)
+    report_release(files, release, None if quiet and not as_json else privacy, as_json, reported, notes)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 
@@ -173,7 +179,7 @@ def anonymize(
         default="2,5,10,20",
         parse=partial(whole_numbers, "--risk-k"),
     ),
-    *(SENSITIVE_TABLE, SAMPLING_FRACTION),
+    *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
     *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
@@ -185,6 +191,7 @@ def check(
     roles_from_file: bool,
     risk_k: tuple[int, ...],
     sensitive_table: str | None,
+    population: str | None,
     sampling_fraction: float | None,
     per_class: str | None,
     report: str | None,
@@ -209,7 +216,7 @@ def check(
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
         second = str(sensitive_path(source))
-    read = [source, second, config, *job.files()]
+    read = [source, second, config, population, *job.files()]
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
@@ -221,6 +228,7 @@ def check(
         if sensitive_table is None
         else anon.read_source(sensitive_table, **reading_options(context, job, sensitive_table)),
         at_risk=risk_k,
+        population=people_of(context, job, population),
         sampling_fraction=sampling_fraction,
         per_class=per_class is not None or "owner" in pages,
         require=require,
@@ -228,21 +236,21 @@ def check(
     )
     if per_class is not None:
         datasets.write_table(privacy.per_class, per_class)
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
         from anon.verbs import labels_as_written
 
         table = table if schema is None else labels_as_written(table, schema)
         origin = origin_of(context, read, [per_class], [source, second])
-        told = write_reports(
+        reported = write_reports(
             pages,
             lambda audience: reports.of_check(
                 privacy, table.table, require=require, origin=origin, audience=audience
             ),
         )
     if as_json:
-        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **told})
+        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **reported})
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
@@ -270,7 +278,7 @@ def check(
     ),
     Flag("r", float, "Range r of S-diversity (1)."),
     replace(MIN_SUPPORT, panel=None),
-    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def compare(
     context: typer.Context,
@@ -280,6 +288,8 @@ def compare(
     sensitive_table: str | None,
     config: str | None,
     id_column: str | None,
+    population: str | None,
+    sampling_fraction: float | None,
     report: str | None,
     report_public: str | None,
     as_json: bool,
@@ -293,7 +303,7 @@ def compare(
     import anon
     from anon.tables import reading
 
-    read = [original, released, sensitive_table, config, *job.files()]
+    read = [original, released, sensitive_table, config, population, *job.files()]
     pages = pages_of(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))
     second, third = (
@@ -302,17 +312,19 @@ def compare(
     )
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    people = people_of(context, job, population)
+    given |= {"population": people, "sampling_fraction": sampling_fraction}
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
         origin = origin_of(context, read, [], [released, sensitive_table])
-        told = write_reports(
+        reported = write_reports(
             pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
         )
     if as_json:
-        print_json({**utility, **told})
+        print_json({**utility, **reported})
     elif not quiet:
         print_tables(*utility_words(f"Utility of {Path(released).name}", utility))

@@ -27,8 +27,10 @@ SUFFIXES = (".parquet", ".pq")
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-def run(job: Job, progress: Progress | None = None) -> Privacy:
-    """Anonymize the Parquet table of a job into a folder of Parquet files; what was measured of the release.
+def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]:
+    """Anonymize the Parquet table of a job into a folder of Parquet files.
+
+    Returns what was measured of the release, and the columns that have no role and are not published.
 
     A bucketization writes its sensitive table beside it, as on one machine. The folders get their names
     when they are complete; one that exists is refused.
@@ -45,6 +47,8 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
         raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
     if options.pop("order", "class") != "class":
         raise UsageError("rows have no order on Spark: leave out order = 'input'")
+    if options.pop("weights", None) is not None:
+        raise UsageError("sampling weights are for one machine: leave out weights")
     if options.pop("on_infeasible", "error") != "error":
         raise UsageError("a trivial release is for one machine: leave out on_infeasible = 'trivial'")
     if PurePosixPath(job.input).suffix.lower() not in ("", *SUFFIXES):
@@ -74,11 +78,11 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
         with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
             made = anonymize_spark(df, schema, require=require, progress=progress, **by, **options)
             releases = made if isinstance(made, tuple) else (made,)
-            shown = {attribute.name for attribute in schema.quasi}
+            published = {attribute.name for attribute in schema.quasi}
             if not isinstance(made, tuple):
-                shown = {*made.columns} - ({*df.columns} - shown)
+                published = {*made.columns} - ({*df.columns} - published)
             sensitive = schema.bind(arrow_schema(df)).sensitive
-            names = [name for name in releases[0].columns if name in shown]
+            names = [name for name in releases[0].columns if name in published]
             n_rows = releases[0].count()
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
             for release, folder in zip(releases, begun, strict=True):
@@ -87,7 +91,7 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
             written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
             measured = measure_release(written, names, sensitive, require, n_rows)
             _move_all(spark, outputs)
-        return measured
+        return measured, schema.unpublished(df.columns)
     finally:
         for release in releases:
             release.unpersist()
@@ -99,15 +103,15 @@ def run(job: Job, progress: Progress | None = None) -> Privacy:
 def _signals_later() -> Iterator[None]:
     """Signals with a handler wait until Java has started, which would otherwise stay behind."""
     came: list[int] = []
-    held = {}
+    handlers = {}
     if current_thread() is main_thread():
-        held = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
+        handlers = {n: signal.getsignal(n) for n in signal.valid_signals() if callable(signal.getsignal(n))}
     try:
-        for number in held:
+        for number in handlers:
             signal.signal(number, lambda number, frame: came.append(number))
         yield
     finally:
-        for number, handler in held.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         for came_now in came:
             signal.raise_signal(came_now)

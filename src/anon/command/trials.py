@@ -14,6 +14,7 @@ import typer
 from anon.command.app import command, data_app
 from anon.command.inputs import keep, origin_of, pages_of, write_reports
 from anon.command.options import (
+    CODING,
     CONFIG,
     CSV,
     INPUT,
@@ -54,7 +55,7 @@ ROWS = Flag("rows", int, "Number of rows.", default=200_000, least=0)
 
 @command(
     *(INPUT, replace(OUTPUT, help="The points: .parquet, .feather or .csv."), CONFIG),
-    *(*ROLES, WEIGHT, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *PRINTING),
+    *(*ROLES, WEIGHT, *CODING, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *PRINTING),
 )
 def frontier(
     context: typer.Context,
@@ -102,31 +103,47 @@ def frontier(
         raise unkept
     if not any(point.satisfied for point in swept.points if point.configuration is not None):
         print("warning: no point of the grid could be made; each says why", file=sys.stderr)
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
         made = reports.of_frontier(swept, chosen=chosen, origin=origin_of(context, read, [output]))
-        told = write_reports(pages, lambda audience: made)
+        reported = write_reports(pages, lambda audience: made)
     if as_json:
         picked = {} if chosen is None else {"chosen": chosen.to_dict()}
-        print_json({"input": job.input, "output": output, **swept.to_dict(), **picked, **told})
+        print_json({"input": job.input, "output": output, **swept.to_dict(), **picked, **reported})
     elif not quiet:
         print_tables(*frontier_words(f"Frontier of {Path(job.input).name}", swept, chosen))
     if unkept is not None:
         raise unkept
 
 
-@command(SOURCE, *CSV, JSON, SHOW_VALUES)
-def inspect(job: Job, source: str, as_json: bool) -> None:
+@command(
+    SOURCE,
+    Flag(
+        "job_file",
+        Text,
+        "Write the guesses as a job file, to be edited.",
+        metavar="JOB.TOML",
+        spelled=("-o", "--output"),
+        is_path=True,
+    ),
+    *(*CSV, JSON, SHOW_VALUES),
+)
+def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
     from anon import verbs
+    from anon.command.job_file import check_job_file, write_job_file
 
+    if job_file is not None:
+        check_job_file(job_file)
     inspected = verbs.inspect(source, **job.read_options())
+    if job_file is not None:
+        write_job_file(job_file, source, job.read_options(), inspected)
     if as_json:
         print_json(inspected.to_dict())
     else:
-        print_tables(columns(source, inspected))
+        print_tables(*columns(source, inspected))
         for column in inspected.columns:
             if column.note is not None:
                 print(f"note: {column.note}", file=sys.stderr)
@@ -166,14 +183,14 @@ def scenario(
         result = compared.run(n_threads=job.threads, progress=progress)
     if folder is not None:
         result.write(folder)
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
         made = reports.of_scenario(result, origin=origin_of(context, read, names))
-        told = write_reports(pages, lambda audience: made)
+        reported = write_reports(pages, lambda audience: made)
     if as_json:
-        print_json({**result.to_dict(), **told})
+        print_json({**result.to_dict(), **reported})
         return
     for warning in result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -223,11 +240,13 @@ def reproduce(
     done = []
     for name in names:
         with progress_line(quiet or as_json) as progress:
-            found = papers.reproduce(name, adult=adult, quick=quick, n_threads=threads, progress=progress)
-            written = [str(path) for path in found.write(folder)]
-        done.append({"files": written, **found.to_dict()})
+            reproduced = papers.reproduce(
+                name, adult=adult, quick=quick, n_threads=threads, progress=progress
+            )
+            written = [str(path) for path in reproduced.write(folder)]
+        done.append({"files": written, **reproduced.to_dict()})
         if not (quiet or as_json):
-            print_tables(*reproduction(found, written))
+            print_tables(*reproduction(reproduced, written))
     if as_json:
         print_json({"papers": {one["paper"]: one for one in done}})
 

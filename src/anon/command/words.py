@@ -24,16 +24,19 @@ def report_release(
     release: Any,
     privacy: Any | None,
     as_json: bool,
-    told: Mapping[str, Any] | None = None,
+    reported: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """`told` is what a report told too, `notes` are about the files."""
-    notes = [*notes, *notes_of(release.publish)]
+    """`reported` is what a report says too, `notes` are about the files."""
+    from anon.release import note_on_known
+
+    known = None if privacy is None else note_on_known(privacy)
+    notes = [*notes, *notes_of(release.publish), *release.notes, *([] if known is None else [known])]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         said = {"warnings": release.warnings, "notes": notes}
         summary = {**files, "release": release.summary(), **measures, **said}
-        print_json({**summary, **(told or {})})
+        print_json({**summary, **(reported or {})})
         return
     for warning in release.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -126,14 +129,14 @@ def privacy_words(title: str, measures: Mapping[str, Any]) -> list[Table]:
         by_sensitive["(joint)"] = measures["joint"]
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells", "notes"}
-    shown = {name: value for name, value in measures.items() if name not in left_out}
-    if shown.get("unmet") == []:
-        shown["unmet"] = "none"
+    facts_of_all = {name: value for name, value in measures.items() if name not in left_out}
+    if facts_of_all.get("unmet") == []:
+        facts_of_all["unmet"] = "none"
     if "t_js" in measures.get("worst_cells", {}):
-        shown["greatest p_loss"] = {
+        facts_of_all["greatest p_loss"] = {
             name: _shortened(cell) for name, cell in measures["worst_cells"]["t_js"].items()
         }
-    facts = _facts(title, shown)
+    facts = _facts(title, facts_of_all)
     if not by_sensitive:
         return [facts]
     table = Table(title="Sensitive attributes", box=box.SIMPLE, title_justify="left")
@@ -150,9 +153,9 @@ def privacy_words(title: str, measures: Mapping[str, Any]) -> list[Table]:
 def utility_words(title: str, measures: Mapping[str, Any]) -> list[Table]:
     """The measures of the whole, then of every quasi-identifier and sensitive attribute."""
     parts = {"Quasi-identifiers": "by_attribute", "Sensitive attributes": "by_sensitive"}
-    shown = {name: value for name, value in measures.items() if name not in parts.values()}
+    facts_of_all = {name: value for name, value in measures.items() if name not in parts.values()}
     tables = [_breakdown(heading, measures[part]) for heading, part in parts.items() if measures[part]]
-    return [_facts(title, shown), *tables]
+    return [_facts(title, facts_of_all), *tables]
 
 
 def frontier_words(title: str, swept: Frontier, chosen: Point | None) -> list[Table]:
@@ -168,9 +171,9 @@ def frontier_words(title: str, swept: Frontier, chosen: Point | None) -> list[Ta
     table.add_column("", overflow="fold")
     for point in swept.points:
         values = [point.measures.get(name, math.nan) for name in (swept.privacy, swept.utility, *others)]
-        shown = ["" if math.isnan(value) else _text(value) for value in values]
+        numbers_of_point = ["" if math.isnan(value) else _text(value) for value in values]
         verdict = "efficient" if point.efficient else point.why or ""
-        table.add_row(point.name, *shown, _text(point.classes), f"{point.seconds:.2f}", verdict)
+        table.add_row(point.name, *numbers_of_point, _text(point.classes), f"{point.seconds:.2f}", verdict)
     prices = Table(title="Price of privacy along the frontier", box=box.SIMPLE, title_justify="left")
     for heading in ("from", "to"):
         prices.add_column(heading, overflow="fold")
@@ -178,17 +181,17 @@ def frontier_words(title: str, swept: Frontier, chosen: Point | None) -> list[Ta
         prices.add_column(heading, justify="right")
     for each in reversed(swept.prices):
         numbers = (each.privacy_gained, each.utility_lost, each.price)
-        shown = ["" if math.isnan(number) else _text(number) for number in numbers]
-        prices.add_row(each.less_private.name, each.more_private.name, *shown)
+        numbers_of_point = ["" if math.isnan(number) else _text(number) for number in numbers]
+        prices.add_row(each.less_private.name, each.more_private.name, *numbers_of_point)
     knee = swept.knee
-    told = {
+    choice = {
         "rows": swept.n_rows,
         "efficient": f"{len(swept.efficient)} of {len(swept.points)} points; none is better than another",
         "knee": "none" if knee is None else knee.name,
         **{f"tie {i + 1}": " = ".join(each.name for each in tie) for i, tie in enumerate(swept.ties)},
         **({} if chosen is None else {"chosen": chosen.name}),
     }
-    return [table, prices, _facts("Choice", told)]
+    return [table, prices, _facts("Choice", choice)]
 
 
 def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -222,13 +225,13 @@ def print_grid(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]])
     return table
 
 
-def reproduction(found: Any, written: Sequence[str]) -> list[Table]:
+def reproduction(reproduced: Any, written: Sequence[str]) -> list[Table]:
     """Verdict counts, then the figures that are not exact and the findings that did not hold."""
     from rich import box
     from rich.table import Table
 
-    tables = [_facts(found.title, {**found.verdicts, "files": written})]
-    figures = [one for one in found.figures if one.verdict != "exact"]
+    tables = [_facts(reproduced.title, {**reproduced.verdicts, "files": written})]
+    figures = [one for one in reproduced.figures if one.verdict != "exact"]
     if figures:
         table = Table(title="Figures that are not exact", box=box.SIMPLE, title_justify="left")
         for heading in ("figure", "published", "measured", "verdict"):
@@ -236,7 +239,7 @@ def reproduction(found: Any, written: Sequence[str]) -> list[Table]:
         for one in figures:
             table.add_row(one.what, str(one.published), _text(one.measured), one.verdict)
         tables.append(table)
-    findings = [one for one in found.findings if not one.held]
+    findings = [one for one in reproduced.findings if not one.held]
     if findings:
         table = Table(title="Findings that did not hold", box=box.SIMPLE, title_justify="left")
         table.add_column("sentence")
@@ -272,27 +275,30 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def columns(source: str, inspection: Inspection) -> Table:
+def columns(source: str, inspection: Inspection) -> list[Table]:
+    """What the columns of a table are like, and what roles are guessed by what."""
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        title=f"{Path(source).name}: {inspection.n_rows:,} rows", box=box.SIMPLE, title_justify="left"
-    )
+    title = f"{Path(source).name}: {inspection.n_rows:,} rows"
+    counts = Table(title=title, box=box.SIMPLE, title_justify="left")
     for heading in ("column", "type", "kind"):
-        table.add_column(heading, overflow="fold")
+        counts.add_column(heading, overflow="fold")
     for heading in ("distinct", "nulls", "unique rows"):
-        table.add_column(heading, justify="right")
-    table.add_column("role (a guess)", no_wrap=True)
+        counts.add_column(heading, justify="right")
+    roles = Table(title="Guessed roles", box=box.SIMPLE, title_justify="left")
+    roles.add_column("column", overflow="fold")
+    roles.add_column("role", no_wrap=True)
+    roles.add_column("why", overflow="fold")
     for column in inspection.columns:
         counted = column.n_distinct is not None and column.unique_share is not None
-        table.add_row(
+        counts.add_row(
             column.name,
             column.type,
             column.kind,
             f"{column.n_distinct:,}" if counted else "",
             f"{column.n_null:,}",
             f"{column.unique_share:.1%}" if counted else "",
-            column.role,
         )
-    return table
+        roles.add_row(column.name, column.role, column.why)
+    return [counts, roles]

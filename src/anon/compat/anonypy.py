@@ -50,8 +50,8 @@ class Mondrian:
             require.append(TCloseness(p, "equal"))
         schema = Schema([self._attribute(name) for name in self.feature_columns], sensitive)
         table = self.df[[attribute.name for attribute in (*schema.quasi, *schema.sensitive)]]
-        found = anonymize(table, schema, require=require, method=Method(cuts="nearest")).classes
-        return found.rows, found.offsets
+        classes = anonymize(table, schema, require=require, method=Method(cuts="nearest")).classes
+        return classes.rows, classes.offsets
 
     def _attribute(self, name: str) -> Attribute:
         return nominal(name) if self.df[name].dtype.name == "category" else numeric(name)
@@ -88,10 +88,10 @@ class Preserver:
         return self._counts(k, p=p)
 
     def _rows(self, k: int, l: int = 0, p: float = 0.0) -> list[dict[str, Any]]:
-        shown, values, class_of = self._shown(k, l, p)
+        cells, values, class_of = self._shown(k, l, p)
         counted = values.groupby([class_of, values.to_numpy()], observed=True, dropna=False).size()
         return [
-            {**shown[number], values.name: value, "count": int(count)}
+            {**cells[number], values.name: value, "count": int(count)}
             for (number, value), count in counted.items()
         ]
 
@@ -115,8 +115,10 @@ class Preserver:
                 columns[name] = [_set(values) for _, values in groups]
             else:
                 columns[name] = [_range(values) for _, values in groups]
-        shown = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-        return shown, ordered[of.sensitive_column], class_of
+        cells_of_class = [
+            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+        ]
+        return cells_of_class, ordered[of.sensitive_column], class_of
 
 
 def _set(values: Any) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anon.encoding.coding import coding_of
 from anon.encoding.domain import Codes, Domain, Encoded, code_type
 from anon.encoding.factors import Factors, each_column, factors_of
 from anon.errors import DataError
@@ -25,6 +26,7 @@ from anon.schema import (
     kind_of,
     label_of,
     levels_of,
+    not_finer,
     places,
     tree_of,
     value_type,
@@ -84,6 +86,19 @@ def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain
     return encode_factors(factors_of(column, attribute.name), attribute)
 
 
+def equal_codes(column: pa.ChunkedArray, name: str) -> Codes | None:
+    """A code for every row, equal where the values are; null has one. None where they cannot be compared."""
+    try:
+        kind_of(name, column.type)
+        factors = factors_of(column, name)
+    except DataError:
+        return None
+    once = factors.values.dictionary_encode()
+    code_of = once.indices.fill_null(len(once.dictionary)).to_numpy()
+    code_of = np.append(code_of, len(once.dictionary))
+    return factors.recode(code_of.astype(code_type(len(once.dictionary) + 1)))
+
+
 def coded_columns(
     encoded: Encoded, n_threads: int = 1
 ) -> tuple[dict[str, tuple[Domain, Codes]], tuple[str, ...]]:
@@ -129,8 +144,10 @@ def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
     positions.flags.writeable = False
     levels = None
     if attribute.hierarchy is not None:
+        hierarchy = attribute.hierarchy
+        hierarchy = hierarchy if attribute.least is None else not_finer(hierarchy, attribute.least)
         try:
-            levels = levels_of(attribute.hierarchy, distinct, positions, unit_lattice, attribute.name)
+            levels = levels_of(hierarchy, distinct, positions, unit_lattice, attribute.name)
         except MissingValues as error:
             raise _Unlisted(error.missing[ranks], "hierarchy") from None
     domain = Domain(
@@ -143,6 +160,7 @@ def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
         None,
         levels,
         float(attribute.weight),
+        coding_of(attribute, distinct, unit_lattice, None),
     )
     return domain, ranks
 
@@ -181,7 +199,13 @@ def _nominal(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
         code_of_rank[leaves] = np.arange(len(leaves))
         ranks = code_of_rank[ranks]
     return Domain(
-        attribute.name, "nominal", _plain(labels), has_null, tree=tree, weight=float(attribute.weight)
+        attribute.name,
+        "nominal",
+        _plain(labels),
+        has_null,
+        tree=tree,
+        weight=float(attribute.weight),
+        coding=coding_of(attribute, labels, False, tree),
     ), ranks
 
 

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.schema import Kind, Levels, Schema, Tree, prune
+from anon.encoding.coding import Coding
+from anon.errors import UsageError
+from anon.schema import Kind, Levels, Schema, Tree, check_names, prune
+from anoncore.attribute import Attribute
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -36,6 +40,7 @@ class Domain:
     ranks for an ordinal one; None for a nominal one.
     `unit_lattice` is True where every multiple of one unit between the ends is a possible value
     (integers, dates, decimals), False for floats and timestamps, which have length instead.
+    With a `coding` (quasi-identifiers alone) some codes are published as one.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Domain:
     tree: Tree | None = None
     levels: Levels | None = None
     weight: float = 1.0
+    coding: Coding | None = None
 
     @property
     def n_values(self) -> int:
@@ -58,20 +64,46 @@ class Domain:
         """Number of codes, null's included."""
         return len(self.values) + self.has_null
 
+    @cached_property
+    def attribute(self) -> Attribute:
+        """The domain as the kernels read it, widths in NCP; checked and built once."""
+        return self.measured("ncp")
+
+    def measured(self, loss: str) -> Attribute:
+        """The domain as the kernels read it, widths as `loss` has them."""
+        tree = self.tree
+        nodes = None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf)
+        return Attribute(self.n_values, self.positions, nodes, loss=loss, weight=self.weight)
+
     def __repr__(self) -> str:
         return f"Domain({self.name!r}, {self.kind}, n_values={self.n_values}, has_null={self.has_null})"
+
+
+@dataclass(frozen=True, repr=False)
+class Units:
+    """Whose each row is: `codes` (one per row) below `n`, in no order that means anything."""
+
+    name: str
+    codes: Codes
+    n: int
+
+    def __repr__(self) -> str:
+        return f"Units({self.name!r}, n={self.n})"
 
 
 @dataclass(frozen=True, repr=False)
 class Encoded:
     """A table whose quasi-identifiers and sensitive attributes are codes.
 
-    `table` holds the original rows without the identifying columns, as a Scan where they stay in
-    their files. `quasi[i]` describes
+    `table` holds the original rows without the identifying columns and those without a role, which
+    `unpublished` names, as a Scan where they stay in their files. `quasi[i]` describes
     `quasi_codes[i]` (uint8, uint16 or uint32, narrowest that fits, one per row of `table`);
     likewise `sensitive`. `suppressed` (uint32, ascending) are rows left out by
     `missing="suppress"`; they keep their codes but belong to no class. `draw`, if any, numbers the rows
-    (uint32) in a secret order.
+    (uint32) in a secret order. `units` tells whose each row is, `weights` (float64, > 0) how many people
+    it stands for, where the schema names the columns. `fine_codes` are the quasi-identifiers' codes before
+    least levels, top and bottom codes, one array for each (none where no attribute has any of these): what
+    was lost is measured against them.
     """
 
     table: pa.Table | Scan
@@ -82,15 +114,26 @@ class Encoded:
     sensitive_codes: tuple[Codes, ...]
     suppressed: npt.NDArray[np.uint32]
     draw: npt.NDArray[np.uint32] | None = None
+    units: Units | None = None
+    weights: npt.NDArray[np.float64] | None = None
+    fine_codes: tuple[Codes, ...] = ()
+    unpublished: tuple[str, ...] = ()
+    followers: tuple[Codes, ...] = ()
+
+    @property
+    def original(self) -> Encoded:
+        """The table as it was before least levels, top and bottom codes."""
+        return replace(self, quasi_codes=self.fine_codes) if self.fine_codes else self
 
     @property
     def ties(self) -> tuple[Codes, ...]:
-        """The codes that order rows with equal quasi-identifiers: sensitive ones, or the secret draw.
+        """The codes that order rows with equal quasi-identifiers: sensitive ones and those of columns linked
+        to quasi-identifiers, or the secret draw.
 
         Where quasi-identifiers are published intact, an order by sensitive values would tell which of two
         equal rows in different buckets has the lesser one.
         """
-        return self.sensitive_codes if self.draw is None else (self.draw,)
+        return (*self.sensitive_codes, *self.followers) if self.draw is None else (self.draw,)
 
     @property
     def n_rows(self) -> int:
@@ -102,6 +145,27 @@ class Encoded:
         if isinstance(self.table, pa.Table):
             return self.table.column(name)
         return self.table.select([name]).whole().column(name)
+
+    def cut(self) -> Encoded:
+        """The table as methods see it: without the linked quasi-identifiers, which follow others."""
+        follows = self.schema.follows
+        if not follows:
+            return self
+        pairs = list(zip(self.quasi, self.quasi_codes, strict=True))
+        kept = [(domain, codes) for domain, codes in pairs if domain.name not in follows]
+        return replace(
+            self,
+            quasi=tuple(domain for domain, _ in kept),
+            quasi_codes=tuple(codes for _, codes in kept),
+            followers=tuple(codes for domain, codes in pairs if domain.name in follows),
+            fine_codes=(),
+        )
+
+    def check_published(self, name: str) -> None:
+        """Raise DataError where the table has no such column, UsageError where it is not published."""
+        if name in self.unpublished:
+            raise UsageError(f"column {name!r} has no role, and so is not published: name it neutral")
+        check_names([name], self.table.column_names)
 
     @property
     def kept(self) -> npt.NDArray[np.uint32]:
@@ -154,4 +218,5 @@ def narrowed(domain: Domain, kept: npt.NDArray[np.bool_]) -> Domain:
         positions=positions,
         tree=None if domain.tree is None or not values.any() else prune(domain.tree, values),
         levels=None,
+        coding=None,
     )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from anon.encoding.columns import check_numbers, encode_factors, rows, text_labels
 from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type
 from anon.encoding.factors import Factors, each_column
+from anon.encoding.units import check_shared, encode_units, encode_weights
 from anon.errors import CATEGORY, DataError, UsageError
 from anon.schema import TICKS_PER_SECOND, Schema, check_names
 from anon.threads import available_threads
@@ -69,19 +70,36 @@ def encode(
                 count=count,
             )
         dropped |= null
-    identifying = set(bound.identifying)
-    kept = [name for name in table.column_names if name not in identifying]
+    units = weights = None
+    if bound.unit is not None:
+        units = encode_units(table, bound.unit)
+        for name in bound.household:
+            place = [domain.name for domain, _ in encoded].index(name)
+            check_shared(name, encoded[place][1], units)
+    if bound.sampling_weight is not None:
+        weights = encode_weights(table, bound.sampling_weight)
+    quasi = tuple(codes for _, codes in encoded[: len(bound.quasi)])
+    room = np.empty if isinstance(table, pa.Table) else table.empty
+    coded = tuple(
+        codes if domain.coding is None else domain.coding.coded(codes, room)
+        for domain, codes in encoded[: len(bound.quasi)]
+    )
+    kept = bound.published(table.column_names)
     m = len(bound.quasi)
     suppressed = np.flatnonzero(dropped).astype(np.uint32)
     suppressed.flags.writeable = False
     return Encoded(
-        table=table.select(kept) if bound.identifying else table,
+        table=table if kept == table.column_names else table.select(kept),
         schema=bound,
         quasi=tuple(domain for domain, _ in encoded[:m]),
-        quasi_codes=tuple(codes for _, codes in encoded[:m]),
+        quasi_codes=coded,
         sensitive=tuple(domain for domain, _ in encoded[m:]),
         sensitive_codes=tuple(codes for _, codes in encoded[m:]),
         suppressed=suppressed,
+        units=units,
+        weights=weights,
+        fine_codes=quasi if bound.coded else (),
+        unpublished=tuple(bound.unpublished(table.column_names)),
     )
 
 

@@ -77,14 +77,14 @@ def tradeoff(points: Sequence[Mapping[str, Any]], privacy: str, utility: str) ->
     )
 
 
-def frontier(found: Any) -> Figure:
+def frontier(swept: Any) -> Figure:
     """The points of an `anon.Frontier` on its two axes."""
     points = [
         {name: getattr(point, name) for name in ("name", "requirement", "privacy", "utility", "efficient")}
-        for point in found.points
+        for point in swept.points
         if point.satisfied
     ]
-    return tradeoff(points, found.privacy, found.utility)
+    return tradeoff(points, swept.privacy, swept.utility)
 
 
 def class_sizes(sizes: npt.NDArray[np.int64]) -> Figure:
@@ -128,7 +128,7 @@ def class_losses(loss: Mapping[str, npt.NDArray[np.float64]]) -> Figure:
         y=_classes(bins),
         tooltip=[f"{name}:N" for name in ("attribute", "from", "to", "classes")],
     )
-    return Figure(title, _marked_lines(chart, "attribute", "sensitive attribute"), caption)
+    return Figure(title, marked_lines(chart, "attribute", "sensitive attribute"), caption)
 
 
 def attribute_losses(loss: Mapping[str, float]) -> Figure:
@@ -168,7 +168,7 @@ def query_errors(points: Sequence[Mapping[str, Any]], by: str) -> Figure:
     )
     return Figure(
         f"Error of counting queries by {by}",
-        _marked_lines(chart, "error", None),
+        marked_lines(chart, "error", None),
         "Each point is the relative error of random COUNT queries answered from the release alone: "
         "the lower, the better the release can stand in for the original.",
     )
@@ -206,7 +206,7 @@ def _classes(bins: Sequence[Mapping[str, Any]]) -> Any:
     return alt.Y("classes:Q", title="classes", axis=alt.Axis(format=",d", **few))
 
 
-def _marked_lines(chart: Any, name: str, title: str | None) -> Any:
+def marked_lines(chart: Any, name: str, title: str | None) -> Any:
     """A line with marks for each `name`, told apart by color and by shape."""
     alt = altair_library()
     lines = chart.mark_line().encode(stroke=alt.Stroke(f"{name}:N", legend=None))

@@ -11,15 +11,49 @@ from anon.measures.disclosure import (
     part_of,
     zero,
 )
+from anon.measures.frequencies import Frequencies, frequencies
+from anon.measures.known import Known, known
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
 from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
-from anon.measures.risk import NullMatching, matching_of, null_matching, population_risk
-from anon.measures.tables import RISK, privacy_tables, utility_tables
+from anon.measures.risk import (
+    NullMatching,
+    PopulationRisk,
+    matching_of,
+    null_matching,
+    population_risk,
+)
+from anon.measures.suda import (
+    MinimalUniques,
+    contributions,
+    dis_fraction,
+    dis_scores,
+    find_minimal_uniques,
+    value_contributions,
+    weights,
+)
+from anon.measures.tables import (
+    RISK,
+    population_table,
+    privacy_tables,
+    risk_table,
+    suda_tables,
+    utility_tables,
+)
+from anon.measures.uniques import (
+    Model,
+    PopulationUniques,
+    histogram,
+    model_estimates,
+    population_uniques,
+    refuse_fraction,
+)
+from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
+from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
@@ -31,36 +65,61 @@ __all__ = [
     "ROLES_FROM_FILE",
     "Aligned",
     "Disclosure",
+    "Frequencies",
+    "Known",
     "Measure",
+    "MinimalUniques",
+    "Model",
     "NullMatching",
+    "PopulationRisk",
+    "PopulationUniques",
     "Populations",
     "Privacy",
+    "UnitRisk",
     "Utility",
     "Workload",
     "answer",
     "away",
+    "contributions",
+    "dis_fraction",
+    "dis_scores",
     "disclosure_of",
+    "find_minimal_uniques",
+    "frequencies",
     "handed_out",
+    "histogram",
     "js_divergence",
+    "known",
     "large_populations",
     "matching_of",
     "matching_rows",
     "measure_columns",
     "measure_privacy",
     "measure_utility",
+    "model_estimates",
     "normalized_errors",
     "null_matching",
     "of_intact",
+    "once_per_unit",
     "parse_queries",
     "part_of",
     "population_risk",
+    "population_table",
+    "population_uniques",
     "preset",
     "privacy_tables",
     "put_together",
     "random_queries",
+    "refuse_fraction",
     "risk_of_sizes",
+    "risk_table",
+    "suda_tables",
     "true_counts",
     "u_loss",
+    "units_of_classes",
     "utility_tables",
+    "value_contributions",
+    "weighted_disclosure",
+    "weights",
     "zero",
 ]

@@ -90,7 +90,7 @@ class Answers:
 
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names, ready for JSON."""
-        told = {
+        summary = {
             "n_queries": len(self.true),
             "n_counted": self.n_counted,
             "average": self.average,
@@ -99,7 +99,7 @@ class Answers:
             "average_width": self.average_width,
             "by_attribute": self.by_attribute(),
         }
-        return dict(as_plain(told))
+        return dict(as_plain(summary))
 
     def __repr__(self) -> str:
         return f"Answers({len(self.true)} queries, average={self.average}, median={self.median})"
@@ -146,13 +146,15 @@ def answer(
     """
     threads = available_threads(n_threads)
     published = published_of(release)
-    shown = boxes(published)
+    estimable = boxes(published)
     if true is None:
         true = true_counts(workload, published.original, threads)
-    for predicates, held, asked in zip(workload.sensitive, shown.held, workload.asked.T, strict=True):
-        if held is None and (asked >= 0).any():
+    for predicates, counts, asked in zip(
+        workload.sensitive, estimable.sensitive_counts, workload.asked.T, strict=True
+    ):
+        if counts is None and (asked >= 0).any():
             raise UsageError(f"the queries ask for {predicates.domain.name!r}, which is not published")
-    estimate = _estimator(workload, shown, threads)
+    estimate = _estimator(workload, estimable, threads)
     estimated = np.zeros(len(workload))
     least, most = np.zeros(len(workload), np.int64), np.zeros(len(workload), np.int64)
     secret = np.full(len(workload), -1)
@@ -160,14 +162,14 @@ def answer(
     secret[at] = secret_of
     for s in np.unique(secret).tolist():
         alike = np.flatnonzero(secret == s)
-        held = shown.held[s] if s >= 0 else None
-        if held is None:  # every row of a class counts
-            n_classes = len(shown.sizes)
-            lists = (np.arange(n_classes + 1), np.zeros(n_classes, np.uint32), shown.sizes)
+        counts = estimable.sensitive_counts[s] if s >= 0 else None
+        if counts is None:  # every row of a class counts
+            n_classes = len(estimable.sizes)
+            lists = (np.arange(n_classes + 1), np.zeros(n_classes, np.uint32), estimable.sizes)
             asked, asks = np.ones((1, 1), np.bool_), np.zeros(len(alike), np.int32)
         else:
-            lists = (held.offsets, held.values, held.counts)
-            asked, asks = _members(workload.sensitive[s], len(held.table)), workload.asked[alike, s]
+            lists = (counts.offsets, counts.values, counts.counts)
+            asked, asks = _members(workload.sensitive[s], len(counts.table)), workload.asked[alike, s]
         estimated[alike], least[alike], most[alike] = estimate(workload.chosen[alike], lists, asked, asks)
     return Answers(workload, true, estimated, least, most)
 
@@ -202,22 +204,24 @@ def _members(predicates: Predicates, n_codes: int) -> npt.NDArray[np.bool_]:
     return member
 
 
-def _estimator(workload: Workload, shown: Boxes, n_threads: int) -> Callable[..., Bounds]:
+def _estimator(workload: Workload, published: Boxes, n_threads: int) -> Callable[..., Bounds]:
     """Estimate, least and most of queries (as `chosen`) for given counts of sensitive values.
 
     Those are the counts per class in CSR form, the sets of values asked for (sets x codes) and the set
     that each query asks for.
     """
-    groups = shown.groups
+    groups = published.groups
     if groups is None:
         parts = [
             overlaps(cells, reach, predicates)
-            for cells, reach, predicates in zip(shown.shown, shown.reaches, workload.quasi, strict=True)
+            for cells, reach, predicates in zip(
+                published.quasi_cells, published.reaches, workload.quasi, strict=True
+            )
         ]
         shares, kinds = [share for share, _ in parts], [kind for _, kind in parts]
 
-        def of_classes(chosen: Indices, held: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
-            return kernel.estimate(shown.cells, shares, kinds, chosen, *held, asked, asks, n_threads)
+        def of_classes(chosen: Indices, counts: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
+            return kernel.estimate(published.cells, shares, kinds, chosen, *counts, asked, asks, n_threads)
 
         return of_classes
     predicates = [_listed(each) for each in workload.quasi]
@@ -229,11 +233,11 @@ def _estimator(workload: Workload, shown: Boxes, n_threads: int) -> Callable[...
         np.append(last, np.uint32(NOWHERE)),
     )
 
-    def of_buckets(chosen: Indices, held: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
+    def of_buckets(chosen: Indices, counts: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
         chosen = chosen.copy()
         chosen[(chosen < 0).all(axis=1), 0] = len(offsets) - 1
         return kernel.count_buckets(
-            list(shown.cells), predicates, chosen, groups, *held, asked, asks, n_threads
+            list(published.cells), predicates, chosen, groups, *counts, asked, asks, n_threads
         )
 
     return of_buckets

@@ -72,6 +72,17 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "n_suppressed": Measure(True, public=False),
         "n_classes": Measure(True),
         "k": Measure(False),
+        "k_units": Measure(False),
+        "k_unit_bags": Measure(False),
+        "units.n_units": Measure(False),
+        "units.k": Measure(False),
+        "units.k_bags": Measure(False),
+        "units.alone": Measure(True),
+        "units.risk.max": Measure(True),
+        "units.risk.mean": Measure(True),
+        "units.risk.at_risk": Measure(True),
+        "weighted.a_acc": Measure(True),
+        "weighted.a_know": Measure(True),
         "sizes.min": Measure(False),
         "sizes.mean": Measure(False),
         "sizes.median": Measure(False),
@@ -90,6 +101,8 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "population.journalist.mean": Measure(True),
         "population.journalist.at_risk": Measure(True),
         "population.marketer": Measure(True),
+        "population.uniques.count": Measure(True),
+        "population.uniques.share": Measure(True),
     }
 )
 
@@ -147,7 +160,8 @@ def handed_out(told: Mapping[str, Any], declared: Mapping[str, Measure]) -> dict
 
     None, which was not measured, stays.
     """
-    return _public_part(told, declared, "")
+    intact = {"intact": True} if told.get("intact") else {}
+    return intact | _public_part(told, declared, "")
 
 
 def _public_part(told: Mapping[str, Any], declared: Mapping[str, Measure], above: str) -> dict[str, Any]:

@@ -23,8 +23,8 @@ def kl_divergence(published: Published) -> float:
         # points get numbers that both tables share
         rows = published.classes.rows
         columns = [
-            np.concatenate([codes, shown[rows]])
-            for codes, shown in zip(columns, published.intact, strict=True)
+            np.concatenate([codes, published_codes[rows]])
+            for codes, published_codes in zip(columns, published.intact, strict=True)
         ]
     points = group(columns, n_threads=published.n_threads)
     point_of = np.empty(len(columns[0]), np.int64)
@@ -45,11 +45,11 @@ def kl_divergence(published: Published) -> float:
         n_classes = published.classes.n_classes
         one_value = np.zeros(n_classes, np.int64), published.classes.sizes, 1
         values = [(np.arange(n_classes + 1), *one_value, np.zeros(original.n_rows, np.uint8))]
-    held = [_Entries(point_of[: original.n_rows], points.n_classes, *value) for value in values]
+    entries = [_Entries(point_of[: original.n_rows], points.n_classes, *value) for value in values]
     for point, class_id, weight in joined:
-        for one in held:
+        for one in entries:
             one.add(point, class_id, weight)
-    return math.fsum(one.divergence(len(published.classes.rows)) for one in held) / len(held)
+    return math.fsum(one.divergence(len(published.classes.rows)) for one in entries) / len(entries)
 
 
 class _Entries:

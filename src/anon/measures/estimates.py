@@ -49,17 +49,18 @@ class Boxes:
 
     Box b shows cell `cells[a, b]` (uint32) of quasi-identifier a. A box of a generalized release is a
     class (`groups` None), of a bucketization a row, whose class is `groups[b]` (uint32, ascending).
-    `shown[a]` describes the cells of a (in a bucketization one per code, `single_cells`), `reaches[a]`
-    where they begin and end (`reach`). `held[s]` counts the values of sensitive attribute s per class,
-    in the codes of the original's domain (others follow them); None where it is not published.
+    `quasi_cells[a]` describes the cells of a (in a bucketization one per code, `single_cells`),
+    `reaches[a]` where they begin and end (`reach`). `sensitive_counts[s]` counts the values of sensitive
+    attribute s per class, in the codes of the original's domain (others follow them); None where it is not
+    published.
     """
 
     cells: npt.NDArray[np.uint32]
     groups: npt.NDArray[np.uint32] | None
-    shown: tuple[Cells, ...]
+    quasi_cells: tuple[Cells, ...]
     reaches: tuple[Reach | None, ...]
     sizes: npt.NDArray[np.int64]
-    held: tuple[Counts | None, ...]
+    sensitive_counts: tuple[Counts | None, ...]
 
     def __repr__(self) -> str:
         return f"Boxes({self.cells.shape[1]}, {'classes' if self.groups is None else 'rows'})"
@@ -75,9 +76,9 @@ def boxes(published: Published) -> Boxes:
     if published.intact is None:
         raise UsageError(published.refusal)
     groups = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
-    shown = tuple(map(single_cells, original.quasi))
+    quasi_cells = tuple(map(single_cells, original.quasi))
     rows = _stacked([codes[classes.rows] for codes in published.intact], len(classes.rows))
-    return Boxes(rows, groups, shown, tuple(map(reach, shown)), classes.sizes, published.counts)
+    return Boxes(rows, groups, quasi_cells, tuple(map(reach, quasi_cells)), classes.sizes, published.counts)
 
 
 def _stacked(columns: Sequence[npt.NDArray[Any]], n: int) -> npt.NDArray[np.uint32]:

@@ -69,13 +69,7 @@ def s_diversity_of(domain: Domain, counts: Counts | None, sizes: Ints, r: float)
         return SensitiveDiversity(0.0, 0.0)
     if counts.table[domain.n_values :].any():
         return SensitiveDiversity(None, None)
-    tree = domain.tree
-    closeness = Closeness(
-        domain.n_values,
-        domain.positions,
-        None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf),
-        r=r,
-    )
+    closeness = Closeness(domain.attribute, r=r)
     sd = s_diversity(closeness, counts.offsets, counts.values.astype(np.int64), counts.counts)
     return SensitiveDiversity(dot(sd) / len(sizes), dot(sd, sizes) / int(sizes.sum()))
 
@@ -182,6 +176,19 @@ def cell_loss(published: Published) -> CellLoss:
     )
 
 
+def ncp_of_rows(published: Published) -> Iterator[Floats]:
+    """Per quasi-identifier the NCP of every published row, class by class."""
+    classes = published.classes
+    for i, domain in enumerate(published.original.quasi):
+        if published.cells is not None:
+            cells = published.cells[i]
+            of_cell = _ncp(cells, published.by_level)
+            yield np.repeat(of_cell[cells.of_class], classes.sizes)
+        elif published.intact is not None:
+            of_code = _ncp(_single_values(domain), published.by_level)
+            yield of_code[published.intact[i][classes.rows]]
+
+
 def _ncp(cells: Cells, by_level: bool) -> Floats:
     """NCP of each distinct cell: range share, leaves under the LCA, or values of the set."""
     if cells.domain.positions is not None:
@@ -212,9 +219,10 @@ def reach(cells: Cells, by_level: bool) -> tuple[Floats, Floats]:
     lower, upper = domain.positions[low], domain.positions[high]
     if by_level and domain.levels is not None:
         chosen = domain.levels.interval_of(low, high)
+        is_open = domain.coding is not None and domain.coding.is_open(low, high)
         # -1 (no level holds the cell) picks the whole domain
-        lower = np.append(domain.levels.lower, domain.positions[0])[chosen]
-        upper = np.append(domain.levels.upper, domain.positions[-1])[chosen]
+        lower = np.where(is_open, lower, np.append(domain.levels.lower, domain.positions[0])[chosen])
+        upper = np.where(is_open, upper, np.append(domain.levels.upper, domain.positions[-1])[chosen])
     return lower, upper
 
 

@@ -139,7 +139,7 @@ def _sets(
     """The frequent sets of levels, narrowest first, with their runs of codes and where these reach."""
     positions = domain.positions
     assert positions is not None
-    found = []
+    sets = []
     for of_code in levels.of_code:
         support = np.bincount(of_code[of_code >= 0], counts[of_code >= 0], len(levels.labels))
         starts = np.flatnonzero(np.append(True, of_code[1:] != of_code[:-1]))
@@ -149,9 +149,9 @@ def _sets(
             reach = (positions[first], positions[last])
             if len(first) == 1:
                 reach = (levels.lower[[s]], levels.upper[[s]])
-            found.append((float((reach[1] - reach[0]).sum()), int(s), levels.labels[s], first, last, reach))
-    found.sort(key=lambda each: each[:2])
-    return [each[2:] for each in found]
+            sets.append((float((reach[1] - reach[0]).sum()), int(s), levels.labels[s], first, last, reach))
+    sets.sort(key=lambda each: each[:2])
+    return [each[2:] for each in sets]
 
 
 def large_populations(
@@ -210,22 +210,24 @@ def u_loss(
     threads = available_threads(n_threads)
     if populations is None:
         populations = large_populations(published.original, min_support, n_threads=threads)
-    shown = boxes(published)
-    held = [one for one in shown.held if one is not None]
-    n_values = [len(one.table) for one in held]
+    estimable = boxes(published)
+    counts = [one for one in estimable.sensitive_counts if one is not None]
+    n_values = [len(one.table) for one in counts]
     base = np.concatenate([[0], np.cumsum(n_values)])
-    lists = _joined(held, base)
+    lists = _joined(counts, base)
     shares = [
         overlaps(cells, reach, predicates)[0]
-        for cells, reach, predicates in zip(shown.shown, shown.reaches, populations.predicates, strict=True)
+        for cells, reach, predicates in zip(
+            estimable.quasi_cells, estimable.reaches, populations.predicates, strict=True
+        )
     ]
 
     def losses(start: int) -> npt.NDArray[np.float64]:
         stop = min(start + BLOCK, len(populations))
         estimates = queries_kernel.reconstruct(
-            shown.cells,
+            estimable.cells,
             shares,
-            shown.groups,
+            estimable.groups,
             *lists,
             int(base[-1]),
             populations.parent,
@@ -253,15 +255,15 @@ def u_loss(
 
 
 def _joined(
-    held: Sequence[Counts], base: npt.NDArray[np.int64]
+    counts: Sequence[Counts], base: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
     """Counts of several sensitive attributes in one CSR; the codes of attribute s start at base[s]."""
-    n_classes = len(held[0].offsets) - 1
-    ids = np.concatenate([np.repeat(np.arange(n_classes), np.diff(one.offsets)) for one in held])
-    values = np.concatenate([one.values + np.uint32(start) for one, start in zip(held, base, strict=False)])
+    n_classes = len(counts[0].offsets) - 1
+    ids = np.concatenate([np.repeat(np.arange(n_classes), np.diff(one.offsets)) for one in counts])
+    values = np.concatenate([one.values + np.uint32(start) for one, start in zip(counts, base, strict=False)])
     order = np.argsort(ids, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=n_classes))]).astype(np.int64)
-    return offsets, values[order], np.concatenate([one.counts for one in held])[order]
+    return offsets, values[order], np.concatenate([one.counts for one in counts])[order]
 
 
 def js_divergence(true: npt.NDArray[Any], estimated: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

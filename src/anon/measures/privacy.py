@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Classes, group, sensitive_counts
-from anon.encoding import Codes, Domain
+from anon.encoding import Codes, Domain, Units
 from anon.errors import UsageError
 from anon.measures.disclosure import (
     OF_CLASSES,
@@ -29,6 +28,7 @@ from anon.measures.disclosure import (
     worst_of,
     zero,
 )
+from anon.measures.known import Known
 from anon.measures.risk import (
     NullMatching,
     PopulationRisk,
@@ -38,6 +38,8 @@ from anon.measures.risk import (
     null_matching,
     prosecutor_risk,
 )
+from anon.measures.units import UnitRisk, once_per_unit, unit_risk
+from anon.measures.weighted import WeightedDisclosure
 from anon.plain import as_plain
 
 
@@ -49,11 +51,19 @@ class Privacy(Disclosure):
     `worst_sensitive` names the attribute that sets each, `by_sensitive` holds each attribute's own.
     `n_suppressed` rows belong to no class. Of them `n_starred` have `*` in every quasi-identifier, in
     a file made by another tool; `k_with_starred` is k with those as one more class.
+    `units` tells of the units (persons with several rows) where the schema names them: measures of sensitive
+    attributes then count each unit once for every value that it has in a class.
+    `weighted` is what is learned of the people that the rows of a sample stand for, where it has weights.
     `null_matching` is None where no quasi-identifier holds null. `per_class` is an Arrow table with
     `class`, `size` and `<attribute>.<measure>`, where it was asked for. `worst_cells` shows, for every
     measure in `worst`, the published cells of its class. `unmet` names the requirements that some class
     does not meet, None where none was asked about. `roles_from` says of a table that was checked whether
     its roles were "given", or are the claim of the "file" itself.
+    `intact` says of a bucketization that everybody sees its quasi-identifiers: `prosecutor` and
+    `sample_uniques` are then of rows that are equal in them, and stand first.
+    `known` says what they are to who knows the neutral columns too, where that was asked.
+    `population` is the risk in the population, where that was said something of, and `population_before` that
+    of the original's rows before they were made a release.
     `notes` tell of columns whose values were not read as
     they are written.
     """
@@ -70,13 +80,28 @@ class Privacy(Disclosure):
     combined: Disclosure | None = None
     n_starred: int = 0
     k_with_starred: int | None = None
+    units: UnitRisk | None = None
+    weighted: WeightedDisclosure | None = None
     null_matching: NullMatching | None = None
     population: PopulationRisk | None = None
+    population_before: PopulationRisk | None = None
     per_class: pa.Table | None = None
     worst_cells: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmet: tuple[str, ...] | None = None
     roles_from: Literal["given", "file"] | None = None
+    intact: bool = False
+    known: Known | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def k_units(self) -> int | None:
+        """The fewest units of a class; None where the schema names none."""
+        return None if self.units is None else self.units.k
+
+    @property
+    def k_unit_bags(self) -> int | None:
+        """The fewest units with the same bag of cells; None where the schema names none."""
+        return None if self.units is None else self.units.k_bags
 
     @property
     def joint(self) -> Disclosure:
@@ -93,7 +118,10 @@ class Privacy(Disclosure):
         plain = dict(as_plain(self))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]
-        return plain
+        if not self.intact:
+            del plain["intact"]
+            return plain
+        return {name: plain[name] for name in ("intact", "sample_uniques", "prosecutor")} | plain
 
     def _repr_html_(self) -> str:
         from anon.html import html_of
@@ -116,6 +144,7 @@ def measure(
     at_risk: Sequence[float] = (2, 5, 10),
     joint: bool = True,
     per_class: bool = False,
+    units: Units | None = None,
     n_threads: int = 1,
 ) -> Privacy:
     """Measure a release from its classes.
@@ -131,7 +160,8 @@ def measure(
         by_sensitive[domain.name] = None
         if codes is None or classes.n_classes == 0:
             continue
-        counts = sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        counted = classes if units is None else once_per_unit(classes, [codes], units, n_threads)
+        counts = sensitive_counts(counted, codes, domain.n_codes, n_threads)
         measured.append(disclosure(counts, domain, n_threads))
         by_sensitive[domain.name] = measured[-1]
         if per_class:
@@ -141,9 +171,9 @@ def measure(
     if joint and by_sensitive:
         combined = measured[0] if measured else zero()
         if len(measured) > 1:
-            combined = joint_disclosure(
-                classes, [codes for codes in sensitive_codes if codes is not None], n_threads
-            )
+            known = [codes for codes in sensitive_codes if codes is not None]
+            counted = classes if units is None else once_per_unit(classes, known, units, n_threads)
+            combined = joint_disclosure(counted, known, n_threads)
     sizes = classes.sizes
     privacy = put_together(by_sensitive, combined, *np.unique(sizes, return_counts=True), at_risk)
     return replace(
@@ -151,6 +181,7 @@ def measure(
         n_suppressed=len(classes.suppressed),
         worst={**privacy.worst, "k": int(sizes.argmin())} if len(sizes) else privacy.worst,
         per_class=pa.table(table) if per_class else None,
+        units=None if units is None else unit_risk(classes, units, at_risk, n_threads),
     )
 
 
@@ -188,7 +219,7 @@ def risk_of_sizes(
 ) -> dict[str, Any]:
     """The prosecutor's risk and the sample uniques, from how many classes have each size."""
     return {
-        "prosecutor": prosecutor_risk(size * n_of_size, size, Fraction(1), at_risk),
+        "prosecutor": prosecutor_risk(size * n_of_size, size, at_risk),
         "sample_uniques": int(n_of_size[size == 1].sum()),
     }
 
@@ -204,6 +235,7 @@ def measure_columns(
     at_risk: Sequence[float] = (2, 5, 10),
     joint: bool = True,
     per_class: bool = False,
+    units: Units | None = None,
     n_threads: int = 1,
 ) -> tuple[Privacy, Classes]:
     """Measure a table made by anyone: its classes are the rows with equal codes in every `quasi`.
@@ -227,6 +259,7 @@ def measure_columns(
         at_risk=at_risk,
         joint=joint,
         per_class=per_class,
+        units=units,
         n_threads=n_threads,
     )
     first = classes.rows[classes.offsets[:-1]]
@@ -247,4 +280,4 @@ def of_intact(privacy: Privacy, intact: Classes, at_risk: Sequence[float] = (2, 
     of buckets (spec 2).
     """
     size, n_of_size = np.unique(intact.sizes, return_counts=True)
-    return replace(privacy, **risk_of_sizes(size, n_of_size, at_risk))
+    return replace(privacy, intact=True, **risk_of_sizes(size, n_of_size, at_risk))

@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 import anoncore.classes as classes_kernel
-from anon.classes import Classes, Counts, group_numbers, sensitive_counts, take
+from anon.classes import Classes, Counts, group_numbers, individual_risk, sensitive_counts, take
 from anon.encoding import Codes, Domain
 from anon.errors import UsageError
 from anon.measures.disclosure import CLASSES_AT_ONCE
+from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,20 @@ class Risk:
 
 @dataclass(frozen=True)
 class PopulationRisk:
-    """Risk against a population with F rows inside a row's cells.
+    """Risk against a population of whom F people look like a row.
 
-    `journalist` is 1/F per row and `marketer` its mean; `n_below` counts the classes with more rows in
-    the release than in the population, of which there are none if the population holds the release.
+    `journalist` is each row's risk and `marketer` its mean. `by` says what the population is known from: a
+    "table" of it, where the risk is 1/F; the "sampling fraction" or "weights" of the sample, where it is the
+    individual risk, the expectation of 1/F given the f rows of the class. `uniques` is then the estimated
+    number of people alone with what they show. `n_below` counts the classes with more rows in the release
+    than in the table of the population, of which there are none if the population holds the release.
     """
 
     journalist: Risk
     marketer: float
     n_below: int
+    by: Literal["table", "sampling fraction", "weights"] = "table"
+    uniques: PopulationUniques | None = None
 
 
 @dataclass(frozen=True)
@@ -75,29 +82,46 @@ def population_risk(
     population: npt.NDArray[np.int64] | None = None,
     sampling_fraction: float | None = None,
     at_risk: Sequence[float] = (2, 5, 10),
+    *,
+    weights: npt.NDArray[np.float64] | None = None,
 ) -> PopulationRisk:
-    """Journalist and marketer risk: 1/F per row, and its mean over rows.
+    """Journalist and marketer risk: each row's risk in the population, and its mean over rows.
 
-    F is `population[c]`, the rows of a population inside the cells of class c (see
-    `anon.classes.population_counts`), or the class's size over `sampling_fraction`. Where F is 0 no one
-    can be found, and the risk is 0.
+    Exactly one of the three says what F is: `population[c]`, the rows of a population inside the cells of
+    class c (see `anon.classes.population_counts`), of which the risk is 1/F, and 0 where F is 0; the
+    `sampling_fraction` that the table is of the population; or `weights`, how many people each row of the
+    table stands for (float64, above 0). With the last two the risk is E(1/F | f), see `individual_risk`.
     """
-    if (population is None) == (sampling_fraction is None):
-        raise UsageError("Give either the population's rows per class or a sampling fraction.")
+    if sum(each is not None for each in (population, sampling_fraction, weights)) != 1:
+        raise UsageError(
+            "Give either the population's rows per class, or a sampling fraction, or a weight per row."
+        )
     sizes = classes.sizes
-    scale = Fraction(1)
+    if population is not None:
+        if len(population) != classes.n_classes:
+            raise UsageError("The population needs one count per class.")
+        risk = prosecutor_risk(sizes, population, at_risk)
+        return PopulationRisk(risk, risk.mean, int(np.count_nonzero(population < sizes)))
+    n_rows = int(sizes.sum())
     if sampling_fraction is not None:
-        scale = Fraction(str(sampling_fraction))
-        if not 0 < scale <= 1:
-            raise UsageError(
-                f"A sampling fraction lies above 0 and at most at 1, not at {sampling_fraction}."
-            )
-        population = sizes
-    assert population is not None
-    if len(population) != classes.n_classes:
-        raise UsageError("The population needs one count per class.")
-    risk = prosecutor_risk(sizes, population, scale, at_risk)
-    return PopulationRisk(risk, risk.mean, int(np.count_nonzero(population < sizes)))
+        refuse_fraction(sampling_fraction)
+        of_size, where = np.unique(sizes, return_inverse=True)
+        by_class = individual_risk(of_size, of_size / sampling_fraction)[where] if n_rows else sizes * 1.0
+    else:
+        assert weights is not None
+        sums = np.add.reduceat(weights[classes.rows], classes.offsets[:-1]) if n_rows else sizes * 1.0
+        sums = np.maximum(sums, sizes)
+        by_class = individual_risk(sizes, sums) if n_rows else sizes * 1.0
+        sampling_fraction = n_rows / float(sums.sum()) if n_rows else 1.0
+    shares = {}
+    for x in at_risk:
+        refuse_threshold(x)
+        high = by_class > (1 / x if x >= 1 else x)
+        shares[x] = int(sizes[high].sum()) / n_rows if n_rows else 0.0
+    mean = float(np.sum(sizes * by_class) / n_rows) if n_rows else 0.0
+    risk = Risk(max=float(by_class.max(initial=0.0)), mean=mean, at_risk=shares)
+    uniques = population_uniques(histogram(sizes), sampling_fraction) if n_rows else None
+    return PopulationRisk(risk, mean, 0, "sampling fraction" if weights is None else "weights", uniques)
 
 
 def null_matching(
@@ -129,7 +153,7 @@ def null_matching(
     found: dict[str, tuple[int, float]] = {}
     for pattern, held in zip(patterns, present, strict=True):
         pairs = [
-            _meet([columns[i] for i in sorted(held & other_held)], pattern, other)
+            meet([columns[i] for i in sorted(held & other_held)], pattern, other)
             for other, other_held in zip(patterns, present, strict=True)
         ]
         matching = sum(
@@ -155,7 +179,7 @@ def matching_of(k: int, by_sensitive: Mapping[str, tuple[int, float]]) -> NullMa
     )
 
 
-def _meet(
+def meet(
     columns: Sequence[Codes], ours: npt.NDArray[np.uint32], theirs: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Ids of the classes `ours` and `theirs`, equal where they agree in all `columns`."""
@@ -218,25 +242,27 @@ def class_sizes(size: npt.NDArray[np.int64], n_of_size: npt.NDArray[np.int64]) -
 
 
 def prosecutor_risk(
-    sizes: npt.NDArray[np.int64],
-    population: npt.NDArray[np.int64],
-    fraction: Fraction,
-    at_risk: Sequence[float],
+    sizes: npt.NDArray[np.int64], population: npt.NDArray[np.int64], at_risk: Sequence[float]
 ) -> Risk:
-    """Risk of rows in classes of `sizes` rows, each looked for among `population / fraction` rows."""
+    """Risk of rows in classes of `sizes` rows, each looked for among `population` rows."""
     n_rows = int(sizes.sum())
     exists = population > 0
-    risk = np.where(exists, float(fraction) / np.maximum(population, 1), 0.0)
+    risk = np.where(exists, 1 / np.maximum(population, 1), 0.0)
     shares: dict[float, float] = {}
     for x in at_risk:
-        if not x > 0:
-            raise UsageError(f"A risk threshold is a share or a class size above 0, not {x}.")
-        # risk > 1/bound exactly when population < bound * fraction
+        refuse_threshold(x)
+        # risk > 1/bound exactly when population < bound
         bound = Fraction(str(x)) if x >= 1 else 1 / Fraction(str(x))
-        found = exists & (population < math.ceil(bound * fraction))
+        found = exists & (population < math.ceil(bound))
         shares[x] = int(sizes[found].sum()) / n_rows if n_rows else 0.0
     return Risk(
         max=float(risk.max(initial=0.0)),
         mean=float(np.sum(sizes * risk) / n_rows) if n_rows else 0.0,
         at_risk=shares,
     )
+
+
+def refuse_threshold(x: float) -> None:
+    """Raise UsageError unless `x` is a threshold of risk."""
+    if not x > 0:
+        raise UsageError(f"A risk threshold is a share or a class size above 0, not {x}.")

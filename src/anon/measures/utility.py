@@ -20,6 +20,8 @@ from anon.errors import UsageError
 from anon.measures.divergence import kl_divergence
 from anon.measures.loss import AttributeLoss, CellLoss, SensitiveDiversity, cell_loss, s_diversity_of, sum_of
 from anon.measures.populations import u_loss
+from anon.measures.risk import PopulationRisk
+from anon.measures.weighted import WeightedLoss, weighted_loss
 from anon.plain import as_plain
 
 
@@ -49,7 +51,9 @@ class Utility:
     Loukides & Shao's protection (definition 2.5, range `r`), the mean over classes, and `pm_rows` over
     rows; None where a published sensitive value is null. `avg_wtd` weighs UM and PM (definition 3.2)
     by `w_u` and `w_p`. Of the `n_suppressed` rows `n_starred` stand as rows of `*` in a file made by
-    another tool. `aligned` is there where `compare` was told to match rows.
+    another tool. `aligned` is there where `compare` was told to match rows, `population` and
+    `population_before` where it was told of the population: the risk of the rows there, of the release and of
+    the original.
 
     Measures that need the cells raise UsageError where the release does not show them.
     """
@@ -72,6 +76,8 @@ class Utility:
     min_support: float
     loss: CellLoss | None
     aligned: Aligned | None = None
+    population: PopulationRisk | None = None
+    population_before: PopulationRisk | None = None
     published: Published = field(compare=False)
 
     @property
@@ -127,6 +133,14 @@ class Utility:
         return self.w_u * self.um / max(n_quasi, 1) + self.w_p * self.pm / max(n_sensitive, 1)
 
     @cached_property
+    def weighted(self) -> WeightedLoss | None:
+        """The loss of the people that the rows of a sample stand for; None without sampling weights."""
+        weights = self.published.original.weights
+        if weights is None or self.loss is None:
+            return None
+        return weighted_loss(self.published, weights)
+
+    @cached_property
     def kl(self) -> float:
         """KL divergence of the QI-SA distribution reconstructed from the release from the true one.
 
@@ -140,8 +154,8 @@ class Utility:
     @cached_property
     def u_loss(self) -> float:
         """Utility loss of Li & Li (4.2) at `min_support`: mean JS divergence over large populations."""
-        shown = self._estimable()
-        return u_loss(shown, self.min_support, n_threads=shown.n_threads).u_loss
+        published = self._estimable()
+        return u_loss(published, self.min_support, n_threads=published.n_threads).u_loss
 
     def _estimable(self) -> Published:
         if self.loss is None:
@@ -159,6 +173,7 @@ class Utility:
         """
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
+        plain["weighted"] = self.weighted
         for name in (*_CELL_MEASURES, *(("kl", "u_loss") if estimates else ())):
             try:
                 plain[name] = getattr(self, name)

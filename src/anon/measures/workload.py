@@ -136,10 +136,10 @@ def _range_queries(
     while len(draft.rows) < n:
         codes = [int(draft.quasi[a].by_label[rng.integers(encoded.quasi[a].n_values)]) for a in columns[1:]]
         age = int(rng.integers(n_values[0]))
-        found = _grown(counts[tuple(codes)], age, wanted)
-        if found is not None:
+        ends = _grown(counts[tuple(codes)], age, wanted)
+        if ends is not None:
             ranges = {a: draft.quasi[a].range(code, code) for a, code in zip(columns[1:], codes, strict=True)}
-            draft.add({columns[0]: draft.quasi[columns[0]].range(*found)} | ranges, {})
+            draft.add({columns[0]: draft.quasi[columns[0]].range(*ends)} | ranges, {})
     return draft.workload()
 
 
@@ -148,14 +148,14 @@ def _grown(counts: npt.NDArray[np.int64], at: int, wanted: int) -> tuple[int, in
     if int(counts.sum()) < wanted:
         return None
     low = high = at
-    held = int(counts[at])
+    n_rows = int(counts[at])
     below = True
-    while held < wanted:
+    while n_rows < wanted:
         if (below and low > 0) or high == len(counts) - 1:
             low -= 1
-            held += int(counts[low])
+            n_rows += int(counts[low])
         else:
             high += 1
-            held += int(counts[high])
+            n_rows += int(counts[high])
         below = not below
     return low, high

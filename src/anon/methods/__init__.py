@@ -13,11 +13,12 @@ from typing import Any, Literal, get_args
 from anon.errors import Parameter, UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
+from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.repair import repair
-from anon.methods.task import Method, Progress, Task
+from anon.methods.task import NO_LIMITS, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
@@ -26,20 +27,25 @@ __all__ = [
     "METHOD",
     "METHODS",
     "METHOD_OPTIONS",
+    "NO_LIMITS",
     "TGC",
     "Anatomy",
     "Budget",
     "Curve",
     "Effort",
+    "FullDomain",
     "Identity",
     "KMembers",
     "Laplace",
+    "Lattice",
+    "Limits",
     "Method",
     "Mondrian",
     "Progress",
     "Suppress",
     "Task",
     "chosen",
+    "counts_units",
     "read_method",
     "repair",
 ]
@@ -49,6 +55,7 @@ METHODS: tuple[type[Method], ...] = (
     KMembers,
     Curve,
     TGC,
+    FullDomain,
     Anatomy,
     Laplace,
     Identity,

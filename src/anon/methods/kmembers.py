@@ -16,7 +16,7 @@ from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, InfeasibleError, Pa
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
 from anoncore import kmembers
-from anoncore.diversity import Attribute, Closeness
+from anoncore.diversity import Closeness
 
 Objective = Literal["utility", "protection"]
 Loss = Literal["ncp", "byun"]
@@ -54,6 +54,15 @@ class KMembers(Method):
             if getattr(self, name) not in get_args(choices):
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
 
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        if self.objective == "protection" and not sensitive:
+            raise UsageError(
+                Parameter('objective="protection"', "--objective protection"),
+                " needs a sensitive attribute: ",
+                NAME_SENSITIVE,
+            )
+        return self.objective == "protection"
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)
 
@@ -69,19 +78,13 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
     if method.ties == "rank":
         kept = ranked_rows(encoded, threads)
     sensitive = None
-    if method.objective == "protection":
-        if not encoded.sensitive:
-            raise UsageError(
-                Parameter('objective="protection"', "--objective protection"),
-                " needs a sensitive attribute: ",
-                NAME_SENSITIVE,
-            )
+    if method.needs_complete(encoded.sensitive):
         refuse_missing(encoded, kept)
         codes, offsets, rows = records([codes[kept] for codes in encoded.sensitive_codes], threads)
         sensitive = (closeness(encoded.sensitive), codes.astype(np.int64), offsets, rows)
     members, left, home = kmembers.grow(
         *records([codes[kept] for codes in encoded.quasi_codes], threads),
-        attributes(encoded.quasi, method.loss),
+        [domain.measured(method.loss) for domain in encoded.quasi],
         k,
         int(task.rng.integers(n)),
         sensitive=sensitive,
@@ -94,25 +97,9 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
     return Classes(kept[np.argsort(class_of_row, kind="stable")], offsets, encoded.suppressed)
 
 
-def attributes(domains: Sequence[Domain], loss: str) -> list[Attribute]:
-    """Quasi-identifiers as the kernels read them."""
-    return [
-        Attribute(domain.n_values, domain.positions, _tree(domain), loss=loss, weight=domain.weight)
-        for domain in domains
-    ]
-
-
 def closeness(domains: Sequence[Domain], r: float = 1.0, printed: bool = False) -> list[Closeness]:
     """Sensitive attributes as the kernels read them."""
-    return [
-        Closeness(domain.n_values, domain.positions, _tree(domain), r=r, printed=printed)
-        for domain in domains
-    ]
-
-
-def _tree(domain: Domain) -> Any:
-    tree = domain.tree
-    return None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf)
+    return [Closeness(domain.attribute, r=r, printed=printed) for domain in domains]
 
 
 def records(

@@ -306,10 +306,12 @@ def _attributes(table: pa.Table, schema: Schema, method: Laplace) -> list[str]:
     numeric = [attribute.name for attribute in schema.quasi if attribute.kind == "numeric"]
     names = numeric if isinstance(method.bounds, str) else list(method.bounds or ())
     for name in dict.fromkeys((*numeric, *names)):
-        if name in schema.identifying:
+        if name in schema.dropped:
             raise UsageError(f"column {name!r} is identifying and is dropped: it takes no noise")
         if name not in table.column_names:
             raise UsageError(f"bounds are given for column {name!r}, which the table does not have")
+        if schema.role(name) is None:
+            raise UsageError(f"column {name!r} has no role and is not published: it takes no noise")
         kind = {attribute.name: attribute.kind for attribute in (*schema.quasi, *schema.sensitive)}.get(name)
         plain = value_type(table.schema.field(name).type)
         number = pa.types.is_integer(plain) or pa.types.is_floating(plain) or pa.types.is_decimal(plain)
@@ -376,7 +378,9 @@ def _schema(schema: Schema, names: Sequence[str]) -> Schema:
             return attribute
         return Attribute(attribute.name, "numeric", weight=attribute.weight)
 
-    return Schema(map(plain, schema.quasi), map(plain, schema.sensitive), schema.identifying)
+    return replace(
+        schema, quasi=tuple(map(plain, schema.quasi)), sensitive=tuple(map(plain, schema.sensitive))
+    )
 
 
 # Noise

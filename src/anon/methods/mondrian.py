@@ -7,14 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
-from anon.encoding import Codes, Domain, Encoded, encode
+from anon.encoding import Codes, Domain, Encoded, Units, code_type, encode
 from anon.errors import Parameter, UsageError
-from anon.methods.task import Method, Task
+from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
-from anon.schema import Attribute, Schema, check_names
-from anoncore.partition import Attributes
+from anon.schema import Attribute, Schema
 
 CHOOSERS = ("widest", "most-repeated", "least-repeated", "information-gain")
 
@@ -37,6 +40,8 @@ class Mondrian(Method):
 
     name: ClassVar[str] = "mondrian"
     effort: ClassVar[str] = "fast"
+    counts_units: ClassVar[bool] = True
+    keeps_households: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -96,55 +101,82 @@ class Mondrian(Method):
         return partition(encoded, self, task)
 
 
-def attributes(domains: Sequence[Domain]) -> Attributes:
-    """The kernel's description of quasi-identifiers."""
-    return Attributes(
-        [domain.n_values for domain in domains],
-        [domain.weight for domain in domains],
-        [domain.positions for domain in domains],
-        [
-            None
-            if domain.tree is None
-            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
-            for domain in domains
-        ],
-    )
-
-
 def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:
-    """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`."""
+    """Classes of the rows of `encoded` that are not suppressed, every one passing `task.rules`.
+
+    Households are parted first, by their columns and their size, and then the rows of each part by the other
+    quasi-identifiers.
+    """
+    if encoded.units is not None and encoded.schema.household:
+        return _of_households(encoded, encoded.units, method, task)
     rows = None
     if method.relaxed:
         rows = ranked_rows(encoded, task.n_threads)
     elif len(encoded.suppressed):
         rows = encoded.kept
+    columns = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
+    class_rows, offsets = _cut(encoded, method, task, columns, rows)
+    return Classes(class_rows, offsets, encoded.suppressed)
+
+
+def _cut(
+    encoded: Encoded,
+    method: Mondrian,
+    task: Task,
+    columns: Sequence[tuple[Domain, Codes]],
+    rows: npt.NDArray[np.uint32] | None,
+    parts: npt.NDArray[np.int64] | None = None,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """The kernel's classes of rows, by these quasi-identifiers alone."""
     tell = task.progress
-    class_rows, offsets = anoncore.partition.partition(
-        encoded.quasi_codes,
-        attributes(encoded.quasi),
+    quasi = [domain for domain, _ in columns]
+    return anoncore.partition.partition(
+        [codes for _, codes in columns],
+        [domain.attribute for domain in quasi],
         task.rules,
         sensitive=encoded.sensitive_codes,
         target=_target_codes(encoded, method.target, task.n_threads),
+        units=encoded.units.codes if encoded.units and counts_units(task.rules) else None,
         rows=rows,
+        parts=parts,
         chooser=method.chooser,
-        priority=priority(encoded.quasi, method.split),
+        priority=priority(encoded.quasi, quasi, method.split),
         nearest=method.cuts == "nearest",
         relaxed=method.relaxed,
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("partition", done, total),
     )
-    return Classes(class_rows, offsets, encoded.suppressed)
 
 
-def priority(quasi: Sequence[Domain], split: str | Sequence[str]) -> list[int]:
-    """The numbers of the attributes that `split` names, in its order."""
+def _of_households(encoded: Encoded, units: Units, method: Mondrian, task: Task) -> Classes:
+    """Households of each part show the same in their columns, so that two classes tell no more of one."""
+    if method.relaxed:
+        raise UsageError("relaxed cuts part a household: use Mondrian(relaxed=False) with household=")
+    shared = set(encoded.schema.household)
+    pairs = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
+    sizes, code = np.unique(np.bincount(units.codes, minlength=units.n), return_inverse=True)
+    positions = (sizes - sizes[0]).astype(np.float64)
+    size = Domain("size of the household", "numeric", pa.array(sizes), False, positions, True)
+    of_size = code.astype(code_type(len(sizes)))[units.codes]
+    first = [*(pair for pair in pairs if pair[0].name in shared), (size, of_size)]
+    others = [pair for pair in pairs if pair[0].name not in shared]
+    rows, together = _cut(encoded, method, task, first, encoded.kept)
+    offsets = together
+    if others:
+        rows, offsets = _cut(encoded, method, task, others, rows, together)
+    return Classes(rows, offsets, encoded.suppressed, together)
+
+
+def priority(every: Sequence[Domain], quasi: Sequence[Domain], split: str | Sequence[str]) -> list[int]:
+    """The numbers among `quasi` of the attributes that `split` names, in its order; `every` may be named."""
     if isinstance(split, str):
         return []
-    names = [domain.name for domain in quasi]
+    names = [domain.name for domain in every]
     for name in split:
         if name not in names:
             raise UsageError(f"split names {name!r}, which is not a quasi-identifier: use {', '.join(names)}")
-    return [names.index(name) for name in split]
+    here = [domain.name for domain in quasi]
+    return [here.index(name) for name in split if name in here]
 
 
 def _target_codes(encoded: Encoded, target: str | None, n_threads: int) -> Codes | None:
@@ -155,6 +187,6 @@ def _target_codes(encoded: Encoded, target: str | None, n_threads: int) -> Codes
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
         if domain.name == target:
             return codes
-    check_names([target], encoded.table.column_names)
+    encoded.check_published(target)
     column = encoded.table.select([target])
     return encode(column, Schema([Attribute(target, "nominal")]), n_threads=n_threads).quasi_codes[0]

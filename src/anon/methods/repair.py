@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -44,12 +45,15 @@ def repair(
     offsets = starts_of_sizes(end - first)
     widths = widths_of(encoded.quasi, loss)
     records = curve.place(widths, pack(encoded.quasi_codes), rows)
-    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules)
+    units = None
+    if encoded.units is not None and (rules.min_units or rules.by_units):
+        units = encoded.units.codes[rows].astype(np.uint32)
+    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules, units)
     sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
     together = np.argsort(home, kind="stable")
     rows = rows[ranges(offsets[together], offsets[together + 1])]
     ends = starts_of_sizes(sizes[sizes > 0])
-    if cut and len(ends) < len(offsets):
+    if cut and units is None and len(ends) < len(offsets):
         merged = np.bincount(home, minlength=len(home))[sizes > 0] > 1
         ranks = _row_numbers(encoded, ties)[rows].astype(np.uint64)
         class_of = np.repeat(np.arange(len(merged), dtype=np.uint64), np.diff(ends))
@@ -134,18 +138,11 @@ def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.u
 
 def widths_of(domains: Sequence[Domain], loss: str = "ncp") -> curve.Widths:
     """Widths of the cells of these attributes; with `loss="ordered"` every one is a line of ranks."""
-    ranks = loss == "ordered"
-    return curve.Widths(
-        [domain.n_values for domain in domains],
-        [domain.weight for domain in domains],
-        [np.arange(domain.n_values, dtype=np.float64) if ranks else domain.positions for domain in domains],
-        [
-            None
-            if domain.tree is None or ranks
-            else (domain.tree.parent, domain.tree.first, domain.tree.last, domain.tree.leaf)
-            for domain in domains
-        ],
-    )
+    if loss == "ordered":
+        domains = [
+            replace(domain, positions=np.arange(float(domain.n_values)), tree=None) for domain in domains
+        ]
+    return curve.Widths([domain.attribute for domain in domains])
 
 
 def sensitive_of(encoded: Encoded, rows: RowNumbers) -> npt.NDArray[np.int32]:

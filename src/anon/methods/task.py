@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from anon.classes import Classes
-from anon.encoding import Encoded
+from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
 from anon.errors import UsageError
 from anon.requirements import Declared, Option, Requirement, flag
@@ -38,14 +39,42 @@ class Task:
     entropy: Entropy = system
 
 
+def counts_units(rules: Conjunction) -> bool:
+    """Whether some rule cannot be tested without knowing whose a row is."""
+    return rules.min_units > 0 or rules.by_units
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search may cost: the greatest share of rows that it may suppress, and its seconds."""
+
+    suppress: Fraction = Fraction(0)
+    time_limit: float | None = None
+
+    @classmethod
+    def of(cls, suppress: Any, time_limit: Any) -> Self:
+        """The limits as given; UsageError where they are none."""
+        is_share = isinstance(suppress, int | float | Fraction) and not isinstance(suppress, bool)
+        if not is_share or not 0 <= suppress < 1:
+            raise UsageError("suppress is the greatest share of rows to leave out: at least 0 and below 1")
+        is_time = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+        if time_limit is not None and (not is_time or time_limit <= 0):
+            raise UsageError("time_limit must be seconds above 0")
+        return cls(Fraction(str(suppress)), time_limit)
+
+
+NO_LIMITS = Limits()
+
+
 class Method(Declared):
     """A way to make classes, or to perturb a table before; every method is a frozen dataclass of this kind.
 
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
     least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
-    `repaired`. `perturbs` is whether it changes the table, `on_spark` whether Spark runs it. `ties`
-    orders equal rows.
+    `repaired`, and units where they do not themselves see to them (`counts_units`). `keeps_households`: the
+    rows of one show the same in its columns. `perturbs` is whether it changes the table, `recodes` whether it
+    chooses levels of whole columns first, `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -54,7 +83,10 @@ class Method(Declared):
     grows: ClassVar[bool] = False
     needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
+    counts_units: ClassVar[bool] = False
+    keeps_households: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
+    recodes: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"
 
@@ -94,8 +126,20 @@ class Method(Declared):
     def check_published(self, publish: str, numeric: str) -> None:
         """Raise UsageError where what it makes cannot be published like this."""
 
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        """Whether no sensitive value may be missing; UsageError where an attribute must be given."""
+        return False
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""
+        raise NotImplementedError
+
+    def recoded(
+        self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
+    ) -> tuple[Encoded, Method, Any]:
+        """The table with the levels chosen for its columns, and without the rows that fail there; the method
+        that applies these levels; what was seen on the way. `judged` are the rows as requirements see them.
+        """
         raise NotImplementedError
 
     def perturb(

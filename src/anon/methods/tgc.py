@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -15,11 +14,12 @@ import numpy.typing as npt
 from anon.classes import Classes, group, ranked_rows, sensitive_counts
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import NAME_SENSITIVE, InfeasibleError, UsageError
-from anon.methods.kmembers import attributes, closeness, refuse_missing
+from anon.methods.kmembers import closeness, refuse_missing
 from anon.methods.task import TIES, Method, Task
 from anon.requirements import Option
 from anoncore import diversity, tgc
 from anoncore.diversity import Closeness
+from anoncore.threads import in_threads
 
 Variant = Literal["default", "printed"]
 Ties = Literal["rank", "input"]
@@ -96,6 +96,12 @@ class TGC(Method):
                 values = {**values, one: 1 - values[other]}
         return super().of(values, **fixed)
 
+    def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
+        if self.w_p > 0 and not sensitive:
+            raise UsageError("w_p > 0 needs a sensitive attribute: ", NAME_SENSITIVE, ", or use w_u=1, w_p=0")
+        limited = self.prepartition and self.delta_split not in ("auto", None)
+        return self.w_p > 0 or self.delta == "auto" or limited
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)
 
@@ -155,10 +161,7 @@ def _rows(encoded: Encoded, method: TGC, task: Task, k: int) -> RowNumbers:
             requirement=k,
             tightest=len(kept) or None,
         )
-    if method.w_p > 0 and not encoded.sensitive:
-        raise UsageError("w_p > 0 needs a sensitive attribute: ", NAME_SENSITIVE, ", or use w_u=1, w_p=0")
-    limited = method.prepartition and method.delta_split not in ("auto", None)
-    if method.w_p > 0 or method.delta == "auto" or limited:
+    if method.needs_complete(encoded.sensitive):
         refuse_missing(encoded, kept)
     if method.ties == "input":
         return kept
@@ -167,10 +170,6 @@ def _rows(encoded: Encoded, method: TGC, task: Task, k: int) -> RowNumbers:
 
 def _closeness(encoded: Encoded, method: TGC) -> list[Closeness]:
     return closeness(encoded.sensitive, method.r, method.variant == "printed")
-
-
-def _unweighted(domains: Sequence[Domain]) -> list[Domain]:
-    return [replace(domain, weight=1.0) for domain in domains]
 
 
 def _matrix(columns: Sequence[Codes], rows: RowNumbers) -> npt.NDArray[Any]:
@@ -202,7 +201,7 @@ def _subspaces(
     tell = task.progress
     return tgc.split(
         _matrix(columns, rows),
-        attributes(quasi, "ncp"),
+        [domain.attribute for domain in quasi],
         near,
         s=s,
         limit=math.inf if limit is None else limit,
@@ -238,7 +237,7 @@ def _cluster(
     quasi, near, weights = [], [], []
     if method.w_u > 0:
         columns += encoded.quasi_codes
-        quasi = attributes(encoded.quasi, "q-diversity")
+        quasi = [domain.measured("q-diversity") for domain in encoded.quasi]
     if method.w_p > 0:
         columns += encoded.sensitive_codes
         near = _closeness(encoded, method)
@@ -283,12 +282,13 @@ def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumb
         return Trial(delta, um, pm, score, n_classes)
 
     deltas = [(j + 0.5) / 2**i for i in range(1, ITERATIONS + 1) for j in range(2**i)]
-    trials = []
-    with ThreadPoolExecutor(task.n_threads) as pool:
-        for one in pool.map(trial, deltas):
-            trials.append(one)
-            if task.progress is not None:
-                task.progress("thresholds", len(trials), len(deltas))
+    tell = task.progress
+    trials = in_threads(
+        trial,
+        [(delta,) for delta in deltas],
+        task.n_threads,
+        None if tell is None else lambda done: tell("thresholds", done, len(deltas)),
+    )
     best = min(trials, key=lambda one: (one.score, one.delta))
     if limit == "auto":
         limit = best.pm if encoded.sensitive else None
@@ -301,9 +301,8 @@ def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumb
 def _quality(encoded: Encoded, method: TGC, classes: Classes) -> tuple[float, float]:
     """UM and PM (definitions 2.2 and 2.5): class means of the sums of Q- and of S-diversities."""
     um = pm = 0.0
-    for attribute, domain, codes in zip(
-        attributes(_unweighted(encoded.quasi), "q-diversity"), encoded.quasi, encoded.quasi_codes, strict=True
-    ):
+    for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):
+        attribute = replace(domain, weight=1.0).measured("q-diversity")
         counts = sensitive_counts(classes, codes, domain.n_codes)
         um += float(diversity.q_diversity(attribute, counts.offsets, counts.values.astype(np.int64)).mean())
     for near, domain, codes in zip(

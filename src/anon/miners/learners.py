@@ -54,13 +54,13 @@ class _Binned:
 
     def edges(self, X: Matrix) -> list[Matrix]:
         """The upper ends (inclusive) of all bins but the last, per feature."""
-        found = []
+        edges = []
         for column in X.T:
             values = np.unique(column)
             if len(values) > self.most:
                 values = np.unique(np.quantile(column, np.arange(1, self.most + 1) / self.most))
-            found.append(values[:-1])
-        return found
+            edges.append(values[:-1])
+        return edges
 
     def binned(self, X: Matrix, edges: Sequence[Matrix]) -> npt.NDArray[np.int64]:
         """The bin of every feature of every row."""
@@ -95,8 +95,8 @@ class OneRule(_Binned):
                 best, self.column, self.ends, self.of_bin = right, j, ends[j], counts.argmax(axis=1)
 
     def predict(self, X: Matrix) -> npt.NDArray[Any]:
-        found = self.of_bin[np.searchsorted(self.ends, X[:, self.column])]
-        return np.asarray(self.labels[found])
+        values = self.of_bin[np.searchsorted(self.ends, X[:, self.column])]
+        return np.asarray(self.labels[values])
 
 
 class Nearest:

@@ -97,8 +97,8 @@ def _shares(
     column = np.full(n_values, -1)
     column[kept] = np.arange(len(kept))
     block = np.zeros((len(sizes), len(kept)))
-    held = column[codes] >= 0
-    block[of_set[held], column[codes[held]]] = share[held]
+    has_column = column[codes] >= 0
+    block[of_set[has_column], column[codes[has_column]]] = share[has_column]
     return block
 
 

@@ -3,5 +3,16 @@
 
 from anon.pages.origin import Origin, Report
 from anon.pages.report import of_check, of_comparison, of_frontier, of_release, of_scenario
+from anon.pages.risks import of_risk, of_suda
 
-__all__ = ["Origin", "Report", "of_check", "of_comparison", "of_frontier", "of_release", "of_scenario"]
+__all__ = [
+    "Origin",
+    "Report",
+    "of_check",
+    "of_comparison",
+    "of_frontier",
+    "of_release",
+    "of_risk",
+    "of_scenario",
+    "of_suda",
+]

@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from anon import figures
-from anon.html import Section, Table, page
+from anon.html import Section, Table, page, write
 from anon.version import __version__
 
 
@@ -56,27 +55,27 @@ class Origin:
 
 @dataclass(frozen=True)
 class Report:
-    """A page and what it tells: every number on it is in `told`, which is ready for JSON.
+    """A page and what it tells: every number on it is in `facts`, which is ready for JSON.
 
-    `told["audience"]` says whose it is, and so does the first line of the page.
+    `facts["audience"]` says whose it is, and so does the first line of the page.
     """
 
     title: str
-    told: Mapping[str, Any]
+    facts: Mapping[str, Any]
     sections: tuple[Section, ...]
 
     def html(self) -> str:
         """The page."""
-        return page(self.title, self.sections, self.told["audience"])
+        return page(self.title, self.sections, self.facts["audience"])
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
-        figures.write(self.html().encode(), path)
+        write(self.html().encode(), path)
 
 
-def origin_section(told: Mapping[str, Any]) -> Section:
-    origin = told["origin"]
-    facts = [
+def origin_section(facts: Mapping[str, Any]) -> Section:
+    origin = facts["origin"]
+    rows = [
         ("command", origin["command"] or None),
         ("made", origin["made"]),
         *((f"version of {name}", version) for name, version in origin["versions"].items()),
@@ -86,28 +85,28 @@ def origin_section(told: Mapping[str, Any]) -> Section:
         for kind, part in (("read", "inputs"), ("written", "outputs"))
         for path, digest in origin[part].items()
     ]
-    required = ", ".join(one["requirement"] for one in told.get("asked", ()))
-    certificate = [*([("required", required)] if required else []), ("verdict", told["verdict"])]
+    required = ", ".join(one["requirement"] for one in facts.get("asked", ()))
+    certificate = [*([("required", required)] if required else []), ("verdict", facts["verdict"])]
     tables = [
         Table("Certificate", ("what", "finding"), tuple(certificate)),
-        Table("To repeat it", ("what", "value"), tuple(facts)),
+        Table("To repeat it", ("what", "value"), tuple(rows)),
     ]
     if files:
         tables.insert(1, Table("Files", ("file", "use", "sha256"), tuple(files)))
     return Section("Certificate, and how to repeat this", (), tuple(tables))
 
 
-def released_section(told: Mapping[str, Any]) -> Section:
+def released_section(facts: Mapping[str, Any]) -> Section:
     """What of a certificate may be handed out: the release's own hashes, and none of its input."""
-    required = ", ".join(one["requirement"] for one in told.get("asked", ()))
-    facts = [
+    required = ", ".join(one["requirement"] for one in facts.get("asked", ()))
+    rows = [
         *([("required", required)] if required else []),
-        ("verdict", told["verdict"]),
-        ("version of anon", told["origin"]["versions"]["anon"]),
+        ("verdict", facts["verdict"]),
+        ("version of anon", facts["origin"]["versions"]["anon"]),
     ]
-    tables = [Table("Certificate", ("what", "finding"), tuple(facts))]
-    if told["origin"]["released"]:
-        released = tuple(told["origin"]["released"].items())
+    tables = [Table("Certificate", ("what", "finding"), tuple(rows))]
+    if facts["origin"]["released"]:
+        released = tuple(facts["origin"]["released"].items())
         tables.append(Table("Files of the release", ("file", "sha256"), released))
     return Section("Certificate", (), tuple(tables))
 

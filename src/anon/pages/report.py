@@ -13,6 +13,7 @@ from anon.choice import PRICE, frontier_tables
 from anon.classes import group
 from anon.encoding import Codes, encode
 from anon.html import Audience, Figure, Section, Table, number
+from anon.html import rows as rows_of
 from anon.measures import (
     COSTS,
     OF_PRIVACY,
@@ -53,7 +54,7 @@ def of_release(
     lost; they are measured where they are not given. What is for the `public` is rounded, and tells
     neither how the release came about nor of its worst class.
     """
-    privacy = privacy or release.privacy(per_class=True)
+    privacy = privacy or release.privacy(per_class=True, neutral=True)
     utility = utility or release.utility()
     if audience == "public":
         return _handed_out_release(release, privacy, utility, origin or Origin())
@@ -67,7 +68,7 @@ def of_release(
     }
     of_classes, of_loss = class_figures(privacy), loss_figures(utility)
     asked = [_asked(requirement, privacy) for requirement in release.requirements]
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "audience": audience,
         "release": release.summary(),
         "roles": {name: list(names) for name, names in release.metadata["roles"].items()},
@@ -76,12 +77,12 @@ def of_release(
         "utility": utility.to_dict(),
         "worst_class": _worst_class(privacy),
         "mean_risk": _mean_risk(codes, release.n_rows),
-        "figures": {figure.title: figures.rows(figure) for figure in (*of_classes, *of_loss)},
+        "figures": {figure.title: rows_of(figure) for figure in (*of_classes, *of_loss)},
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
         "verdict": _verdict(release),
     }
-    summary = told["release"]
+    summary = facts["release"]
     sections = [
         Section(
             "In short",
@@ -89,18 +90,19 @@ def of_release(
                 f"{number(summary['rows'])} rows are published in {number(summary['classes'])} "
                 f"{_groups(release.publish == 'bucketization')}; "
                 f"{number(summary['suppressed'])} rows are suppressed.",
-                told["verdict"],
+                facts["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
+                *(f"Note: {note}." for note in release.notes),
                 *_notes(release.publish == "bucketization"),
             ),
-            (_at_a_glance(told["privacy"], told["utility"]),),
+            (_at_a_glance(facts["privacy"], facts["utility"]),),
         ),
-        Section("What was asked", tables=(*_asked_tables(asked), *_made_tables(told))),
-        *_privacy_sections(told["privacy"], told, of_classes),
-        Section("What it cost", (), utility_tables(told["utility"]), of_loss),
-        origin_section(told),
+        Section("What was asked", tables=(*_asked_tables(asked), *_made_tables(facts))),
+        *_privacy_sections(facts["privacy"], facts, of_classes),
+        Section("What it cost", (), utility_tables(facts["utility"]), of_loss),
+        origin_section(facts),
     ]
-    return Report("Report of a release", told, tuple(sections))
+    return Report("Report of a release", facts, tuple(sections))
 
 
 def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, origin: Origin) -> Report:
@@ -111,12 +113,12 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
         part["by_sensitive"] = {
             name: each for name, each in part["by_sensitive"].items() if name in roles["sensitive"]
         }
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "audience": "public",
         "release": {
             name: value
             for name, value in release.summary().items()
-            if name not in ("rows", "suppressed", "classes")
+            if name not in ("rows", "suppressed", "classes", "not published")
         },
         "roles": roles,
         "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],
@@ -129,15 +131,15 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
     sections = [
         Section(
             "In short",
-            (_about(measured, bucketized), told["verdict"], *_notes(bucketized)),
-            (_at_a_glance(told["privacy"], told["utility"]),),
+            (_about(measured, bucketized), facts["verdict"], *_notes(bucketized)),
+            (_at_a_glance(facts["privacy"], facts["utility"]),),
         ),
-        Section("What was asked", tables=(*_asked_tables(told["asked"]), *_made_tables(told))),
+        Section("What was asked", tables=(*_asked_tables(facts["asked"]), *_made_tables(facts))),
         Section("What holds", (), privacy_tables(measured)),
         Section("What it cost", (), utility_tables(lost)),
-        released_section(told),
+        released_section(facts),
     ]
-    return Report("About a release", told, tuple(sections))
+    return Report("About a release", facts, tuple(sections))
 
 
 def _about(measured: Mapping[str, Any], bucketized: bool) -> str:
@@ -147,9 +149,9 @@ def _about(measured: Mapping[str, Any], bucketized: bool) -> str:
     )
 
 
-def _made_tables(told: Mapping[str, Any]) -> tuple[Table, Table]:
-    roles = tuple((role, ", ".join(names) or None) for role, names in told["roles"].items())
-    return Table("Roles of the columns", ("role", "columns"), roles), release_table(told["release"])
+def _made_tables(metadata: Mapping[str, Any]) -> tuple[Table, Table]:
+    roles = tuple((role, ", ".join(names) or None) for role, names in metadata["roles"].items())
+    return Table("Roles of the columns", ("role", "columns"), roles), release_table(metadata["release"])
 
 
 def of_check(
@@ -179,7 +181,7 @@ def of_check(
         claim = [ROLES_FROM_FILE]
         verdict += " The roles of the columns are the file's own claim."
     if audience == "public":
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "audience": audience,
             **handed_out(privacy.to_dict(), OF_PRIVACY),
             "asked": asked,
@@ -189,21 +191,21 @@ def of_check(
         handed = (
             Section(
                 "In short",
-                (*claim, _about(told, bucketized), verdict, *_notes(bucketized)),
+                (*claim, _about(facts, bucketized), verdict, *_notes(bucketized)),
                 _asked_tables(asked),
             ),
-            Section("What holds", (), privacy_tables(told)),
-            released_section(told),
+            Section("What holds", (), privacy_tables(facts)),
+            released_section(facts),
         )
-        return Report("About a release, checked", told, handed)
+        return Report("About a release, checked", facts, handed)
     drawn = class_figures(privacy)
-    told = {
+    facts = {
         "audience": audience,
         **privacy.to_dict(),
         "asked": asked,
         "worst_class": _worst_class(privacy),
         "mean_risk": _mean_risk(_shown_codes(table, privacy), privacy.n_rows),
-        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "figures": {figure.title: rows_of(figure) for figure in drawn},
         "origin": origin.to_dict(),
         "verdict": verdict,
     }
@@ -219,10 +221,10 @@ def of_check(
             ),
             _asked_tables(asked),
         ),
-        *_privacy_sections(told, told, drawn),
-        origin_section(told),
+        *_privacy_sections(facts, facts, drawn),
+        origin_section(facts),
     ]
-    return Report("Report of a check", told, tuple(sections))
+    return Report("Report of a check", facts, tuple(sections))
 
 
 def _groups(bucketized: bool) -> str:
@@ -240,60 +242,60 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: A
     origin = origin or Origin()
     verdict = "Measured from the published cells; rows need not be in the same order."
     if audience == "public":
-        told: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "audience": audience,
             **handed_out(utility.to_dict(estimates=False), COSTS),
             "origin": origin.public_dict(),
             "verdict": verdict,
         }
-        handed = (Section("What it cost", (), utility_tables(told)), released_section(told))
-        return Report("About a release, compared with its original", told, handed)
+        handed = (Section("What it cost", (), utility_tables(facts)), released_section(facts))
+        return Report("About a release, compared with its original", facts, handed)
     drawn = loss_figures(utility)
-    told = {
+    facts = {
         "audience": audience,
         **utility.to_dict(),
-        "figures": {figure.title: figures.rows(figure) for figure in drawn},
+        "figures": {figure.title: rows_of(figure) for figure in drawn},
         "origin": origin.to_dict(),
         "verdict": verdict,
     }
     short = (
-        f"Of {number(told['n_rows'])} rows {number(told['n_suppressed'])} are suppressed; the others "
-        f"are in {number(told['n_classes'])} classes of rows that look alike."
+        f"Of {number(facts['n_rows'])} rows {number(facts['n_suppressed'])} are suppressed; the others "
+        f"are in {number(facts['n_classes'])} classes of rows that look alike."
     )
     sections = [
         Section("In short", (short,)),
-        Section("What it cost", (), utility_tables(told), drawn),
-        origin_section(told),
+        Section("What it cost", (), utility_tables(facts), drawn),
+        origin_section(facts),
     ]
-    return Report("Report of a comparison", told, tuple(sections))
+    return Report("Report of a comparison", facts, tuple(sections))
 
 
 def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Origin | None = None) -> Report:
     """What a `Frontier` found: its points, the efficient ones, the price of privacy, the point `chosen`."""
     drawn = figures.frontier(frontier)
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "audience": "owner",
         **frontier.to_dict(),
         "n_points": len(frontier.points),
         "n_efficient": len(frontier.efficient),
         "chosen": None if chosen is None else chosen.to_dict(),
-        "figures": {drawn.title: figures.rows(drawn)},
+        "figures": {drawn.title: rows_of(drawn)},
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Every point that counts was checked by the independent re-check of its release, in this "
         "run or, where it comes from the cache, in the run that put it there.",
     }
-    knee = "" if told["knee"] is None else f" The knee is {told['knee']}: beyond it one axis costs most."
+    knee = "" if facts["knee"] is None else f" The knee is {facts['knee']}: beyond it one axis costs most."
     best = "" if chosen is None else f" Within the bound that was given {chosen.name} is best."
-    efficient, measured, missed = frontier_tables(told)
+    efficient, measured, missed = frontier_tables(facts)
     prices = tuple(
         (f"{price['more_private']}\nin place of {price['less_private']}", *(price[name] for name in PRICE))
-        for price in told["prices"]
+        for price in facts["prices"]
     )
     sections = [
         Section(
             "In short",
             (
-                f"Of {number(told['n_points'])} releases {number(told['n_efficient'])} are efficient: "
+                f"Of {number(facts['n_points'])} releases {number(facts['n_efficient'])} are efficient: "
                 f"no other is as good on both axes and better on one.{knee}{best}",
             ),
             (efficient,),
@@ -305,14 +307,14 @@ def of_frontier(frontier: Frontier, *, chosen: Point | None = None, origin: Orig
             (Table("Between neighbors", ("step", "privacy gained", "utility lost", "price"), prices),),
         ),
         Section("All releases", (), (measured, missed) if missed.rows else (measured,)),
-        origin_section(told),
+        origin_section(facts),
     ]
-    return Report("Report of a frontier", told, tuple(sections))
+    return Report("Report of a frontier", facts, tuple(sections))
 
 
 def of_scenario(result: ScenarioResult, *, origin: Origin | None = None) -> Report:
     """What sanitizations keep for users and give away to adversaries."""
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "audience": "owner",
         **result.to_dict(),
         "origin": (origin or Origin()).to_dict(),
@@ -320,7 +322,7 @@ def of_scenario(result: ScenarioResult, *, origin: Origin | None = None) -> Repo
         "were given are taken as they are.",
     }
     warned = (Section("Warnings", result.warnings),) if result.warnings else ()
-    return Report("Report of a scenario", told, (*sections(result), *warned, origin_section(told)))
+    return Report("Report of a scenario", facts, (*sections(result), *warned, origin_section(facts)))
 
 
 def _asked(requirement: Requirement, privacy: Privacy, audience: Audience = "owner") -> dict[str, Any]:
@@ -332,7 +334,7 @@ def _asked(requirement: Requirement, privacy: Privacy, audience: Audience = "own
     parameters = requirement.holds(of)  # what was asked for, and the measure that tells what holds
 
     def holds(wanted: int | float, name: str) -> Any:
-        tightest = getattr(privacy if name == "k" else of, name, None)
+        tightest = getattr(privacy if name in ("k", "k_units", "k_unit_bags") else of, name, None)
         if audience == "owner" or tightest is None:
             return as_plain(tightest)
         measure = OF_PRIVACY[name]
@@ -368,10 +370,13 @@ def _asked_tables(asked: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
 
 
 def _at_a_glance(privacy: Mapping[str, Any], utility: Mapping[str, Any]) -> Table:
+    intact = privacy.get("intact", False)
+    risk = ("mean risk of re-identification", privacy["prosecutor"]["mean"])
     facts = [
-        ("rows of the smallest class (k)", privacy["k"]),
+        *([risk] if intact else []),
+        (f"rows of the smallest {'bucket' if intact else 'class'} (k)", privacy["k"]),
         ("greatest privacy loss of a class (p_loss)", privacy["p_loss"]),
-        ("mean risk of re-identification", privacy["prosecutor"]["mean"]),
+        *([] if intact else [risk]),
         ("mean information loss of a cell (gcp)", utility["gcp"]),
         ("utility loss (u_loss)", utility.get("u_loss")),
     ]
@@ -431,27 +436,29 @@ def _mean_risk(columns: Mapping[str, Codes], n_rows: int) -> dict[str, Any] | No
 
 
 def _privacy_sections(
-    measures: Mapping[str, Any], told: Mapping[str, Any], drawn: tuple[Figure, ...]
+    measures: Mapping[str, Any], facts: Mapping[str, Any], drawn: tuple[Figure, ...]
 ) -> list[Section]:
     sections = [Section("What holds", (), privacy_tables(measures), drawn)]
-    worst = told["worst_class"]
+    worst = facts["worst_class"]
     if worst is not None:
         cells = tuple((name, shortened(cell)) for name, cell in worst["cells"].items())
         paragraphs = [f"It has {number(worst['size'])} rows, and was chosen for its {worst['why']}"]
         if worst["p_loss"] is not None and worst["sensitive"] is not None:
             paragraphs[0] += f" ({number(worst['p_loss'])}, of {worst['sensitive']})"
         paragraphs[0] += "."
-        shown = Table("What the release shows of it", ("column", "cell"), cells)
-        sections.append(Section("The worst class", tuple(paragraphs), (shown,)))
-    risk = told["mean_risk"]
+        table_of_cells = Table("What the release shows of it", ("column", "cell"), cells)
+        sections.append(Section("The worst class", tuple(paragraphs), (table_of_cells,)))
+    risk = facts["mean_risk"]
     if risk is not None:
         least, value = next(iter(risk["without"].items()))
-        found = f"It is {least}." if value < risk["all"] else "Without any single one it stays as it is."
+        least_without = (
+            f"It is {least}." if value < risk["all"] else "Without any single one it stays as it is."
+        )
         table = Table(
             "Mean risk without each quasi-identifier",
             ("quasi-identifier", "mean risk without it"),
             tuple(risk["without"].items()),
         )
-        all_known = f"{found} With all quasi-identifiers the mean risk is {number(risk['all'])}."
+        all_known = f"{least_without} With all quasi-identifiers the mean risk is {number(risk['all'])}."
         sections.append(Section("The riskiest attribute", (RISK, all_known), (table,)))
     return sections

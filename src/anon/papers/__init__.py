@@ -24,10 +24,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from anon import figures as charts
 from anon.datasets import adult
 from anon.errors import Parameter, PrivacyWarning, UsageError
-from anon.html import Figure, Section, Table, page
+from anon.html import HEIGHT, WIDTH, Figure, Section, Table, page
+from anon.html import rows as rows_of
 from anon.plain import as_plain
 from anon.release import Release
 from anon.requirements import Requirement
@@ -188,11 +188,11 @@ class Reproduction:
     def verdicts(self) -> dict[str, int]:
         """How many figures have each verdict, and how many findings held or did not."""
         figures = Counter(one.verdict for one in self.figures)
-        held = sum(one.held for one in self.findings)
+        n_held = sum(one.held for one in self.findings)
         return {
             **{verdict: figures[verdict] for verdict in ("exact", "within 5 %", "within 10 %", "differs")},
-            "held": held,
-            "not held": len(self.findings) - held,
+            "held": n_held,
+            "not held": len(self.findings) - n_held,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -212,15 +212,13 @@ class Reproduction:
                 for section in self.sections
                 for table in section.tables
             },
-            "charts": {
-                chart.title: charts.rows(chart) for section in self.sections for chart in section.figures
-            },
+            "charts": {chart.title: rows_of(chart) for section in self.sections for chart in section.figures},
         }
 
     def html(self) -> str:
         """One self-contained page."""
         counts = self.verdicts
-        told = (
+        summary = (
             f"{self.source}.",
             f"{len(self.figures)} published figures: {counts['exact']} exact, "
             f"{counts['within 5 %']} within 5 %, {counts['within 10 %']} within 10 %, "
@@ -267,7 +265,7 @@ class Reproduction:
                 for one in self.findings
             ),
         )
-        first = Section("Published and measured", told, (figures, findings))
+        first = Section("Published and measured", summary, (figures, findings))
         detailed = tuple(_numbers(one) for one in self.findings if one.detailed)
         last = (Section("Numbers behind the sentences", (), detailed),) if detailed else ()
         return page(self.title, (first, *self.sections, *last))
@@ -418,7 +416,7 @@ def curves(
             for name, value in rows[0].items()
         ],
     )
-    chart = (lines + marks).properties(width=charts.WIDTH, height=charts.HEIGHT)
+    chart = (lines + marks).properties(width=WIDTH, height=HEIGHT)
     return Figure(title, chart, caption)
 
 
@@ -439,11 +437,11 @@ def _field(name: str) -> str:
 
 def _once(texts: Sequence[str]) -> list[str]:
     """The texts of a column; one that is that of the last row with a text becomes "as above"."""
-    shown, last = [], ""
+    column, last = [], ""
     for text in texts:
-        shown.append("as above" if text and text == last else text)
+        column.append("as above" if text and text == last else text)
         last = text or last
-    return shown
+    return column
 
 
 def _numbers(finding: Finding) -> Table:
@@ -453,8 +451,8 @@ def _numbers(finding: Finding) -> Table:
     rows = []
     for name, value in finding.numbers.items():
         cells = [value.get(column) for column in columns] if isinstance(value, Mapping) else [value]
-        shown = [_text(cell) if isinstance(cell, list | tuple) else cell for cell in cells]
-        rows.append((name, *shown, *[None] * (len(columns) - len(shown))))
+        texts = [_text(cell) if isinstance(cell, list | tuple) else cell for cell in cells]
+        rows.append((name, *texts, *[None] * (len(columns) - len(texts))))
     return Table(finding.name, (finding.quote, *map(str, columns)), tuple(rows))
 
 

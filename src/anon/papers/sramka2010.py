@@ -66,9 +66,9 @@ def run(setting: Setting) -> Results:
     releases = {way: _k_members(setting, table, schema, k) for way, k in zip(BY_K, KS, strict=True)}
     few = _schema(*FEW)
     narrow = {way: _k_members(setting, table, few, k) for way, k in zip(BY_K, KS, strict=True)}
-    found = _scenario(setting, table, schema).run(n_threads=setting.n_threads, progress=setting.tell)
-    users = {each.sanitization: each for each in found.good}
-    attacks = {(each.scenario, each.sanitization): each for each in found.bad}
+    compared = _scenario(setting, table, schema).run(n_threads=setting.n_threads, progress=setting.tell)
+    users = {each.sanitization: each for each in compared.good}
+    attacks = {(each.scenario, each.sanitization): each for each in compared.bad}
     published = {name: entry["published"] for name, entry in printed_in("sramka2010")["figures"].items()}
     figures = _figures(complete, users, attacks, published)
     findings = {
@@ -88,7 +88,8 @@ def run(setting: Setting) -> Results:
 
 def _schema(*quasi: str) -> Schema:
     numbers = {AGE: numeric(AGE, intervals(5, 10, 20, 50, 100)), EDUCATION: numeric(EDUCATION, YEARS)}
-    return Schema([numbers.get(name) or nominal(name, ADULT_TREES.get(name)) for name in quasi], [SALARY])
+    attributes = [numbers.get(name) or nominal(name, ADULT_TREES.get(name)) for name in quasi]
+    return Schema(attributes, [SALARY], neutral="rest")
 
 
 def _k_members(setting: Setting, table: pa.Table, schema: Schema, k: int) -> Release:
@@ -343,9 +344,9 @@ def _beside(
 ) -> Table:
     """Rows of figures named "row, column", published above measured."""
     rows = []
-    for label, told in labels.items():
-        rows.append((f"{told}, published", *[_plain(published.get(f"{label}, {one}")) for one in columns]))
-        rows.append((f"{told}, measured", *[figures.get(f"{label}, {one}") for one in columns]))
+    for label, name in labels.items():
+        rows.append((f"{name}, published", *[_plain(published.get(f"{label}, {one}")) for one in columns]))
+        rows.append((f"{name}, measured", *[figures.get(f"{label}, {one}") for one in columns]))
     return Table(title, ("", *columns), tuple(rows))
 
 

@@ -69,8 +69,8 @@ def run(setting: Setting) -> Results:
         **_about_donations(donation_rows, ks),
         **_about_visits(health_rows, ks),
     }
-    shown = _output(setting, people, roles)
-    return Results(figures, findings, _sections(donation_rows, health_rows, shown))
+    output = _output(setting, people, roles)
+    return Results(figures, findings, _sections(donation_rows, health_rows, output))
 
 
 # The synthetic databases
@@ -171,9 +171,11 @@ def visits(n: int, seed: int = 0) -> pa.Table:
 def _repeating(table: pa.Table, names: Sequence[str], n_combinations: int) -> pa.Table:
     """The table with no more combinations of some columns: rows that are alone in theirs take another's."""
     numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
-    found = numbered.group_by(list(names)).aggregate([("row", "min"), ([], "count_all")]).sort_by("row_min")
-    first, count = found["row_min"].to_numpy(), found["count_all"].to_numpy()
-    surplus = max(found.num_rows - n_combinations, 0)
+    combinations = (
+        numbered.group_by(list(names)).aggregate([("row", "min"), ([], "count_all")]).sort_by("row_min")
+    )
+    first, count = combinations["row_min"].to_numpy(), combinations["count_all"].to_numpy()
+    surplus = max(combinations.num_rows - n_combinations, 0)
     taken_from = np.arange(table.num_rows)
     taken_from[first[count == 1][:surplus]] = np.resize(first[count > 1], surplus)
     for name in names:

@@ -24,9 +24,10 @@ from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
-from anon.release.recoded import Publish
+from anon.release.recoded import Publish, note_on_unpublished
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import Release, release_table
+from anon.release.release import Release, note_on_known, release_table
+from anon.release.weights import Weights, alone_with_weight, check_weights
 
 __all__ = [
     "CLASS_ID",
@@ -34,15 +35,20 @@ __all__ = [
     "SECOND",
     "Publish",
     "Release",
+    "Weights",
     "alike",
+    "alone_with_weight",
     "are_numbers",
     "bucket_ids",
     "buckets_of",
+    "check_weights",
     "failing_groups",
     "in_buckets",
     "is_bucketized",
     "linked",
     "metadata_of",
+    "note_on_known",
+    "note_on_unpublished",
     "read_numbers",
     "recheck_noise",
     "recode",

@@ -68,6 +68,10 @@ def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
             fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
             continue
         column = takeable(_column(table, name), name)
+        means = release.mean_weights if name == release.encoded.schema.sampling_weight else None
+        if means is not None:
+            fields.append(_Field(name, means.type, _taken(means), described.nullable))
+            continue
         written = column.type
         as_read = written == described.type and not pa.types.is_nested(written)
         if as_read and known is not None and known.get_field_index(name) >= 0:
@@ -106,6 +110,12 @@ def _shown(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.u
         return lambda rows, of_row: column.values.take(pa.array(column.index[of_row]))
     index = column.index.astype(np.int32)
     return lambda rows, of_row: pa.DictionaryArray.from_arrays(pa.array(index[of_row]), column.values)
+
+
+def _taken(
+    by_row: pa.Array,
+) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]:
+    return lambda rows, of_row: by_row.take(pa.array(rows))
 
 
 def _kept(

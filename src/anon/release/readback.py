@@ -152,7 +152,11 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
     if wrong is None:
         domains = tuple(replace(domain, name=original[domain.name]) for domain in domains)
         _check_order(release, domains)
-        recheck_file(classes, domains, codes, release.requirements)
+        units = release.encoded.units
+        if units is None:
+            recheck_file(classes, domains, codes, release.requirements)
+        elif not apart:  # of buckets, whose numbers are as they were, a file says nothing that units need
+            recheck_file(classes, domains, codes, release.requirements, units.codes[rows])
     return wrong
 
 

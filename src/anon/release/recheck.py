@@ -9,6 +9,7 @@ docs/definitions.md; decisions are exact on integers, logarithms pass within 1e-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import log
 from typing import Any
 
@@ -23,13 +24,17 @@ from anon.release.recheck_cells import (
     ROWS_AT_ONCE,
     SAFE,
     Bools,
+    Facts,
     Ints,
     check_cells,
     chunks,
     codes_inside,
     facts_of,
 )
-from anon.release.recheck_requirements import TESTS, Counts, by_itself, count_values
+from anon.release.recheck_coding import n_finer, whole_blocks
+from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
+from anon.release.recheck_units import count_by_units, units_of_groups
+from anon.schema import Attribute
 
 
 def recheck(
@@ -49,19 +54,85 @@ def recheck(
     """
     _check_rows(encoded, classes)
     shown = []
-    facts = facts_of(encoded, classes, published, n_threads)
-    for domain, codes, columns, fact in zip(
-        encoded.quasi, encoded.quasi_codes, published, facts, strict=True
+    original = encoded.original
+    facts = facts_of(original, classes, published, n_threads)
+    for attribute, domain, codes, columns, fact in zip(
+        encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
-            check_cells(domain, codes, classes, columns, numeric, fact)
+            if domain.name not in encoded.schema.household:
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact)
             shown += [_identities(column) for column in columns]
+    if encoded.schema.household and encoded.units is not None and any(published):
+        _check_households(encoded, classes, published, numeric, n_threads)
     group_of, n_groups = _groups(shown, classes.n_classes)
     if not n_groups:
         return
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
-    _check_requirements(requirements, known, classes, group_of, n_groups)
+    units = None if encoded.units is None else encoded.units.codes
+    _check_requirements(requirements, known, classes, group_of, n_groups, units)
+
+
+def _check_households(
+    encoded: Encoded,
+    classes: Classes,
+    published: Sequence[Sequence[Column]],
+    numeric: str,
+    n_threads: int | None,
+) -> None:
+    """In the columns of households each shows one cell, which is that of all rows that show it."""
+    assert encoded.units is not None
+    names = encoded.schema.household
+    places = [i for i, domain in enumerate(encoded.quasi) if domain.name in names]
+    identities = [_identities(column) for i in places for column in published[i]]
+    group_of, n_groups = _groups(identities, classes.n_classes)
+    of_row = np.repeat(group_of, classes.sizes)
+    low, high = np.full(encoded.units.n, n_groups), np.full(encoded.units.n, -1)
+    whose = encoded.units.codes[classes.rows]
+    np.minimum.at(low, whose, of_row)
+    np.maximum.at(high, whose, of_row)
+    apart = int(np.count_nonzero(low < high))
+    if apart:
+        raise RecheckError(
+            f"{apart} households show several cells in {', '.join(names)}; this is a fault of the tool, "
+            "nothing was written"
+        )
+    order = np.argsort(of_row, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=n_groups))]).astype(np.int64)
+    whole = Classes(classes.rows[order], offsets, classes.suppressed)
+    a_class = np.zeros(n_groups, np.int64)
+    a_class[group_of] = np.arange(classes.n_classes)
+    once = [
+        tuple(replace(column, index=column.index[a_class]) for column in columns) if i in places else ()
+        for i, columns in enumerate(published)
+    ]
+    original = encoded.original
+    for i, fact in enumerate(facts_of(original, whole, once, n_threads)):
+        if once[i]:
+            attribute, domain = encoded.schema.quasi[i], encoded.quasi[i]
+            _check_column(attribute, domain, original.quasi_codes[i], whole, once[i], numeric, fact)
+
+
+def _check_column(
+    attribute: Attribute,
+    domain: Domain,
+    codes: Codes,
+    classes: Classes,
+    columns: Sequence[Column],
+    numeric: str,
+    fact: Facts,
+) -> None:
+    """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
+    if domain.kind == "numeric" and numeric == "interval":
+        n_wrong = n_finer(attribute, domain, columns[0].values.to_pylist())
+        if n_wrong:
+            raise RecheckError(
+                f"column {domain.name!r}: {n_wrong} cells are finer than its coding "
+                "allows; this is a fault of the tool, nothing was written"
+            )
+    fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
+    check_cells(domain, codes, classes, columns, numeric, fact)
 
 
 def misread(
@@ -123,11 +194,16 @@ def _n_unlike(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> int:
 
 
 def recheck_file(
-    classes: Classes, sensitive: Sequence[Domain], codes: Sequence[Codes], requirements: Sequence[Any]
+    classes: Classes,
+    sensitive: Sequence[Domain],
+    codes: Sequence[Codes],
+    requirements: Sequence[Any],
+    units: Codes | None = None,
 ) -> None:
     """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
 
-    A user's own test is of the original's values, which a file may show otherwise; it is left out.
+    `units` are those of the file's rows, which no file shows, where they count. A user's own test is of the
+    original's values, which a file may show otherwise; it is left out.
     """
     known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
     _check_requirements(
@@ -136,6 +212,7 @@ def recheck_file(
         classes,
         np.arange(classes.n_classes),
         classes.n_classes,
+        units,
     )
 
 
@@ -145,25 +222,42 @@ def _check_requirements(
     classes: Classes,
     group_of: npt.NDArray[np.int64],
     n_groups: int,
+    units: Codes | None = None,
 ) -> None:
     """Raise RecheckError unless every group of classes meets every requirement."""
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
+    n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
-        if type(requirement).__name__ != "KAnonymity":
+        if type(requirement).__name__ not in ("KAnonymity", *OF_ROWS):
             only = getattr(requirement, "sensitive", None)
             for name, (domain, codes) in sensitive.items():
                 if name not in counts and only in (None, name):
-                    counts[name] = count_values(domain, codes, classes, group_of, n_groups)
-        passes = _passing(requirement, sizes, counts)
+                    counts[name] = (
+                        count_values(domain, codes, classes, group_of, n_groups)
+                        if units is None
+                        else count_by_units(domain, codes, units, classes, group_of, n_groups)
+                    )
+        passes = _passing(requirement, sizes, counts, n_units)
         if not passes.all():
             raise unmet(requirement, int((~passes).sum()), n_groups)
 
 
-def _passing(requirement: Any, sizes: npt.NDArray[np.int64], counts: Mapping[str, Counts]) -> Bools:
-    """Which classes meet a requirement: their sizes, and the counts of every attribute that it tests."""
+def _passing(
+    requirement: Any,
+    sizes: npt.NDArray[np.int64],
+    counts: Mapping[str, Counts],
+    n_units: npt.NDArray[np.int64] | None = None,
+) -> Bools:
+    """Which classes meet a requirement: their sizes or units, and the counts of every attribute tested."""
     name = type(requirement).__name__
-    passes = np.asarray(sizes >= getattr(requirement, "k", 1))
+    if name in OF_ROWS:
+        return OF_ROWS[name](requirement, sizes)
+    count = getattr(requirement, "count", None) or "rows"
+    people = {"rows": sizes, "units": n_units}.get(count)
+    if people is None:
+        raise RecheckError(f"{requirement!r} was not tested: this check cannot count {count} here")
+    passes = np.asarray(people >= getattr(requirement, "k", 1))
     test = TESTS.get(name) or (by_itself if hasattr(requirement, "recheck") else None)
     if test is not None:
         only = getattr(requirement, "sensitive", None)

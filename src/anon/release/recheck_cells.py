@@ -52,7 +52,7 @@ def codes_inside(
 
 
 @dataclass
-class _Facts:
+class Facts:
     """What the rows of each class hold of one quasi-identifier.
 
     Whether there is null, and the least and greatest code beside it (1 and 0 where all are null); or
@@ -67,13 +67,13 @@ class _Facts:
 
 def facts_of(
     encoded: Encoded, classes: Classes, published: Sequence[Sequence[Column]], n_threads: int | None
-) -> list[_Facts]:
+) -> list[Facts]:
     """Gathered chunk by chunk of the rows, for every quasi-identifier that is published as cells."""
     n = classes.n_classes
     facts = []
     for domain in encoded.quasi:
         bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
-        facts.append(_Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
+        facts.append(Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
     power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
     null_bit = {
         domain.name: np.uint64(domain.has_null << min(domain.n_values, 63)) for domain in encoded.quasi
@@ -113,7 +113,7 @@ def _is_flat(domain: Domain) -> bool:
 
 
 def check_cells(
-    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: _Facts
+    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: Facts
 ) -> None:
     """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for."""
     low, high, null = fact.low, fact.high, fact.null
@@ -124,10 +124,13 @@ def check_cells(
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
     shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    is_whole = all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells)
+    if is_whole and len(cells) == 1 and (shown_null | ~null).all():
+        return  # a suppressed column
     if (shown_null != null).any():
         raise _fault(domain, "missing values outside their cell", int((shown_null != null).sum()))
-    if all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells):
-        return  # a suppressed column
+    if is_whole:
+        return
     if _is_flat(domain):
         unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits)
         if unlike.any():
@@ -192,7 +195,7 @@ def _check_numbers(
     classes: Classes,
     columns: Sequence[Column],
     numeric: str,
-    fact: _Facts,
+    fact: Facts,
 ) -> None:
     """The same for cells that are numbers, and for the mark of missing values beside them."""
     low, high, null = fact.low, fact.high, fact.null
@@ -218,9 +221,7 @@ def _check_numbers(
         )
     elif numeric == "midpoint":
         wrong, wrong_if_full = (
-            _unlike_means(domain, columns[0], ends, np.column_stack(ends).ravel(), 2 * np.arange(len(low)))
-            & ~empty
-            for ends in (rows_ends, all_ends)
+            _unlike_midpoints(domain, columns[0], ends) & ~empty for ends in (rows_ends, all_ends)
         )
     else:
         wrong = np.zeros(classes.n_classes, dtype=np.bool_)
@@ -229,7 +230,8 @@ def _check_numbers(
             part = slice(first, last)
             shown = Column(columns[0].name, columns[0].values, columns[0].index[part])
             ends = rows_ends[0][part], rows_ends[1][part]
-            wrong[part] = _unlike_means(domain, shown, ends, inside, starts) & ~empty[part]
+            known = _shown_ends(domain)[: 1 if domain.coding is None else 2]
+            wrong[part] = _unlike_means(known, shown, ends, inside, starts) & ~empty[part]
         wrong_if_full = wrong
     if wrong.any() and wrong_if_full.any():  # none if full: a suppressed column
         raise _fault(domain, "a number that is not the one of its rows", int(wrong.sum()))
@@ -238,8 +240,13 @@ def _check_numbers(
 def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Ints]) -> Bools:
     """Classes that do not show these ends (codes)."""
     wrong = np.zeros(len(ends[0]), dtype=np.bool_)
-    for column, code in zip(columns, ends, strict=True):
-        known, values = domain.values, column.values
+    for column, code, known in zip(columns, ends, _shown_ends(domain), strict=True):
+        values = column.values
+        if domain.coding is not None:  # ends may repeat
+            both = pa.concat_arrays([known, values.cast(known.type)])
+            numbers = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
+            wrong |= numbers[len(known) :][column.index] != numbers[code]
+            continue
         if pa.types.is_float16(known.type):  # index_in does not take them
             known, values = known.cast(pa.float32()), values.cast(pa.float32())
         found = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
@@ -247,29 +254,55 @@ def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Int
     return wrong
 
 
+def _shown_ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
+    """What each code is published as: itself, or the two ends of what it was recoded to."""
+    coding = domain.coding
+    if coding is None or coding.lower is None or coding.upper is None:
+        return domain.values, domain.values
+    return coding.lower, coding.upper
+
+
+def _unlike_midpoints(domain: Domain, column: Column, ends: Sequence[Ints]) -> Bools:
+    """Classes that do not show the middle of these ends (codes)."""
+    both = ends[0], domain.n_values + ends[1]
+    known = pa.concat_arrays(_shown_ends(domain))
+    return _unlike_means([known], column, both, np.column_stack(both).ravel(), 2 * np.arange(len(ends[0])))
+
+
 def _unlike_means(
-    domain: Domain, column: Column, ends: Sequence[Ints], codes: Ints, starts: npt.NDArray[np.int64]
+    known_values: Sequence[pa.Array],
+    column: Column,
+    ends: Sequence[Ints],
+    codes: Ints,
+    starts: npt.NDArray[np.int64],
 ) -> Bools:
     """Classes that do not show the mean of their codes, which lie between the ends; null is left out.
+
+    A code stands for the mean of what it is in all of `known_values`, and is null above them.
 
     Whole numbers are compared exactly. Floats, in units of the class's greatest, may differ by what
     adding them one by one can lose, and by the last bit of the smallest floats.
     """
-    present = codes < domain.n_values
+    present = codes < len(known_values[0])
     count = np.maximum(np.add.reduceat(present.astype(np.int64), starts), 1)
     codes = np.where(present, codes, 0)
     values = column.values.fill_null(column.values.drop_null()[0])
-    if not pa.types.is_floating(domain.values.type):
-        known, per_unit = _whole_numbers(domain.values)
+    kind = known_values[0].type
+    if not pa.types.is_floating(kind):
+        known, per_unit = _whole_numbers(known_values[0])
+        if len(known_values) == 2:
+            known, count = known.astype(object) + _whole_numbers(known_values[1])[0], 2 * count
         if max(-int(known.min()), int(known.max())) * int(count.max()) >= SAFE:
             known = known.astype(object)
         total = np.add.reduceat(np.where(present, known[codes], 0), starts).astype(object)
-        if pa.types.is_temporal(domain.values.type):
+        if pa.types.is_temporal(kind):
             shown, _ = _whole_numbers(values)
             return np.asarray(shown[column.index] != total // count, dtype=np.bool_)
         right = [part / (n * per_unit) for part, n in zip(total.tolist(), count.tolist(), strict=True)]
         return np.asarray(values.to_numpy()[column.index] != np.array(right))
-    numbers = domain.values.cast(pa.float64()).to_numpy()
+    numbers = known_values[0].cast(pa.float64()).to_numpy()
+    if len(known_values) == 2:
+        numbers = numbers / 2 + known_values[1].cast(pa.float64()).to_numpy() / 2
     shown = values.to_numpy()[column.index]
     _, exponent = np.frexp(np.maximum(np.abs(numbers[ends[0]]), np.abs(numbers[ends[1]])))
     of_row = np.repeat(exponent, np.diff(np.append(starts, len(codes))))

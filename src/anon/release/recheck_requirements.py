@@ -7,6 +7,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, log
 from typing import Any
 
@@ -348,6 +349,40 @@ def _by_itself(requirement: Any, attribute: Counts) -> Bools:
 
 by_itself = _each(_by_itself)
 """The test that a requirement brings where `TESTS` has none: its `recheck`, of an attribute's Counts."""
+
+
+def _k_map(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
+    """At least k rows, or so many that k people give as many with no more than the significance."""
+    k, mean = requirement.k, requirement.k * float(requirement.sampling_fraction)
+    n = np.arange(k + ceil(mean + 40 * mean**0.5) + 40)
+    chance = np.exp(n * log(mean) - mean - np.concatenate([[0.0], np.cumsum(np.log(n[1:]))]))
+    as_many = np.cumsum(chance[::-1])[::-1]  # P(X >= n), by the smallest terms first
+    if requirement.truncated:
+        as_many = as_many / as_many[1]
+    rare = as_many[np.clip(size, 0, len(n) - 1)] <= float(requirement.significance) + 1e-12
+    return np.asarray((size >= k) | ((size > 0) & rare))
+
+
+def _max_risk(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
+    """The integral of t^(f - 1) p/(p + q t) over 0..1, with t = exp(-v/f), is at most the threshold."""
+    p = float(requirement.sampling_fraction)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    edges = np.linspace(0, 60, 61)
+    f, where = np.unique(size, return_inverse=True)
+    risk = np.zeros(len(f))
+    for low, high in pairwise(edges):
+        v = (low + high) / 2 + (high - low) / 2 * nodes
+        shown = np.exp(-v) * p / (p + (1 - p) * np.exp(-v / np.maximum(f, 1)[:, None]))
+        risk += (high - low) / 2 * (shown @ weights)
+    risk /= np.maximum(f, 1)
+    return np.asarray((size > 0) & (risk[where] <= float(requirement.threshold) * (1 + 1e-9)))
+
+
+OF_ROWS: dict[str, Callable[[Any, npt.NDArray[np.int64]], Bools]] = {
+    "KMap": _k_map,
+    "MaxRisk": _max_risk,
+}
+"""Tests of the rows of each class alone."""
 
 TESTS: dict[str, Callable[[Any, Sequence[Counts]], Bools]] = {
     "LDiversity": _each(_l_diversity),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,7 +17,8 @@ from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID
-from anon.schema import hierarchy_to_dict, value_type
+from anon.release.weights import Weights, class_means
+from anon.schema import CODING, hierarchy_to_dict, names_listed, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
@@ -35,6 +36,7 @@ _MEANING = {
     "intact": "the original value",
     "noise": "number: the value with Laplace noise added",
 }
+_CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,11 +60,31 @@ class Recoded:
     file_schema: pa.Schema | None = None
     dropped: tuple[str, ...] = ()
     noise: Mapping[str, Any] | None = None
+    weights: Weights = "class-mean"
+    lattice: Any = None
+
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """The level of each quasi-identifier in schema order; None unless the recoding is full-domain."""
+        return getattr(self.method, "levels", None)
 
     @property
     def n_rows(self) -> int:
         """Rows published."""
         return len(self.classes.rows)
+
+    @property
+    def neutral(self) -> tuple[str, ...]:
+        """The columns that are published as they are, and are neither quasi-identifiers nor sensitive."""
+        encoded, noise = self.encoded, self.noise or {"attributes": ()}
+        named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(noise["attributes"])
+        return tuple(name for name in encoded.table.column_names if name not in named)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the owner of the data is told beside the warnings: which columns are not published."""
+        note = note_on_unpublished(self.encoded.unpublished)
+        return () if note is None else (note,)
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
@@ -74,6 +96,22 @@ class Recoded:
                 " makes one",
             )
         return _sensitive_counts(self.encoded, self.classes)
+
+    def _households(self) -> dict[str, Any]:
+        """What households show alike, and what else of them is a quasi-identifier."""
+        names = self.encoded.schema.household
+        return {"household": {"columns": list(names), "quasi": [*names, "size"]}} if names else {}
+
+    @property
+    def claimed(self) -> list[str]:
+        """The requirements that no file decides: they count units, which are not published."""
+        if self.encoded.units is None:
+            return []
+        return [
+            repr(each)
+            for each in self.requirements
+            if type(each).__name__ != "KAnonymity" or getattr(each, "count", None) != "rows"
+        ]
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -99,6 +137,9 @@ class Recoded:
             },
             "method": repr(self.method),
             "requirements": [repr(requirement) for requirement in self.requirements],
+            **({"claimed": self.claimed} if self.claimed else {}),
+            **self._households(),
+            **({} if self.encoded.weights is None else {"weights": self.weights}),
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,
@@ -107,15 +148,33 @@ class Recoded:
                 cells.domain.name: {
                     "columns": [column.name for column in columns] or [cells.domain.name],
                     "type": str(value_type(cells.domain.values.type)),
-                    "meaning": _MEANING[_rendering(self, cells)],
+                    "meaning": _MEANING[_rendering(self, cells)]
+                    + (_CODED if cells.domain.coding is not None else ""),
                 }
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             },
+            **self._coding(),
             **self._sensitive_order(),
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
         }
+
+    def _coding(self) -> dict[str, Any]:
+        """Least levels, top and bottom codes by column, where there are any."""
+        given = {
+            each.name: {key: getattr(each, key) for key in CODING if getattr(each, key) is not None}
+            for each in self.encoded.schema.quasi
+            if each.is_coded
+        }
+        return {"coding": given} if given else {}
+
+    @cached_property
+    def mean_weights(self) -> pa.Array | None:
+        """For every row of the original the sampling weight that is shown; None where they are kept."""
+        if self.encoded.weights is None or self.weights == "keep" or not self.n_rows:
+            return None
+        return class_means(self.encoded, self.classes)
 
     @cached_property
     def _ordered_domains(self) -> tuple[Domain, ...]:
@@ -152,6 +211,17 @@ class Recoded:
             return classes.rows, of_row
         order = np.argsort(classes.rows)
         return classes.rows[order], of_row[order]
+
+
+def note_on_unpublished(names: Sequence[str]) -> str | None:
+    """Which columns have no role, and how they are published; None where all have one."""
+    if not names:
+        return None
+    what = "1 column has no role and is" if len(names) == 1 else f"{len(names)} columns have no role and are"
+    return (
+        f"{what} not published: {names_listed(names)}; to publish columns as they are name them, "
+        "neutral=[...] or --neutral A,B, or all of them, neutral=\"rest\" or --neutral '*'"
+    )
 
 
 def _sensitive_counts(encoded: Encoded, classes: Classes) -> pa.Table:

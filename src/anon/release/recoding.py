@@ -21,7 +21,8 @@ from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
 from anon.release.recoded import Order, Publish
-from anon.release.release import Release, contents
+from anon.release.release import Release, contents, warnings_on_neutral
+from anon.release.weights import Weights, recheck_weights
 from anon.tables import check_publishable
 from anon.threads import available_threads
 from anoncore.classes import shuffle
@@ -45,14 +46,18 @@ def recode(
     file_schema: pa.Schema | None = None,
     dropped: Sequence[str] = (),
     noise: Mapping[str, Any] | None = None,
+    weights: Weights = "class-mean",
+    lattice: Any = None,
     n_threads: int | None = None,
     entropy: Entropy = system,
+    judge: bool = False,
 ) -> Release:
     """The release that shows `cells` (one per quasi-identifier) for the classes, verified.
 
     Generalized classes that look alike become one and are ordered by their cells, buckets at
     random; rows inside a class are in an order drawn from `entropy`, by default the operating system's,
     whatever the seed. With `numeric="level"` numeric cells are widened to the attribute's levels.
+    `judge` adds warnings of neutral columns that tell of others; rows in files are not read for it.
     Raises UsageError where a derived column has the name of another, RecheckError where the release
     fails its own check; `meets_requirements=False` checks all but the requirements.
     """
@@ -112,9 +117,15 @@ def recode(
         file_schema,
         tuple(dropped),
         noise,
+        weights,
+        lattice,
     )
+    if release.mean_weights is not None:
+        recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
     recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
+        object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
     object.__setattr__(release, "_seal", contents(release))
     return release
 

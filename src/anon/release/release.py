@@ -25,6 +25,7 @@ from anon.classes import (
     Classes,
     Published,
     counts_of,
+    equal_rows,
     group,
     is_full,
     population_counts,
@@ -36,12 +37,15 @@ from anon.encoding import encode, of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.html import Table, html_of
 from anon.measures import (
+    Known,
     Privacy,
     Utility,
+    known,
     measure_utility,
     null_matching,
     of_intact,
     population_risk,
+    weighted_disclosure,
 )
 from anon.measures import measure_privacy as measure
 from anon.release.columns import fields_of, in_memory, rows_taken
@@ -61,8 +65,8 @@ class Release(Recoded):
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
-    which `noise` tells. `sources` are the paths of the input, `file_schema`
-    the types that its columns had there.
+    which `noise` tells. `lattice` is what full-domain recoding saw of other levels. `sources` are the
+    paths of the input, `file_schema` the types that its columns had there.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
@@ -158,13 +162,16 @@ class Release(Recoded):
         population: Any = None,
         sampling_fraction: float | None = None,
         per_class: bool = False,
+        neutral: bool = False,
         n_threads: int | None = None,
     ) -> Privacy:
         """Every privacy measure of the release (spec 2), from its classes.
 
         `at_risk`: report the share of rows whose risk is above x, or 1/x where x >= 1. A `population`
-        table with the same quasi-identifiers, or a `sampling_fraction` in (0, 1], adds journalist and
-        marketer risk. `per_class` adds a table of every measure of every class.
+        table with the same quasi-identifiers, a `sampling_fraction` in (0, 1], or without either the
+        schema's sampling weights add journalist and marketer risk, of the original too
+        (`population_before`). `per_class` adds a table of every measure of every class, `neutral` what the
+        classes are to who knows the neutral columns too (`known`; None where there are none).
         """
         threads = available_threads(n_threads)
         encoded, classes = of_published_rows(self.encoded), self.classes
@@ -179,8 +186,12 @@ class Release(Recoded):
             at_risk=at_risk,
             joint=self.publish != "bucketization",
             per_class=per_class,
+            units=encoded.units,
             n_threads=threads,
         )
+        if encoded.weights is not None:
+            weighted = weighted_disclosure(classes, encoded.sensitive, codes, encoded.weights)
+            measured = replace(measured, weighted=weighted)
         groups = classes
         if self.publish == "bucketization":
             groups = group(encoded.quasi_codes, encoded.suppressed, threads)
@@ -192,14 +203,36 @@ class Release(Recoded):
             measured = replace(measured, null_matching=matching)
         if population is not None and self.noise is not None:
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
-        if population is not None or sampling_fraction is not None:
-            inside = None if population is None else _inside(self, groups, read_table(population), threads)
-            measured = replace(
-                measured, population=population_risk(groups, inside, sampling_fraction, at_risk)
+        of_row = encoded.weights if population is None and sampling_fraction is None else None
+        if any(each is not None for each in (population, sampling_fraction, of_row)):
+            before = group(encoded.original.quasi_codes, encoded.suppressed, threads)
+            inside: tuple[Any, Any] = None, None
+            if population is not None:
+                inside = _inside(self, groups, before, read_table(population), threads)
+            after, first = (
+                population_risk(each, of_class, sampling_fraction, at_risk, weights=of_row)
+                for each, of_class in zip((groups, before), inside, strict=True)
             )
+            measured = replace(measured, population=after, population_before=first)
+        if neutral and self.neutral:
+            measured = replace(measured, known=self.known(at_risk, groups, threads))
         return replace(
             measured,
             worst_cells={name: self._cells_of(number) for name, number in measured.worst.items()},
+        )
+
+    def known(
+        self, at_risk: Sequence[float] = (2, 5, 10), classes: Classes | None = None, n_threads: int = 1
+    ) -> Known:
+        """What the neutral columns add to the release's classes, or to these rows that look alike."""
+        return known(
+            self.encoded,
+            self.classes if classes is None else classes,
+            self.neutral,
+            intact=self.publish != "generalization",
+            at_risk=at_risk,
+            k=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
+            n_threads=n_threads,
         )
 
     def utility(
@@ -225,7 +258,7 @@ class Release(Recoded):
         generalized, perturbed = self.publish == "generalization", self.noise is not None
         by_numbers = generalized and self.numeric in ("midpoint", "mean")
         return Published(
-            self.encoded,
+            self.encoded.original,
             self.classes,
             counts_of(self.encoded, self.classes, self.dropped),
             cells=self.cells if generalized else None,
@@ -236,7 +269,7 @@ class Release(Recoded):
                 columns[0] if by_numbers and cells.domain.kind == "numeric" else None
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             ),
-            k_asked=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
+            k_asked=max((one.least_rows or 0 for one in self.requirements if one.asks_k), default=None),
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
@@ -270,6 +303,10 @@ class Release(Recoded):
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": told["roles"]["neutral"],
+            **(
+                {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
+            ),
+            "not published": list(self.encoded.unpublished),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
@@ -294,13 +331,54 @@ def release_table(summary: Mapping[str, Any]) -> Table:
     return Table("The release", ("what", "value"), rows)
 
 
+def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
+    """Warnings of neutral columns that narrow a quasi-identifier inside classes, or copy a sensitive one."""
+    if not release.neutral:
+        return []
+    judged = release.known(n_threads=n_threads)
+    k = max((one.least_rows for one in release.requirements if one.least_rows), default=None)
+    fewer = "as few as the smallest class has" if k is None else f"fewer than {k}"
+    notes = []
+    for name, telling in judged.columns.items():
+        if telling.n_narrowed:
+            first = telling.narrows[0]
+            notes.append(
+                f"column {name!r} is neutral and narrows {' and '.join(map(repr, telling.narrows))} inside "
+                f"classes: it leaves {fewer} candidates for {telling.n_narrowed:,} of {release.n_rows:,} "
+                f"people; do not publish it, make it a quasi-identifier, or link it (linked=[[{first!r}, "
+                f"{name!r}]] or --linked {first}={name})"
+            )
+        if telling.n_copied:
+            copied = " and ".join(map(repr, telling.copies))
+            notes.append(
+                f"column {name!r} is neutral and goes with the sensitive {copied} in "
+                f"{telling.n_copied:,} of {release.n_rows:,} rows, and no requirement protects it; do not "
+                "publish it, or make it sensitive"
+            )
+    return notes
+
+
+def note_on_known(privacy: Privacy) -> str | None:
+    """How much less the classes hide from who knows the neutral columns; None where nothing was asked."""
+    judged = privacy.known
+    if judged is None or privacy.intact:
+        return None
+    return (
+        f"known: k = {privacy.k:,}; with the neutral columns: k = {judged.k:,}, {judged.sample_uniques:,} of "
+        f"{privacy.n_rows:,} rows unique, mean risk {judged.prosecutor.mean:.3g}"
+    )
+
+
 def contents(release: Release) -> tuple[Any, ...]:
     """What a release was made with, by identity its seal."""
     return tuple(getattr(release, each.name) for each in fields(release) if each.init)
 
 
-def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: int) -> npt.NDArray[np.int64]:
-    """Rows of a population inside the cells of each group of the release's rows that look alike.
+def _inside(
+    release: Release, groups: Classes, before: Classes, population: pa.Table, n_threads: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows of a population inside the cells of each group of the release's rows that look alike, and those
+    equal to each group of the original's (`before`).
 
     Both tables get the codes of their union.
     """
@@ -322,7 +400,7 @@ def _inside(release: Release, groups: Classes, population: pa.Table, n_threads: 
             shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
         shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
     inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
-    return population_counts(shown, inside, n_threads)
+    return population_counts(shown, inside, n_threads), equal_rows(union.quasi_codes, before, n_threads)
 
 
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:

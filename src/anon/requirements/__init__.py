@@ -13,11 +13,12 @@ from typing import Any
 
 from anon.requirements.anonymity import KAnonymity
 from anon.requirements.closeness import TCloseness
-from anon.requirements.conjunction import check_list, compile, infeasible
+from anon.requirements.conjunction import check_list, compile, counting, infeasible
 from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
 from anon.requirements.option import Declared, Option, flag, in_toml, merged
+from anon.requirements.population import KMap, MaxRisk
 from anon.requirements.requirement import Requirement, exact
 from anon.requirements.similarity import SDiversityBound
 
@@ -31,13 +32,16 @@ __all__ = [
     "Declared",
     "DeltaDisclosure",
     "KAnonymity",
+    "KMap",
     "LDiversity",
+    "MaxRisk",
     "Option",
     "Requirement",
     "SDiversityBound",
     "TCloseness",
     "check_list",
     "compile",
+    "counting",
     "exact",
     "flag",
     "in_toml",
@@ -54,6 +58,8 @@ REQUIREMENTS: tuple[type[Requirement], ...] = (
     AlphaK,
     BetaLikeness,
     SDiversityBound,
+    KMap,
+    MaxRisk,
 )
 REQUIREMENT_OPTIONS = merged(each.options for each in REQUIREMENTS)
 

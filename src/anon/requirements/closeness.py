@@ -17,7 +17,6 @@ from anon.requirements.requirement import (
     real,
     refuse_missing,
     set_parameter,
-    tree_arguments,
     written,
 )
 
@@ -33,6 +32,7 @@ class TCloseness(Requirement):
     attribute), "hierarchical" (earth mover's over the hierarchy of a nominal one).
     """
 
+    of_table: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("t", float, "t-closeness."),
         Option("t_distance", Distance, "js (default), equal, ordered or hierarchical.", "distance"),
@@ -82,7 +82,7 @@ class TCloseness(Requirement):
         refuse_missing(self, domain, counts)
         if domain.tree is None:  # one level: the distance is "equal"
             return "equal", a, exact(self.t)
-        return "hierarchical", a, exact(self.t), tree_arguments(domain)
+        return "hierarchical", a, exact(self.t), domain.attribute
 
     def __str__(self) -> str:
         return self._describe(f"{written(self.t)}-closeness ({self.distance})")

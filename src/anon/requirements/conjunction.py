@@ -28,19 +28,40 @@ def check_list(require: Any) -> None:
             )
 
 
+def counting(require: Sequence[Requirement], unit: str | None) -> tuple[Requirement, ...]:
+    """The requirements with whom they count said: units where the schema names one, else rows.
+
+    UsageError where units are to be counted and there are none, or what no method enforces is.
+    """
+    said: list[Requirement] = []
+    for each in require:
+        count = getattr(each, "count", "rows")
+        if count == "unit-bags":
+            raise UsageError(
+                f"{each}: no method enforces it, as no test of one class decides it; count units, and see "
+                "what holds of their bags in privacy().units.k_bags"
+            )
+        if count == "units" and unit is None:
+            raise UsageError(f"{each}: nobody knows whose a row is: name the column in the schema (unit=...)")
+        said.append(each.of_units() if count is None and unit is not None else each)
+    return tuple(said)
+
+
 def compile(
     requirements: Sequence[Requirement],
     domains: Sequence[Domain],
     table_counts: Sequence[Counts],
     n_rows: int,
+    by_units: bool = False,
 ) -> Conjunction:
     """The requirements as one test for the kernels.
 
     `domains` are the sensitive attributes', `table_counts` (int64, one per code) count the `n_rows`
-    published rows; a value that only suppressed rows have counts 0 and is not in the table.
+    published rows; a value that only suppressed rows have counts 0 and is not in the table. `by_units`:
+    they count each unit once for every value that it has.
     """
     rules = [rule for requirement in requirements for rule in requirement.rules(domains, table_counts)]
-    return Conjunction(table_counts, n_rows, rules)
+    return Conjunction(table_counts, n_rows, rules, by_units)
 
 
 def infeasible(
@@ -48,32 +69,43 @@ def infeasible(
     domains: Sequence[Domain],
     table_counts: Sequence[Counts],
     n_rows: int,
+    n_units: int | None = None,
 ) -> InfeasibleError | None:
     """The first requirement that the table as one class fails, with the tightest value that can be met.
 
-    Arguments as for `compile`. A table without rows fails nothing.
+    Arguments as for `compile`; `n_units` are those of the rows where units are counted. A table without
+    rows fails nothing.
     """
     if n_rows == 0:
         return None
     for requirement in requirements:
-        conjunction = compile([requirement], domains, table_counts, n_rows)
-        if _one_class_passes(conjunction, table_counts, n_rows):
+        by_units = n_units is not None
+        conjunction = compile([requirement], domains, table_counts, n_rows, by_units)
+        if _one_class_passes(conjunction, table_counts, n_rows, n_units):
             continue
         reason: str
         tightest: Any
-        if (requirement.least_rows or 0) > n_rows:
-            reason = f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}"
-            tightest = n_rows
+        if n_units is not None and conjunction.min_units > n_units:
+            reason = f"the table has {plural(n_units, 'unit')}, so the largest k is {n_units}"
+            tightest = n_units
+        elif (requirement.least_rows or 0) > n_rows:
+            reason, tightest = requirement._explain_rows(n_rows)
         elif (summed := requirement._explain_sum(conjunction)) is not None:
             reason, tightest = summed
         else:
             failing = [
-                requirement._explain(domains[a].name, table_counts[a], n_rows)
+                requirement._explain(domains[a].name, table_counts[a], int(table_counts[a].sum()))
                 for a in requirement.attributes(domains)
                 if not _one_class_passes(
-                    Conjunction(table_counts, n_rows, [requirement._rule(a, domains[a], table_counts[a])]),
+                    Conjunction(
+                        table_counts,
+                        n_rows,
+                        [requirement._rule(a, domains[a], table_counts[a])],
+                        by_units,
+                    ),
                     table_counts,
                     n_rows,
+                    n_units,
                 )
             ]
             _, reason, tightest = min(failing, key=operator.itemgetter(0))
@@ -83,9 +115,12 @@ def infeasible(
     return None
 
 
-def _one_class_passes(conjunction: Conjunction, table_counts: Sequence[Counts], n_rows: int) -> bool:
+def _one_class_passes(
+    conjunction: Conjunction, table_counts: Sequence[Counts], n_rows: int, n_units: int | None
+) -> bool:
     codes = [np.flatnonzero(counts).astype(np.int64) for counts in table_counts]
     counts = [table[table > 0] for table in table_counts]
     offsets = [np.array([0, len(present)], dtype=np.int64) for present in codes]
     sizes = np.array([n_rows], dtype=np.int64)
-    return bool(passing_classes(conjunction, sizes, offsets, codes, counts)[0])
+    units = None if n_units is None else np.array([n_units], dtype=np.int64)
+    return bool(passing_classes(conjunction, sizes, offsets, codes, counts, units)[0])

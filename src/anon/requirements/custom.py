@@ -55,6 +55,10 @@ class Custom(Requirement):
             raise UsageError(f"{self.name}: cfunc must be made by numba.cfunc(anon.requirements.SIGNATURE)")
 
     @property
+    def monotone(self) -> bool:
+        return False
+
+    @property
     def family(self) -> str:
         return self.name
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
 from anon.encoding import Domain
 from anon.errors import Parameter, UsageError
+from anon.requirements.anonymity import counted
 from anon.requirements.option import Option, plain, whole_if
 from anon.requirements.requirement import (
     Counts,
@@ -70,6 +71,10 @@ class LDiversity(Requirement):
         return super().settings() | ({"c": plain(self.c)} if self.kind == "recursive" else {})
 
     @property
+    def absorbing(self) -> bool:
+        return self.kind == "distinct"
+
+    @property
     def family(self) -> str:
         return "l-diversity" if self.kind == "probabilistic" else f"{self.kind} l-diversity"
 
@@ -118,16 +123,22 @@ class LDiversity(Requirement):
 
 @dataclass(frozen=True)
 class AlphaK(Requirement):
-    """At least k rows in every class, and no sensitive value with more than the share alpha."""
+    """At least k rows in every class, and no sensitive value with more than the share alpha.
 
+    `count` is whom k counts, as for `KAnonymity`.
+    """
+
+    asks_k: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (Option("alpha", float, "(α,k)-anonymity, with --k."),)
     needs: ClassVar[tuple[str, ...]] = ("k",)
 
     alpha: Real
     k: int
     sensitive: str | None = None
+    count: str | None = None
 
     def __post_init__(self) -> None:
+        counted(self.count)
         set_parameter(self, "alpha", real("alpha", self.alpha, above=0, most=1))
         set_parameter(self, "k", integer("k", self.k))
 
@@ -135,15 +146,18 @@ class AlphaK(Requirement):
     def least_rows(self) -> int:
         return self.k
 
+    def of_units(self) -> AlphaK:
+        return replace(self, count="units")
+
     @property
     def family(self) -> str:
         return "(α,k)-anonymity"
 
     def holds(self, privacy: Any) -> dict[str, tuple[Any, str]]:
-        return {"alpha": (self.alpha, "alpha"), "k": (self.k, "k")}
+        return {"alpha": (self.alpha, "alpha"), "k": (self.k, "k_units" if self.count == "units" else "k")}
 
     def rules(self, domains: Sequence[Domain], table_counts: Sequence[Counts]) -> list[tuple[Any, ...]]:
-        return [("size", self.k), *super().rules(domains, table_counts)]
+        return [("units" if self.count == "units" else "size", self.k), *super().rules(domains, table_counts)]
 
     def _rule(self, a: int, domain: Domain, counts: Counts) -> tuple[Any, ...]:
         return "share", a, exact(self.alpha)
@@ -154,5 +168,17 @@ class AlphaK(Requirement):
         reason = f"one value of {name!r} has {most} of {n_rows} rows, so the least alpha is {written(least)}"
         return -float(least), reason, least
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **fixed: Any) -> Self:
+        return super().of(values, count=values.get("k_count"), **fixed)
+
+    def settings(self) -> dict[str, Any]:
+        return {"k_count" if key == "count" else key: value for key, value in super().settings().items()}
+
     def __str__(self) -> str:
-        return self._describe(f"({written(self.alpha)},{self.k})-anonymity")
+        of_units = f" of {self.count}" if self.count else ""
+        return self._describe(f"({written(self.alpha)},{self.k})-anonymity{of_units}")
+
+    def __repr__(self) -> str:
+        count = f", count={self.count!r}" if self.count else ""
+        return f"AlphaK(alpha={self.alpha!r}, k={self.k}, sensitive={self.sensitive!r}{count})"

@@ -32,15 +32,18 @@ SMALLEST = Fraction(1, 10**15)  # of a parameter that is not 0
 class Requirement(Declared):
     """A test that every published class must pass.
 
-    The first of its `options` asks for it, the others need that one. `cacheable` is whether its
-    parameters tell all that it does, `on_spark` whether it can be sent to other machines.
+    The first of its `options` asks for it, the others need that one. `asks_k` is whether its `least_rows` are
+    the k of k-anonymity, `cacheable` whether its parameters tell all that it does, `of_table` whether it
+    compares a class with the table, `on_spark` whether it can be sent to other machines.
 
     One that the independent re-check of a release has no test of brings its own, in plain NumPy:
     `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
     of one sensitive attribute.
     """
 
+    asks_k: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
+    of_table: ClassVar[bool] = False
     on_spark: ClassVar[bool] = True
     sensitive: str | None = None
 
@@ -48,6 +51,20 @@ class Requirement(Declared):
     def least_rows(self) -> int | None:
         """The rows that every class must have; None where it asks for none."""
         return None
+
+    def of_units(self) -> Requirement:
+        """The same, whose k counts units; itself where it has none."""
+        return self
+
+    @property
+    def absorbing(self) -> bool:
+        """Whether a passing class united with any other passes."""
+        return False
+
+    @property
+    def monotone(self) -> bool:
+        """Whether two passing classes united pass."""
+        return True
 
     @property
     def family(self) -> str:
@@ -110,6 +127,10 @@ class Requirement(Declared):
         """
         return 0, f"the whole table as one class fails it on {name!r}", None
 
+    def _explain_rows(self, n_rows: int) -> tuple[str, Any]:
+        """Why a table of `n_rows` rows has too few of them: the reason, the tightest parameter."""
+        return f"the table has {plural(n_rows, 'row')}, so the largest k is {n_rows}", n_rows
+
     def _explain_sum(self, conjunction: Conjunction) -> tuple[str, Any] | None:
         """The same of a requirement that is not tested by attribute: the reason, the tightest parameter."""
         return None
@@ -133,12 +154,6 @@ def refuse_missing(requirement: Requirement, domain: Domain, counts: Counts) -> 
             column=domain.name,
             count=missing,
         )
-
-
-def tree_arguments(domain: Domain) -> tuple[npt.NDArray[np.int32], ...]:
-    tree = domain.tree
-    assert tree is not None
-    return tree.parent, tree.first, tree.last, tree.depth, tree.leaf
 
 
 def set_parameter(requirement: Requirement, field: str, value: Any) -> None:

@@ -16,7 +16,6 @@ from anon.requirements.requirement import (
     real,
     refuse_missing,
     set_parameter,
-    tree_arguments,
     written,
 )
 from anoncore.requirement import Conjunction
@@ -45,6 +44,10 @@ class SDiversityBound(Requirement):
         set_parameter(self, "r", real("r", self.r, least=0, most=1))
 
     @property
+    def monotone(self) -> bool:
+        return self.r >= 1
+
+    @property
     def family(self) -> str:
         return "S-diversity"
 
@@ -53,10 +56,7 @@ class SDiversityBound(Requirement):
         for a in self.attributes(domains):
             domain = domains[a]
             refuse_missing(self, domain, table_counts[a])
-            if domain.kind != "nominal":
-                lines.append((a, domain.positions))
-            else:
-                lines.append((a, None if domain.tree is None else tree_arguments(domain)))
+            lines.append((a, domain.attribute))
         return [("s_diversity", float(self.bound), float(self.r), lines)]
 
     def _explain_sum(self, conjunction: Conjunction) -> tuple[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anon.errors import UsageError, did_you_mean
-from anon.methods import Anatomy, Method
+from anon.methods import Method
 from anon.miners import CATEGORY_MINERS, NUMBER_MINERS, Miner
 from anon.requirements import Requirement, check_list
 from anon.scenarios.interest import ERRORS, Accuracy, ErrorFunction, Weight
@@ -45,10 +45,13 @@ class Sanitization:
             raise UsageError("a sanitization needs a name")
         if self.table is not None and (self.method is not None or self.require or self.options):
             raise UsageError(f"sanitization {self.name!r}: give a table or a method, not both")
-        if isinstance(self.method, Anatomy):
-            raise UsageError(
-                f"sanitization {self.name!r}: a bucketization does not tell the sensitive value of a row"
-            )
+        if self.method is not None:
+            try:
+                self.method.check_published("generalization", "interval")
+            except UsageError:
+                raise UsageError(
+                    f"sanitization {self.name!r}: a bucketization does not tell the sensitive value of a row"
+                ) from None
         unknown = [name for name in self.options if name not in OPTIONS]
         if unknown:
             raise UsageError(

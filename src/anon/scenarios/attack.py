@@ -87,7 +87,7 @@ def _nearer(run: Run, view: View, threat: BadUtility) -> list[tuple[Predicted, F
     else:
         miners = chosen_miners(threat.miners, CATEGORY_MINERS)
         y = cells.of_class.astype(np.int64)
-    found = []
+    by_miner = []
     for one in run.predict(view, target, miners, y, known, threat.cross_fit):
         scored = truth[one.at] >= 0
         at, values = one.at[scored], one.values[scored]
@@ -100,8 +100,8 @@ def _nearer(run: Run, view: View, threat: BadUtility) -> list[tuple[Predicted, F
             apart = [distances(cells, each, true, threat.distance) for each in (values, y[at])]
             same = single_values(cells)[values] & (cells.low[values] == true)
         near = nearer(apart[0], apart[1], same, threat.nearness)
-        found.append((one, Filled(at[near], values[near])))
-    return found
+        by_miner.append((one, Filled(at[near], values[near])))
+    return by_miner
 
 
 def _gains(

@@ -136,9 +136,9 @@ def of_labels(error: ErrorFunction, predicted: Ints, true: Ints, cells: Cells, d
                     worth[_code_of(domain, truth), _code_of(domain, label)] = value
             return worth[true, codes]
     words = texts(domain.values)
-    shown = [words[code] if code >= 0 else text for code, text in zip(single, _texts(cells), strict=True)]
+    published = [words[code] if code >= 0 else text for code, text in zip(single, _texts(cells), strict=True)]
     pairs, of_row = np.unique(np.stack([predicted, true]), axis=1, return_inverse=True)
-    worth = applied(error, np.array(shown)[pairs[0]], np.array(words)[pairs[1]])
+    worth = applied(error, np.array(published)[pairs[0]], np.array(words)[pairs[1]])
     return np.asarray(worth[of_row.reshape(-1)])
 
 
@@ -196,7 +196,7 @@ def on_lattice(numbers: Floats, domain: Domain) -> Floats:
     return np.round(numbers, max(kind.scale, 0) if pa.types.is_decimal(kind) else 0)
 
 
-def distances(cells: Cells, shown: Ints, true: Ints, distance: Any = None) -> Floats:
+def distances(cells: Cells, cell_of_row: Ints, true: Ints, distance: Any = None) -> Floats:
     """Delta(cell, truth) per row, of the numbers of cells and codes of the domain (spec 5).
 
     On a line the length of the cell, infinite where it does not hold the truth; of labels the NCP of the
@@ -204,22 +204,22 @@ def distances(cells: Cells, shown: Ints, true: Ints, distance: Any = None) -> Fl
     the cell and the true number.
     """
     domain = cells.domain
-    pairs, of_row = np.unique(np.stack([shown, true]), axis=1, return_inverse=True)
+    pairs, of_row = np.unique(np.stack([cell_of_row, true]), axis=1, return_inverse=True)
     number, code = pairs
     low, high = cells.low[number].astype(np.int64), cells.high[number].astype(np.int64)
     if distance is not None and domain.kind != "numeric":
         raise UsageError(f"column {domain.name!r} holds labels: a distance of one's own is for numbers")
     if domain.kind == "nominal":
-        found = (_n_values(cells, number, code) - 1) / max(domain.n_values - 1, 1)
+        apart = (_n_values(cells, number, code) - 1) / max(domain.n_values - 1, 1)
     elif distance is not None:
         lower, upper = ends_of(cells)
-        found = applied(distance, lower[number], upper[number], values_of(domain)[code])
+        apart = applied(distance, lower[number], upper[number], values_of(domain)[code])
     else:
         reached = reach(cells, by_level=True)
         assert reached is not None
-        found = np.where((low <= code) & (code <= high), (reached[1] - reached[0])[number], np.inf)
-    found = np.where(low > high, np.inf, found)
-    return np.asarray(found[of_row.reshape(-1)], dtype=np.float64)
+        apart = np.where((low <= code) & (code <= high), (reached[1] - reached[0])[number], np.inf)
+    apart = np.where(low > high, np.inf, apart)
+    return np.asarray(apart[of_row.reshape(-1)], dtype=np.float64)
 
 
 def _n_values(cells: Cells, number: Ints, code: Ints) -> Ints:
@@ -230,8 +230,8 @@ def _n_values(cells: Cells, number: Ints, code: Ints) -> Ints:
         assert cells.set_codes is not None
         sizes = np.diff(cells.set_offsets)
         n_codes = max(cells.domain.n_values, 1)
-        held = np.repeat(np.arange(len(sizes)), sizes) * n_codes + cells.set_codes
-        return np.asarray(sizes[number] + ~np.isin(number * n_codes + code, held))
+        members = np.repeat(np.arange(len(sizes)), sizes) * n_codes + cells.set_codes
+        return np.asarray(sizes[number] + ~np.isin(number * n_codes + code, members))
     low, high = cells.low[number].astype(np.int64), cells.high[number].astype(np.int64)
     empty = low > high
     low, high = np.where(empty, code, low), np.where(empty, code, high)
@@ -239,7 +239,7 @@ def _n_values(cells: Cells, number: Ints, code: Ints) -> Ints:
     return np.asarray(tree.last[above].astype(np.int64) - tree.first[above] + 1)
 
 
-def nearer(predicted: Floats, shown: Floats, exact: Bools, nearness: float) -> Bools:
+def nearer(predicted: Floats, published: Floats, exact: Bools, nearness: float) -> Bools:
     """Which predictions are c %-nearer to the truth than what is shown (Sramka et al. 2.4).
 
     c = 100 asks for the truth itself, c = 0 for a strictly smaller distance.
@@ -248,8 +248,8 @@ def nearer(predicted: Floats, shown: Floats, exact: Bools, nearness: float) -> B
         return exact
     known = np.isfinite(predicted)
     if nearness == 0:
-        return known & (predicted < shown)
-    return known & (100 * predicted <= (100 - nearness) * shown)
+        return known & (predicted < published)
+    return known & (100 * predicted <= (100 - nearness) * published)
 
 
 # --- weights
@@ -269,19 +269,19 @@ def weights(weight: Weight, encoded: Encoded) -> Floats:
     if weight is None:
         return np.ones(n_rows)
     if isinstance(weight, str):
-        found = _rule(weight, encoded)
+        by_row = _rule(weight, encoded)
     elif callable(weight):
-        found = applied(weight, _records(encoded))
+        by_row = applied(weight, _records(encoded))
     else:
         try:
-            found = np.asarray(weight, dtype=np.float64)
+            by_row = np.asarray(weight, dtype=np.float64)
         except (TypeError, ValueError):
             raise UsageError("a weight is a rule, a function of a row, or one number per row") from None
-        if found.shape != (n_rows,):
+        if by_row.shape != (n_rows,):
             raise UsageError(f"weights must be one number for each of the {n_rows} rows")
-    if not np.isfinite(found).all():
+    if not np.isfinite(by_row).all():
         raise UsageError("weights must be finite numbers")
-    return found
+    return by_row
 
 
 def _rule(text: str, encoded: Encoded) -> Floats:

@@ -55,7 +55,7 @@ def _utility(run: Run, view: View, utility: GoodUtility) -> list[tuple[float, Pr
         lower, upper = ends_of(cells)
         y = (lower / 2 + upper / 2)[y]
     known = (cells.low <= cells.high)[cells.of_class]
-    found = []
+    by_miner = []
     for one in run.predict(view, target, miners, y, known, cross=True):
         scored = truth[one.at] >= 0
         at, values = one.at[scored], one.values[scored]
@@ -63,5 +63,5 @@ def _utility(run: Run, view: View, utility: GoodUtility) -> list[tuple[float, Pr
             worth = of_numbers(error, on_lattice(values, domain), values_of(domain)[truth[at]], domain)
         else:
             worth = of_labels(error, values, truth[at], cells, domain)
-        found.append((float(np.sum(weight[at] * worth)), one))
-    return found
+        by_miner.append((float(np.sum(weight[at] * worth)), one))
+    return by_miner

@@ -273,20 +273,20 @@ def sections(result: ScenarioResult) -> list[Section]:
         ("What users keep", result.good, ("utility", "declines")),
         ("What adversaries gain", result.bad, ("privacy", "antiutility")),
     )
-    shown = {name: Table(title, header, rows) for name, (title, header, rows) in _shown(result).items()}
+    tables = {name: Table(title, header, rows) for name, (title, header, rows) in _shown(result).items()}
     return [
-        Section(heading, tuple(each.statement for each in told), tuple(shown[name] for name in names))
-        for heading, told, names in parts
-        if told
+        Section(heading, tuple(each.statement for each in statements), tuple(tables[name] for name in names))
+        for heading, statements, names in parts
+        if statements
     ]
 
 
 def _shown(result: ScenarioResult) -> dict[str, tuple[str, tuple[str, ...], tuple[tuple[Any, ...], ...]]]:
     """Title, header and rows of the tables that people are shown; those without rows are left out."""
     tables = result.tables()
-    found = {}
+    with_rows = {}
     for name, (title, columns) in _TITLES.items():
         rows = tuple(tuple(row.values()) for row in tables[name].select(list(columns)).to_pylist())
         if rows:
-            found[name] = title, tuple(column.replace("_", " ") for column in columns), rows
-    return found
+            with_rows[name] = title, tuple(column.replace("_", " ") for column in columns), rows
+    return with_rows

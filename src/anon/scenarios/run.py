@@ -40,11 +40,17 @@ class Run:
         n_threads: int,
         progress: Progress | None,
     ) -> None:
+        if schema.coded:
+            raise UsageError(
+                f"column {schema.coded[0]!r} has a least level, top or bottom, which scenarios do not know: "
+                "recode the column before"
+            )
         self.schema, self.n_folds, self.seed = schema, n_folds, seed
         self.n_threads, self.progress = n_threads, progress
         self.warnings: list[str] = []
         self.source = read_source(table)
-        self.encoded = encode(self.source.table, schema, n_threads=n_threads)
+        everything = replace(schema, neutral="rest")  # also what no release shows may be predicted
+        self.encoded = encode(self.source.table, everything, n_threads=n_threads)
         self.columns, self.left_out = coded_columns(self.encoded, n_threads)
         # every column as a quasi-identifier, for rules and records
         self.whole = replace(
@@ -111,7 +117,9 @@ class Run:
         rows = release.classes.rows[order].astype(np.int64)
         noisy = set(release.noise["attributes"]) if release.noise is not None else set()
         published = {cells.domain.name: at_rows(cells, order) for cells in shown(release.published)}
-        for column, (domain, codes) in self.columns.items():
+        names = release.encoded.table.column_names
+        for column in (name for name in self.columns if name in names):
+            domain, codes = self.columns[column]
             if column in noisy:
                 published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))
             elif column not in published and column not in release.dropped:
@@ -119,17 +127,17 @@ class Run:
         return View(name, self.rank[rows], self._ordered(published), not noisy)
 
     def _given(self, name: str, source: Source) -> View:
-        table, told = read_table(source), metadata_of(source)
+        table, metadata = read_table(source), metadata_of(source)
         if table.num_rows != len(self.ranked):
             raise DataError(
                 f"{name} has {table.num_rows} rows and the original {len(self.ranked)}: row i of one must be "
                 "row i of the other"
             )
-        if told is not None and told.get("order") != "input":
+        if metadata is not None and metadata.get("order") != "input":
             raise UsageError(
                 f"{name} is a release in another order of rows: publish it with ", ORDER_OF_INPUT
             )
-        if told is not None and told["publish"] == "bucketization":
+        if metadata is not None and metadata["publish"] == "bucketization":
             raise UsageError(f"{name} is a bucketization, which does not tell the sensitive value of a row")
         self._check_order(name, table)
         attributes = {
@@ -144,11 +152,11 @@ class Run:
                 cells = numbers(column, table.column(column))
             else:
                 attribute = attributes.get(column, Attribute(column, domain.kind))
-                cells = cells_of_rows(domain, attribute, table, told, self.n_threads)
-                if told is None or told["numeric"] != "level":
+                cells = cells_of_rows(domain, attribute, table, metadata, self.n_threads)
+                if metadata is None or metadata["numeric"] != "level":
                     cells = replace(cells, domain=replace(domain, levels=None))
             published[column] = at_rows(cells, self.ranked)
-        noisy = told is not None and told["publish"] == "perturbation"
+        noisy = metadata is not None and metadata["publish"] == "perturbation"
         return View(name, self.original.at, self._ordered(published), not noisy)
 
     def _check_order(self, name: str, table: pa.Table) -> None:
@@ -219,19 +227,19 @@ class Run:
         if not len(at):
             return [Predicted(miner, at, y[at]) for miner in miners]
         predictors = [at_rows(cells, at) for name, cells in view.columns.items() if name != target]
-        told = None if self.progress is None else within(self.progress, f"{view.name}, {target}")
-        found = cross_predict(
+        progress = None if self.progress is None else within(self.progress, f"{view.name}, {target}")
+        predictions = cross_predict(
             miners,
             features(predictors) if predictors else np.zeros((len(at), 1)),
             y[at],
             fold,
             self.seed,
             n_threads=self.n_threads,
-            progress=told,
+            progress=progress,
         )
         return [
             Predicted(miner, at[one.made], one.values[one.made], bool(one.made.all()), one.limits)
-            for miner, one in zip(miners, found, strict=True)
+            for miner, one in zip(miners, predictions, strict=True)
         ]
 
     def truth_of(self, view: View, target: str) -> tuple[Domain, Ints]:

@@ -115,8 +115,8 @@ def values_shown(cells: Cells) -> tuple[Domain, Codes]:
     return narrowed(domain, used), (np.cumsum(used) - 1)[codes].astype(np.uint32)
 
 
-def distance_between(distance: Any, shown: Floats, true: Floats) -> Floats:
-    return np.abs(shown - true) if distance is None else applied(distance, shown, shown, true)
+def distance_between(distance: Any, published: Floats, true: Floats) -> Floats:
+    return np.abs(published - true) if distance is None else applied(distance, published, published, true)
 
 
 def refuse_other_times(domain: Domain, published: Domain, name: str) -> None:

@@ -5,37 +5,57 @@ A `Schema` is made of `Attribute`s; a hierarchy is declared (`intervals`, `prefi
 file) and becomes a `Tree` or `Levels` once the domain is known. Knows no table.
 """
 
-from anon.schema.attribute import Attribute, Role, nominal, numeric, ordinal
-from anon.schema.columns import Kind, check_names, check_unique, is_measurable, is_text, kind_of, value_type
-from anon.schema.guess import IDENTIFYING_SHARE, role_of_name
+from anon.schema.attribute import CODING, Attribute, Role, nominal, numeric, ordinal
+from anon.schema.columns import (
+    Kind,
+    check_names,
+    check_unique,
+    is_measurable,
+    is_text,
+    kind_of,
+    names_listed,
+    value_type,
+)
+from anon.schema.guess import IDENTIFYING_SHARE, Named, named, role_of_name, shapes
 from anon.schema.hierarchy.declared import (
     CsvFile,
+    Dates,
     Hierarchy,
+    Intervals,
     Listed,
     Nested,
+    Prefix,
     dates,
     hierarchy_from_dict,
     hierarchy_to_dict,
     intervals,
     listed,
+    not_finer,
     prefix,
 )
-from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, levels_of, places
+from anon.schema.hierarchy.ladder import Ladder, ladder_of
+from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
 from anon.schema.hierarchy.rows import hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
 from anon.schema.schema import Schema
 
 __all__ = [
+    "CODING",
     "IDENTIFYING_SHARE",
     "TICKS_PER_SECOND",
     "Attribute",
     "CsvFile",
+    "Dates",
     "Hierarchy",
+    "Intervals",
     "Kind",
+    "Ladder",
     "Levels",
     "Listed",
     "MissingValues",
+    "Named",
     "Nested",
+    "Prefix",
     "Role",
     "Schema",
     "Tree",
@@ -50,16 +70,23 @@ __all__ = [
     "is_text",
     "kind_of",
     "label_of",
+    "ladder_of",
     "lca",
+    "least_sets",
     "levels_of",
     "listed",
+    "named",
+    "names_listed",
     "nominal",
+    "not_finer",
     "numeric",
     "ordinal",
     "places",
     "prefix",
     "prune",
     "role_of_name",
+    "shapes",
     "tree_of",
     "value_type",
+    "values_at",
 ]

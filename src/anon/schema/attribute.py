@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +16,7 @@ import pyarrow as pa
 from anon.errors import DataError, UsageError, did_you_mean
 from anon.schema.columns import Kind, kind_of
 from anon.schema.hierarchy.declared import (
+    CALENDAR,
     Dates,
     Hierarchy,
     Intervals,
@@ -24,9 +27,11 @@ from anon.schema.hierarchy.declared import (
 )
 from anon.schema.hierarchy.rows import label_of
 
+CODING = ("least", "top", "bottom")  # what an attribute says of values that are recoded
+
 
 class Role(Enum):
-    """What a column is to an attacker."""
+    """What a column is to an attacker. A column without one is not published."""
 
     IDENTIFYING = "identifying"
     QUASI = "quasi-identifying"
@@ -39,6 +44,8 @@ class Attribute:
     """One column: its kind (None: taken from the Arrow type), hierarchy, order and weight (> 0).
 
     The weight multiplies the attribute's widths and losses in every method, never in a measure.
+    Nothing finer than `least` is published (a width, a calendar unit, a prefix length, or how many steps
+    above the values of a hierarchy), values from `top` on and up to `bottom` are one value each.
     Made by `numeric`, `ordinal` and `nominal`, or by its bare name in a `Schema`.
     """
 
@@ -47,6 +54,9 @@ class Attribute:
     hierarchy: Hierarchy | None = None
     order: tuple[Any, ...] | None = None
     weight: float = 1.0
+    least: int | float | str | None = None
+    top: int | float | str | None = None
+    bottom: int | float | str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -87,6 +97,59 @@ class Attribute:
                     "dates take intervals(), dates() or a CSV file; labels prefix(), a dict or a CSV file"
                     f"{way_out}"
                 )
+        self._check_coding()
+
+    def _check_coding(self) -> None:
+        """Raise UsageError where `least`, `top` or `bottom` have no meaning for this kind and hierarchy."""
+        where = f"column {self.name!r}"
+        for key in ("top", "bottom"):
+            end = getattr(self, key)
+            if isinstance(end, dt.date):
+                object.__setattr__(self, key, end.isoformat())
+            elif end is not None and (
+                isinstance(end, bool)
+                or not isinstance(end, int | float | str)
+                or (isinstance(end, float) and not math.isfinite(end))
+            ):
+                raise UsageError(f"{where}: {key} must be a number, or a date or time")
+            if end is not None and self.kind not in (None, "numeric"):
+                raise UsageError(f"{where}: {key} is for numbers and dates, not for a {self.kind} attribute")
+        least, hierarchy = self.least, self.hierarchy
+        if least is None:
+            return
+        if self.kind == "ordinal":
+            raise UsageError(f"{where}: least is not for an ordinal attribute, which has no levels")
+        is_number = isinstance(least, int | float) and not isinstance(least, bool) and 0 < least < math.inf
+        listed: tuple[Any, ...] | None = None
+        if self.kind == "nominal" or isinstance(hierarchy, Prefix):
+            if hierarchy is None:
+                raise UsageError(f"{where}: least names a level: give a hierarchy, such as prefix(3)")
+            if not (is_number and isinstance(least, int)):
+                raise UsageError(f"{where}: least must be a prefix length, or steps above the values")
+            listed = hierarchy.lengths if isinstance(hierarchy, Prefix) else None
+        elif self.kind == "numeric":
+            if not (is_number or least in CALENDAR):
+                raise UsageError(f"{where}: least must be a width, or one of {', '.join(CALENDAR)}")
+            if isinstance(hierarchy, Intervals):
+                listed = hierarchy.widths
+            elif isinstance(hierarchy, Dates):
+                listed = hierarchy.units
+            elif hierarchy is not None:
+                raise UsageError(
+                    f"{where}: least of numbers takes intervals() or dates(), not a file or dict"
+                )
+        if listed is not None and least not in listed:
+            levels = ", ".join(map(str, listed))
+            raise UsageError(f"{where}: least is no level of {hierarchy!r}; its levels are {levels}")
+
+    @property
+    def is_coded(self) -> bool:
+        """Are values recoded before anything is published?"""
+        return not self.least is self.top is self.bottom is None
+
+    def uncoded(self) -> Attribute:
+        """The attribute without `least`, `top` and `bottom`: as measures of what was lost see it."""
+        return replace(self, least=None, top=None, bottom=None)
 
     def __repr__(self) -> str:
         arguments = [repr(self.name)]
@@ -96,6 +159,9 @@ class Attribute:
             arguments.append(f"hierarchy={self.hierarchy!r}")
         if self.weight != 1.0:
             arguments.append(f"weight={self.weight!r}")
+        for key in CODING:
+            if getattr(self, key) is not None:
+                arguments.append(f"{key}={getattr(self, key)!r}")
         if self.kind is None:
             if len(arguments) == 1:
                 return arguments[0]
@@ -103,9 +169,21 @@ class Attribute:
         return f"{self.kind}({', '.join(arguments)})"
 
 
-def numeric(name: str, hierarchy: Any = None, weight: float = 1.0) -> Attribute:
-    """A number, date or time. `hierarchy`: `intervals`, `dates`, a nested dict or an ARX CSV file."""
-    return Attribute(name, "numeric", hierarchy, None, weight)
+def numeric(
+    name: str,
+    hierarchy: Any = None,
+    weight: float = 1.0,
+    *,
+    least: int | float | str | None = None,
+    top: Any = None,
+    bottom: Any = None,
+) -> Attribute:
+    """A number, date or time. `hierarchy`: `intervals`, `dates`, a nested dict or an ARX CSV file.
+
+    Nothing finer than intervals of width `least` (dates: or that calendar unit) is published; values from
+    `top` on are published as `>= top`, those up to `bottom` as `<= bottom`.
+    """
+    return Attribute(name, "numeric", hierarchy, None, weight, least, top, bottom)
 
 
 def ordinal(name: str, order: Iterable[Any], weight: float = 1.0) -> Attribute:
@@ -115,9 +193,13 @@ def ordinal(name: str, order: Iterable[Any], weight: float = 1.0) -> Attribute:
     return Attribute(name, "ordinal", None, tuple(order), weight)
 
 
-def nominal(name: str, hierarchy: Any = None, weight: float = 1.0) -> Attribute:
-    """Labels without an order. `hierarchy`: `prefix`, a nested dict or a CSV file in ARX's format."""
-    return Attribute(name, "nominal", hierarchy, None, weight)
+def nominal(name: str, hierarchy: Any = None, weight: float = 1.0, *, least: int | None = None) -> Attribute:
+    """Labels without an order. `hierarchy`: `prefix`, a nested dict or a CSV file in ARX's format.
+
+    Nothing finer than `least` is published: a length of the prefix, or the column of the file (1: the one
+    after the values).
+    """
+    return Attribute(name, "nominal", hierarchy, None, weight, least)
 
 
 def bound(attribute: Attribute, arrow_type: pa.DataType) -> Attribute:
@@ -141,6 +223,7 @@ def attribute_to_dict(attribute: Attribute) -> Any:
         item["order"] = list(attribute.order)
     if attribute.weight != 1.0:
         item["weight"] = attribute.weight
+    item |= {key: getattr(attribute, key) for key in CODING if getattr(attribute, key) is not None}
     return attribute.name if len(item) == 1 else item
 
 
@@ -149,7 +232,7 @@ def attribute_from_dict(item: Any) -> str | Attribute:
         return item
     if not isinstance(item, Mapping) or not isinstance(item.get("name"), str):
         raise UsageError("an attribute must be a column's name, or a table with a name")
-    known_keys(item, ("name", "kind", "hierarchy", "order", "weight"), f"column {item['name']!r}")
+    known_keys(item, ("name", "kind", "hierarchy", "order", "weight", *CODING), f"column {item['name']!r}")
     hierarchy = item.get("hierarchy")
     order = item.get("order")
     if order is not None and not isinstance(order, list | tuple):
@@ -160,6 +243,7 @@ def attribute_from_dict(item: Any) -> str | Attribute:
         None if hierarchy is None else hierarchy_from_dict(hierarchy, item["name"]),
         None if order is None else tuple(order),
         item.get("weight", 1.0),
+        *(item.get(key) for key in CODING),
     )
 
 

@@ -73,12 +73,17 @@ def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     known = set(columns)
     for name in names:
         if name not in known:
-            listed = ", ".join(map(repr, columns[:MOST_NAMED]))
-            listed += f" and {len(columns) - MOST_NAMED} more" if len(columns) > MOST_NAMED else ""
             raise DataError(
-                f"the table has no column {name!r}; {did_you_mean(name, columns)}its columns are {listed}",
+                f"the table has no column {name!r}; {did_you_mean(name, columns)}"
+                f"its columns are {names_listed(columns)}",
                 column=name,
             )
+
+
+def names_listed(names: Sequence[str]) -> str:
+    """Names of columns as a message lists them, many of them cut short."""
+    listed = ", ".join(map(repr, names[:MOST_NAMED]))
+    return listed + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
 def listed_in(data: Mapping[str, Any], key: str) -> list[Any]:

@@ -1,24 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call: anonymize, check, compare, inspect, mining_utility."""
+"""What users call: anonymize, check, compare, discover, inspect, mining_utility, risk, suda."""
 
 from anon.verbs.anonymize import anonymize
 from anon.verbs.check import check, labels_as_written, starred_rows
 from anon.verbs.compare import compare
+from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.foreign import cells_of_rows
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
+from anon.verbs.risk import HouseholdRisk, RowRisk, risk
+from anon.verbs.suda import Suda, suda
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
+    "ColumnSet",
+    "Discovery",
+    "HouseholdRisk",
     "Inspection",
     "MiningUtility",
+    "RowRisk",
+    "Suda",
     "anonymize",
+    "as_table",
     "cells_of_rows",
     "check",
     "compare",
+    "discover",
     "inspect",
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
+    "risk",
     "starred_rows",
+    "suda",
 ]

@@ -10,16 +10,18 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from anon.classes import merge
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
-from anon.methods import Effort, Method, Progress, chosen
-from anon.release import Release, recheck_noise
+from anon.methods import Effort, Limits, Method, Progress, chosen
+from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
 from anon.schema import Schema
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.inspect import identifying_neutral
+from anon.verbs.repeats import notes_on_repeats
 
 
 def anonymize(
@@ -33,7 +35,10 @@ def anonymize(
     numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
     missing: Literal["category", "suppress", "error"] = "category",
     order: Literal["class", "input"] = "class",
+    weights: Weights = "class-mean",
     on_infeasible: Literal["error", "trivial"] = "error",
+    suppress: float = 0,
+    time_limit: float | None = None,
     seed: int = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -49,12 +54,13 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), KMembers(), TGC(), Curve(), Anatomy(l), Identity(), Suppress(what), Laplace(epsilon)
-        Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and Laplace enforce nothing
-        and accept no requirement.
+    method : Mondrian(), KMembers(), TGC(), Curve(), FullDomain(), Anatomy(l), Identity(), Suppress(what), ...
+        Or Laplace(epsilon). Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and
+        Laplace enforce nothing and accept no requirement.
     effort : "fast" | "balanced" | "best", only without a method
         How long to seek classes that lose little: Mondrian(), Curve("balanced") (the default) or
-        Curve("best"). Of a table that stays in its files only "fast" is made, and that is the default.
+        Curve("best"). Of a table that stays in its files, or where units are counted, only "fast" is made,
+        and that is the default.
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
         What is learned across buckets is not bounded (docs/security.md).
@@ -64,9 +70,17 @@ def anonymize(
         Null is a value of its own, or its rows are not published, or it is an error.
     order : "class" | "input"
         Rows by class and shuffled inside each, or as they came (which lets rows be matched by position).
+    weights : "class-mean" | "keep"
+        What is published of the schema's sampling weights: the mean of each class, since different weights
+        in a class tell its rows apart, or what they are.
     on_infeasible : "error" | "trivial"
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
+    suppress : float
+        The greatest share of rows that may be left out, those in classes that fail (FullDomain only).
+    time_limit : float, optional
+        Seconds after which the search takes the best it has seen; the result then says so, and may differ
+        from run to run (FullDomain only).
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
         classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
@@ -85,15 +99,20 @@ def anonymize(
     RecheckError
         The finished release failed its own independent check (a fault of the tool).
     """
-    by_method = chosen(method, effort)
-    check_arguments(schema, by_method, require, publish, numeric, order, on_infeasible, seed, progress)
+    of_units = None if getattr(schema, "unit", None) is None else "where units are counted"
+    by_method = chosen(method, effort, of_units)
+    limits = Limits.of(suppress, time_limit)
+    check_arguments(
+        schema, by_method, require, publish, numeric, order, on_infeasible, seed, progress, limits
+    )
+    check_weights(weights)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
     tell("read", 0, 1)
     source = read_source(table)
     in_files = None if isinstance(source.table, pa.Table) else "of a table that stays in its files"
-    method = chosen(method, effort, in_files)
+    method = chosen(method, effort, of_units or in_files)
     noise: dict[str, Any] | None = None
     notes: list[str] = []
     if method.perturbs:
@@ -112,15 +131,32 @@ def anonymize(
         method,
         require,
         publish=publish,
+        numeric=numeric,
         seed=seed,
         n_threads=n_threads,
         progress=progress,
         trivial=on_infeasible == "trivial",
+        limits=limits,
     )
     if made.impossible is not None:
         notes.append(f"{made.impossible}; this one-class release can be measured, not written")
     elif made.require and made.classes.n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
+
+    n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
+    if n_failing:
+        notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
+    if made.lattice is not None and not made.lattice.optimal:
+        notes.append("the time limit ended the search: other levels may lose less")
+    if made.impossible is None and noise is None:
+        notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
+    if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
+        shown, _ = merge(made.classes, made.cells, n_threads)
+        alone = alone_with_weight(shown, encoded.weights)
+        notes.append(
+            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(shown.rows)} "
+            'rows are alone in their class; weights="class-mean" shows the mean of each class'
+        )
 
     tell("recode", 0, 1)
     release = made.release(
@@ -129,12 +165,14 @@ def anonymize(
         numeric=numeric,
         order=order,
         missing=missing,
+        weights=weights,
         seed=seed,
         warnings=notes,
+        judge=made.impossible is None,
         sources=[str(path) for path in source.paths],
         file_schema=source.schema,
     )
-    for note in notes:
+    for note in release.warnings:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     return release
 
@@ -144,6 +182,7 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
     named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(
         noise["attributes"] if noise else ()
     )
+    named.add(encoded.schema.sampling_weight or "")
     neutral = [name for name in encoded.table.column_names if name not in named]
     table = encoded.table.select(neutral)
     of_rows = ""

@@ -14,9 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes import MISSING, Classes, group, sensitive_counts, texts
-from anon.encoding import Codes, Domain, Encoded, encode, label_codes
+from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, encode_weights, label_codes
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
-from anon.measures import Privacy, measure_columns, of_intact, population_risk
+from anon.measures import (
+    Privacy,
+    measure_columns,
+    of_intact,
+    once_per_unit,
+    population_risk,
+    units_of_classes,
+)
 from anon.measures import measure_privacy as measure
 from anon.release import (
     bucket_ids,
@@ -28,10 +35,11 @@ from anon.release import (
     second_table,
     with_kinds,
 )
-from anon.requirements import Requirement, TCloseness, check_list, compile
+from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
 from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
+from anon.verbs.people import people_inside
 from anoncore.requirement import passing_classes
 
 BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
@@ -43,6 +51,7 @@ def check(
     *,
     sensitive_table: Any = None,
     at_risk: Sequence[float] = (2, 5, 10),
+    population: Any = None,
     sampling_fraction: float | None = None,
     per_class: bool = False,
     require: Sequence[Requirement] = (),
@@ -66,8 +75,11 @@ def check(
         The second table of a bucketization. Needed for tables in memory; beside a file it is found.
     at_risk : sequence of float
         Report the share of rows whose risk is above x, or 1/x where x >= 1.
+    population : as `source`, optional
+        A table of the population: journalist and marketer risk are one over the people inside the cells.
     sampling_fraction : float in (0, 1], optional
-        Share of a population that the table holds, for journalist and marketer risk.
+        In its place the share of the population that the table holds, for the individual risk. Without
+        either it is that of the schema's sampling weights, where the table has them.
     per_class : bool
         Also give every measure of every class, as an Arrow table.
     require : sequence of requirements
@@ -105,6 +117,7 @@ def check(
             BELIEVED,
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
+    given = schema
     notes: tuple[str, ...] = ()
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
@@ -116,10 +129,16 @@ def check(
             for name in as_text
         )
         sensitive = [Attribute(e.name, "nominal") if e.name in as_text else e for e in schema.sensitive]
-        schema = Schema([each.name for each in schema.quasi], sensitive)
+        schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
-    schema = _schema(told, schema)
+    units, require, of_bags = _units_of(table, schema, require)
+    schema = measured_roles(told, schema).uncoded()  # the cells of a release are what they are
     if sensitive_table is not None or is_bucketized(table_source, told, schema):
+        if units is not None:
+            raise UsageError(
+                "a bucketization tells the sensitive values of buckets, not of rows: leave the unit out to "
+                "measure it in rows"
+            )
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
         sensitive = with_kinds(schema.sensitive, second, told)
@@ -146,29 +165,62 @@ def check(
             starred=starred_rows(encoded) if told is None else None,
             at_risk=at_risk,
             per_class=per_class,
+            units=units,
             n_threads=n_threads,
         )
         shown, groups = encoded, classes
-    if require:
-        missed = unmet(require, classes, domains, codes, n_threads)
+    if require or of_bags:
+        missed = unmet(require, classes, domains, codes, n_threads, units)
         if privacy.n_starred and missed:  # of a release of ours, rows of `*` are a class
             whole = group([column for _, column in quasi], n_threads=n_threads)
             missed = tuple(
-                each for each in unmet(require, whole, domains, codes, n_threads) if each in missed
+                each for each in unmet(require, whole, domains, codes, n_threads, units) if each in missed
             )
         _refuse_undecided(missed, require, domains, told, roles_from)
+        missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         privacy = replace(privacy, unmet=missed)
-    if sampling_fraction is not None:
-        privacy = replace(
-            privacy,
-            population=population_risk(groups, sampling_fraction=sampling_fraction, at_risk=at_risk),
-        )
+    weight = None if given is None else given.sampling_weight
+    has_weights = weight in table.column_names and population is None and sampling_fraction is None
+    if has_weights or population is not None or sampling_fraction is not None:
+        inside = None
+        if population is not None:
+            groups, inside, _ = people_inside(table, given or schema, told, population, n_threads)
+        of_row = encode_weights(table, weight) if has_weights and weight is not None else None
+        measured = population_risk(groups, inside, sampling_fraction, at_risk, weights=of_row)
+        privacy = replace(privacy, population=measured)
     return replace(
         privacy,
         roles_from=roles_from,
         worst_cells=_worst_cells(shown, classes, privacy.worst),
         notes=notes,
     )
+
+
+def _units_of(
+    table: Any, schema: Schema | None, require: Sequence[Requirement]
+) -> tuple[Units | None, Sequence[Requirement], list[Requirement]]:
+    """Whose the rows are, if the table tells; the requirements on classes, and those on bags of cells.
+
+    Raises UsageError where a requirement counts units and the table does not tell them.
+    """
+    unit = None if schema is None else schema.unit
+    of_bags = [each for each in require if getattr(each, "count", None) == "unit-bags"]
+    if unit is not None and unit not in table.column_names:
+        of_rows = [each for each in require if isinstance(each, KAnonymity) and each.count == "rows"]
+        for each in require:
+            if each not in of_rows:
+                raise UsageError(
+                    f"{each}: the table alone cannot decide it, since it has no column {unit!r}, which no "
+                    "release shows; it was decided before the release was written. Leave the unit out to "
+                    "count its rows"
+                )
+        return None, of_rows, []
+    if of_bags and unit is None:
+        raise UsageError(
+            f"{of_bags[0]}: nobody knows whose a row is: name the column in the schema (unit=...)"
+        )
+    of_classes = counting([each for each in require if each not in of_bags], unit)
+    return None if unit is None else encode_units(table, unit), of_classes, of_bags
 
 
 def labels_as_written(source: Source, schema: Schema) -> Source:
@@ -228,18 +280,26 @@ def unmet(
     sensitive: Sequence[Domain],
     sensitive_codes: Sequence[Codes],
     n_threads: int = 1,
+    units: Units | None = None,
 ) -> tuple[str, ...]:
-    """The requirements, in words, that some class does not meet; `sensitive` as for `measure_privacy`."""
+    """The requirements, in words, that some class does not meet; arguments as for `measure_privacy`."""
     if classes.n_classes == 0:
         return ()
     counts = [
-        sensitive_counts(classes, codes, domain.n_codes, n_threads)
+        sensitive_counts(
+            classes if units is None else once_per_unit(classes, [codes], units, n_threads),
+            codes,
+            domain.n_codes,
+            n_threads,
+        )
         for domain, codes in zip(sensitive, sensitive_codes, strict=True)
     ]
+    n_units = None if units is None else units_of_classes(classes, units, n_threads)
     tables = [each.table for each in counts]
     missed = []
     for requirement in require:
-        conjunction = compile([requirement], sensitive, tables, len(classes.rows))
+        by_units = units is not None
+        conjunction = compile([requirement], sensitive, tables, len(classes.rows), by_units)
         used = counts[: conjunction.n_sensitive]
         passes = passing_classes(
             conjunction,
@@ -247,6 +307,7 @@ def unmet(
             [each.offsets for each in used],
             [each.values.astype(np.int64) for each in used],
             [each.counts for each in used],
+            n_units,
         )
         if not passes.all():
             missed.append(str(requirement))
@@ -264,6 +325,13 @@ def _refuse_undecided(
 
     No hierarchy makes the distance greater than the flat one, so that what holds there holds in any.
     """
+    claimed = (told or {}).get("claimed")
+    for each in require:
+        if str(each) in missed and isinstance(claimed, list) and repr(each) in claimed:
+            raise UsageError(
+                f"{each}: the table alone cannot decide it: it does not hold of the rows, but was demanded "
+                "of units (persons), whose column no release shows, and decided before it was written"
+            )
     in_file: Mapping[str, Any] | None = (told or {}).get("hierarchies")
     for each in require:
         if not isinstance(each, TCloseness) or each.distance != "hierarchical" or str(each) not in missed:
@@ -290,7 +358,7 @@ def _refuse_undecided(
             )
 
 
-def _schema(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+def measured_roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     """Roles for measuring: published cells are opaque, sensitive attributes keep their kind."""
     if given is not None:
         return Schema([attribute.name for attribute in given.quasi], given.sensitive)

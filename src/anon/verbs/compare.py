@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Cell, Cells, Classes, Counts, Published, quote, reader, single_cells
-from anon.encoding import Domain, Encoded, encode, encode_like
+from anon.classes import Cell, Cells, Classes, Counts, Published, group, quote, reader, single_cells
+from anon.encoding import Domain, Encoded, encode, encode_like, encode_weights
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
-from anon.measures import Utility
+from anon.measures import Utility, population_risk
 from anon.measures import measure_utility as measure
 from anon.release import (
     bucket_ids,
@@ -30,6 +30,7 @@ from anon.tables import read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.foreign import asked_k, generalized, refuse_unknown
 from anon.verbs.matching import aligned, matched
+from anon.verbs.people import people_inside
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -46,6 +47,9 @@ def compare(
     w_u: float = 0.5,
     w_p: float = 0.5,
     min_support: float = 0.05,
+    population: Any = None,
+    sampling_fraction: float | None = None,
+    at_risk: Sequence[float] = (2, 5, 10),
     n_threads: int | None = None,
 ) -> Utility:
     """Measure what a released table lost of the original, whoever made it.
@@ -75,6 +79,14 @@ def compare(
         held in memory.
     r, w_u, w_p, min_support
         As for `Release.utility`.
+    population : as `original`, optional
+        A table of the population that the original was drawn from: the answer then has `population` and
+        `population_before`, the risk of the release's and of the original's rows there.
+    sampling_fraction : float in (0, 1], optional
+        In its place the share of the population that was drawn. Without either it is the risk of the
+        schema's sampling weights, where both tables have them.
+    at_risk : sequence of float
+        Thresholds of that risk, as for `check`.
     n_threads : int, optional
         Default: the processors this process may use. The answer does not depend on it.
 
@@ -93,7 +105,8 @@ def compare(
     before, after = (
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
-    encoded = encode(before, _roles(told, schema), n_threads=threads)
+    # nothing is published here: the column that matches rows needs no role
+    encoded = encode(before, replace(_roles(told, schema), neutral="rest"), n_threads=threads).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
@@ -111,6 +124,23 @@ def compare(
     else:
         published, shown = generalized(encoded, after, told, threads)
     measured = measure(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+    weight = encoded.schema.sampling_weight
+    has_weights = weight in after.column_names and population is None and sampling_fraction is None
+    if has_weights or population is not None or sampling_fraction is not None:
+        intact = published.intact
+        now = published.classes if intact is None else group(intact, n_threads=threads)
+        sides = (
+            (after, now, told if intact is None else None),
+            (before, group(encoded.quasi_codes, n_threads=threads), None),
+        )
+        risks = []
+        for side, classes, of_file in sides:
+            inside = None
+            if population is not None:
+                classes, inside, _ = people_inside(side, encoded.schema, of_file, population, threads)
+            of_row = encode_weights(side, weight) if has_weights and weight is not None else None
+            risks.append(population_risk(classes, inside, sampling_fraction, at_risk, weights=of_row))
+        measured = replace(measured, population=risks[0], population_before=risks[1])
     if id is None:
         return measured
     rows = matched(encoded, after, id)
@@ -135,7 +165,8 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         [Attribute(name, "numeric" if told["kinds"][name] == "numeric" else "nominal") for name in names]
         for names in (told["roles"]["quasi"], told["roles"]["sensitive"])
     ]
-    return Schema(*attributes)
+    quasi, sensitive = attributes
+    return Schema(quasi, sensitive)
 
 
 # --- bucketization: two tables linked by class id

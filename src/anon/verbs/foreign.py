@@ -33,7 +33,7 @@ from anon.classes import (
 )
 from anon.encoding import Codes, Domain, Encoded, encode_like, label_codes
 from anon.errors import DataError
-from anon.requirements import REQUIREMENTS, Requirement
+from anon.requirements import REQUIREMENTS
 from anon.schema import (
     Attribute,
     CsvFile,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from anon.tables import Scan
 
 _COMPARED = re.compile(r"(<=|>=|<|>|≤|≥)\s*(.+)")
-_HAVE_K = [each.__name__ for each in REQUIREMENTS if each.least_rows is not Requirement.least_rows]
+_HAVE_K = [each.__name__ for each in REQUIREMENTS if each.asks_k]
 _ASKED_K = re.compile(rf"(?:{'|'.join(_HAVE_K)})\(.*\bk=([0-9]+)")
 _UNBOUNDED = {"inf": math.inf, "+inf": math.inf, "∞": math.inf, "-inf": -math.inf, "-∞": -math.inf}
 
@@ -80,6 +80,7 @@ def generalized(
         stars = [word == ROOT or (word is None and not domain.has_null) for word in words]
         starred &= np.array(stars)[of_row]
         reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+        reading = _coded_bounds(domain, reading) if len(each) > 1 else reading
         numbers = told is None and domain.kind == "numeric" and are_numbers(table, names)
         try:
             cells = _cells_of(domain, *_read(domain, of_row, words, reading))
@@ -187,6 +188,25 @@ def _bounds(low: str | None, high: str | None, missing: str | None = "false") ->
     if low is None or high is None:
         return MISSING if missing == "true" else None
     return f"[{low}, {high}]" + (OR_MISSING if missing == "true" else "")
+
+
+def _coded_bounds(domain: Domain, otherwise: Callable[[str], Cell]) -> Callable[[str], Cell]:
+    """The reader of `_bounds` that are ends of coded values, a top or a bottom among them."""
+    coding = domain.coding
+    if coding is None or coding.lower is None or coding.upper is None:
+        return otherwise
+    lower, upper = (each.cast(pa.string()).to_pylist() for each in (coding.lower, coding.upper))
+    low_of = dict(zip(reversed(lower), reversed(coding.first.tolist()), strict=True))
+    high_of = dict(zip(upper, coding.last.tolist(), strict=True))
+
+    def read(text: str) -> Cell:
+        body = text.removesuffix(OR_MISSING)
+        low, _, high = body[1:-1].partition(", ")
+        if low in low_of and high in high_of:
+            return Cell(low_of[low], high_of[high], null=body != text)
+        return otherwise(text)
+
+    return read
 
 
 def _read(

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError
-from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of, role_of_name
+from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of
 from anon.tables import read_local, read_table
 from anon.threads import available_threads, in_threads
+from anon.verbs.guess import Guess, Seen, guess, with_repeated_keys
 
 DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
 
@@ -24,8 +25,8 @@ class Column:
 
     `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
     `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
-    rows that have a value, `unique_share` the share of all rows whose value no other row has. `note` says
-    what to look at before the column is used.
+    rows that have a value, `unique_share` the share of all rows whose value no other row has. `why` says in
+    words what the guess at `role` goes by, `note` what to look at before the column is used.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Column:
     distinct_share: float | None
     unique_share: float | None
     role: str
+    why: str
     note: str | None = None
 
 
@@ -57,13 +59,22 @@ class Inspection:
 def inspect(source: Any, **reading: Any) -> Inspection:
     """Kind, distinct values, nulls, uniqueness and a hint of the role of every column.
 
-    `source` and the keyword arguments are those of `read_table`. The hint goes by the column's name
-    first, then by its type and by how many distinct values it has; it is where to start, not a
-    decision.
+    `source` and the keyword arguments are those of `read_table`. The guess goes by the words of the column's
+    name in seven languages, by what its values look like, by how many there are and by what rows of one
+    value have in common; it is where to start, not a decision, and `why` says what it goes by.
     """
     read = read_local(source, **reading)
     table = read_table(read)
-    columns = in_threads(available_threads(), _inspect_column, list(read.schema), table.columns)
+    inspected = in_threads(available_threads(), _inspect_column, list(read.schema), table.columns)
+    guesses = with_repeated_keys(
+        [guessed for _, guessed, _ in inspected],
+        [seen for _, _, seen in inspected],
+        lambda i: _plain(table.column(i)),
+    )
+    columns = [
+        replace(column, role=guessed.role.value, why=guessed.why)
+        for (column, _, _), guessed in zip(inspected, guesses, strict=True)
+    ]
     return Inspection(table.num_rows, tuple(columns))
 
 
@@ -92,56 +103,50 @@ def _identifies(column: pa.ChunkedArray) -> bool:
     return bool(_n_distinct(column) > IDENTIFYING_SHARE * n_values)
 
 
-def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> Column:
+def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> tuple[Column, Guess, Seen | None]:
     """`field` tells the type of the source; the column may be encoded as a dictionary."""
     column_type = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     name, type_name = field.name, str(column_type)
     if not _is_countable(column_type):
-        return Column(name, type_name, "other", None, column.null_count, None, None, Role.NEUTRAL.value)
+        guessed = Guess(Role.NEUTRAL, f"values of type {column_type} are not counted")
+        uncounted = (None, column.null_count, None, None)
+        return Column(name, type_name, "other", *uncounted, guessed.role.value, guessed.why), guessed, None
     plain = _plain(column)
     values = plain.drop_null()
     counted = pc.value_counts(values)
     counts = counted.field("counts")
     n_unique = pc.sum(pc.equal(counts, 1)).as_py() or 0
-    distinct_share = len(counts) / len(values) if len(values) else 0.0
-    return Column(
+    n_dates = _n_dates(counted) if is_text(column_type) else 0
+    seen = Seen(name, column_type, counted, len(column), len(values), n_dates)
+    guessed = guess(seen)
+    inspected = Column(
         name=name,
         type=type_name,
         kind=kind_of(name, column_type),
         n_distinct=len(counts),
         n_null=len(column) - len(values),
-        distinct_share=distinct_share,
+        distinct_share=len(counts) / len(values) if len(values) else 0.0,
         unique_share=n_unique / len(column),
-        role=_role_hint(name, column_type, distinct_share, len(values)).value,
-        note=_dates_in_text(name, plain, counted) if is_text(column_type) else None,
+        role=guessed.role.value,
+        why=guessed.why,
+        note=_dates_in_text(name, plain, n_dates) if 2 * n_dates > len(values) else None,
     )
+    return inspected, guessed, seen
 
 
-def _dates_in_text(name: str, column: pa.ChunkedArray, counted: pa.StructArray) -> str | None:
-    """A word on a column in which most values are dates, but not as ISO writes them."""
+def _n_dates(counted: pa.StructArray) -> int:
+    """How many rows hold a date that is not as ISO writes it."""
     is_date = pc.match_substring_regex(counted.field("values"), DATE_NOT_ISO)
-    count = pc.sum(counted.field("counts").filter(is_date)).as_py() or 0
-    if 2 * count <= len(column) - column.null_count:
-        return None
+    return pc.sum(counted.field("counts").filter(is_date)).as_py() or 0
+
+
+def _dates_in_text(name: str, column: pa.ChunkedArray, n_dates: int) -> str:
+    """A word on a column in which most values are dates, but not as ISO writes them."""
     first = pc.index(pc.match_substring_regex(column, DATE_NOT_ISO), True).as_py() + 1
     return (
-        f"column {name!r} holds dates that are not ISO in {count} rows, the first of them row {first}; they "
-        "are labels as they stand: to have them as dates, write all as in 1980-12-31"
+        f"column {name!r} holds dates that are not ISO in {n_dates} rows, the first of them row {first}; "
+        "they are labels as they stand: to have them as dates, write all as in 1980-12-31"
     )
-
-
-def _role_hint(name: str, column_type: pa.DataType, distinct_share: float, n_values: int) -> Role:
-    named = role_of_name(name)
-    if named is not Role.NEUTRAL:
-        return named
-    types = pa.types
-    if (
-        distinct_share > IDENTIFYING_SHARE
-        and n_values > 1
-        and (is_text(column_type) or types.is_integer(column_type))
-    ):
-        return Role.IDENTIFYING
-    return Role.QUASI if types.is_date(column_type) or types.is_timestamp(column_type) else Role.NEUTRAL
 
 
 def _is_countable(column_type: pa.DataType) -> bool:

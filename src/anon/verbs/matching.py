@@ -21,9 +21,10 @@ from anon.verbs.foreign import are_numbers
 
 def matched(encoded: Encoded, table: pa.Table, name: str) -> npt.NDArray[np.int64]:
     """The row of the original that each row of the release is, by a column that tells rows apart."""
-    if encoded.schema.role(name) is not Role.NEUTRAL:
-        role = encoded.schema.role(name).value
-        raise UsageError(f"column {name!r} is {role}; rows are matched by a neutral column of both tables")
+    role = encoded.schema.role(name)
+    if role is not None and role is not Role.NEUTRAL:
+        what = f"column {name!r} is {role.value}"
+        raise UsageError(f"{what}; rows are matched by a neutral column of both tables")
     check_names([name], encoded.table.column_names)
     check_names([name], table.column_names)
     column = encoded.column(name)

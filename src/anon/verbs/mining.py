@@ -33,7 +33,7 @@ from anon.miners import (
 )
 from anon.plain import as_plain
 from anon.release import Release
-from anon.schema import Role, check_names
+from anon.schema import Role
 from anon.threads import available_threads
 
 Base = Literal["quasi", "sensitive"]
@@ -191,7 +191,7 @@ def mining_utilities(
     for release in releases:
         _check(release, target, miners)
     _check_alike(releases)
-    encoded = releases[0].encoded
+    encoded = releases[0].encoded.original
     columns, left_out = coded_columns(encoded, threads)
     for domain in encoded.quasi:
         del columns[domain.name]
@@ -317,7 +317,7 @@ def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
     names = [miner.name for miner in miners if isinstance(miner, Miner)]
     if not names or len(set(names)) < len(miners):
         raise UsageError("miners must be a list of anon.miners.Miner, each with a name of its own")
-    check_names([target], release.encoded.table.column_names)
+    release.encoded.check_published(target)
     if release.encoded.schema.role(target) is Role.QUASI:
         raise UsageError(
             f"column {target!r} is a quasi-identifier, which a release generalizes; "

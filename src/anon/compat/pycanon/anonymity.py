@@ -151,12 +151,12 @@ def tightest(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str], gen
     quasi, sensitive = _names(data, quasi_ident, sens_att)
     split = [(others, [name]) for others, name in _roles(quasi, sensitive, gen)]
     roles = [(quasi, sensitive)] if gen else split
-    found = [each for role in roles for each in measured(data, *role).by_sensitive.values()]
+    measures = [each for role in roles for each in measured(data, *role).by_sensitive.values()]
 
     def known(name: str) -> list[Any]:
-        return [value for each in found if (value := getattr(each, name)) is not None]
+        return [value for each in measures if (value := getattr(each, name)) is not None]
 
-    distances = [each.t_equal if each.t_ordered is None else each.t_ordered for each in found]
+    distances = [each.t_equal if each.t_ordered is None else each.t_ordered for each in measures]
     return Tightest(
         alpha=max(known("alpha")),
         l=min(known("l_distinct")),
@@ -176,11 +176,11 @@ def _roles(quasi: list[str], sensitive: list[str], gen: bool) -> Iterator[tuple[
 
 def _names(data: Any, quasi_ident: Iterable[str], sens_att: Iterable[str]) -> tuple[list[str], list[str]]:
     known = read_table(data).column_names
-    found = []
+    roles = []
     for names, role in ((quasi_ident, "quasi-identifiers"), (sens_att, "sensitive attributes")):
         listed = [str(name) for name in names]
         unknown = [name for name in listed if name not in known]
         if unknown:
             raise UsageError(f"Values not defined: {unknown}. Cannot be {role}")
-        found.append(listed)
-    return found[0], found[1]
+        roles.append(listed)
+    return roles[0], roles[1]

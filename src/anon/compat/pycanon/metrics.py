@@ -19,9 +19,9 @@ from anon.tables import read_table
 
 def average_ecsize(data_raw: Any, data_anon: Any, quasi_ident: Iterable[str], sup: bool = True) -> float:
     """C_avg: rows per class over k. `sup=False` counts the rows of the raw table."""
-    found = measured(data_anon, quasi_ident)
-    n_rows = found.n_rows if sup else read_table(data_raw).num_rows
-    return n_rows / (found.n_classes * found.k)
+    privacy = measured(data_anon, quasi_ident)
+    n_rows = privacy.n_rows if sup else read_table(data_raw).num_rows
+    return n_rows / (privacy.n_classes * privacy.k)
 
 
 def classification_metric(
@@ -52,13 +52,13 @@ def discernability_metric(data_raw: Any, data_anon: Any, quasi_ident: Iterable[s
 
 def sizes_ec(data: Any, quasi_ident: Iterable[str]) -> dict[str, float]:
     """Number of classes, and the least, greatest, mean and median of their sizes."""
-    found = measured(data, quasi_ident)
+    privacy = measured(data, quasi_ident)
     return {
-        "n_ec": found.n_classes,
-        "min_ec": found.sizes.min,
-        "max_ec": found.sizes.max,
-        "mean_ec": found.sizes.mean,
-        "median_ec": found.sizes.median,
+        "n_ec": privacy.n_classes,
+        "min_ec": privacy.sizes.min,
+        "max_ec": privacy.sizes.max,
+        "mean_ec": privacy.sizes.mean,
+        "median_ec": privacy.sizes.median,
     }
 
 

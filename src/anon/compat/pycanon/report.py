@@ -17,18 +17,18 @@ def get_report_values(
 ) -> tuple[Any, ...]:
     """k, (alpha, k), l, entropy l, (c, l), basic beta, enhanced beta, delta, t."""
     roles = read_table(data), list(quasi_ident), list(sens_att)
-    k, found = anonymity.k_anonymity(*roles[:2]), anonymity.tightest(*roles, gen)
-    l = found.l if gen else anonymity.l_diversity(*roles)
+    k, tightest = anonymity.k_anonymity(*roles[:2]), anonymity.tightest(*roles, gen)
+    l = tightest.l if gen else anonymity.l_diversity(*roles)
     return (
         k,
-        (found.alpha, k),
-        found.l,
-        found.entropy_l,
+        (tightest.alpha, k),
+        tightest.l,
+        tightest.entropy_l,
         (anonymity.least_c(*roles, gen, l), l),
-        found.beta,
-        found.beta_enhanced,
-        found.delta,
-        found.t,
+        tightest.beta,
+        tightest.beta_enhanced,
+        tightest.delta,
+        tightest.t,
     )
 
 

@@ -147,6 +147,18 @@ def check_asked(
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
+    for key in ("unit", "household", "sampling_weight"):
+        if getattr(schema, key):
+            raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
+    if any(getattr(each, "count", None) not in (None, "rows") for each in require):
+        raise UsageError("Spark counts rows, not units: anonymize on one machine")
+    if schema.coded:
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
+            "recode the column before, or anonymize on one machine"
+        )
+    if schema.linked:
+        raise UsageError("linked columns do not run on Spark: leave them out, or cut by each (quasi)")
     if not method.on_spark:
         *some, last = (each.__name__ for each in METHODS if each.on_spark)
         raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
@@ -206,10 +218,9 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
     one_class = Classes(np.zeros(0, np.uint32), np.zeros(2, np.int64), np.zeros(0, np.uint32))
     fields: list[Any] = []
     derived = []
-    for field in read.rows.schema.fields:
-        domain = quasi.get(field.name)
-        if field.name in read.schema.identifying:
-            continue
+    names = read.schema.published(read.arrow.names)
+    for name in names:
+        field, domain = read.rows.schema[name], quasi.get(name)
         if domain is None or publish == "bucketization":
             fields.append(StructField(field.name, _without_metadata(field.dataType)))
             continue
@@ -230,7 +241,7 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
                 shown = field.dataType
             fields.append(StructField(column.name, shown))
             derived.append((column.name, field.name))
-    refuse_clashes(read.arrow.names, derived, publish)
+    refuse_clashes(names, derived, publish)
     if publish == "bucketization":
         fields.append(StructField(CLASS_ID, LongType()))
     return StructType(fields)

@@ -171,7 +171,7 @@ def _of_buckets(
     size, n_of_size = (sizes[name].to_numpy() for name in ("count", "classes"))
     if np.sum(size * n_of_size) != whole.n_rows:
         raise RecheckError(f"the table has other rows than when it was first read; {OTHER_ROWS}")
-    return replace(whole, combined=None, **risk_of_sizes(size, n_of_size, at_risk))
+    return replace(whole, combined=None, intact=True, **risk_of_sizes(size, n_of_size, at_risk))
 
 
 def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]]) -> None:

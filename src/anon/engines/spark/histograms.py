@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from anon.engines.spark.frames import Ints, summed
 from anon.methods import Mondrian
-from anoncore.partition import Attributes, best_cut
+from anoncore.attribute import Attribute
+from anoncore.partition import best_cut
 from anoncore.requirement import Conjunction, passing_classes
 
 
@@ -71,7 +72,7 @@ def histogram_of(table: pa.Table, attribute: int, n_tracked: Sequence[int]) -> H
 
 def cut_of(
     histograms: Sequence[Histogram],
-    attributes: Attributes,
+    attributes: Sequence[Attribute],
     method: Mondrian,
     rules: Conjunction,
     n_tracked: Sequence[int],

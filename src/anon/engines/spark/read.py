@@ -26,8 +26,8 @@ from anon.engines.spark.frames import (
     unpacked,
 )
 from anon.engines.spark.tree import Plan
-from anon.errors import CATEGORY, NAME_SENSITIVE, SUPPRESS, DataError, UsageError
-from anon.methods import TGC, Method, Mondrian
+from anon.errors import CATEGORY, SUPPRESS, DataError, UsageError
+from anon.methods import Method, Mondrian
 from anon.schema import Attribute, Schema, check_names
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _check_method(schema: Schema, method: Method, arrow: pa.Schema) -> None:
                 f"target={method.target!r} is a quasi-identifier: use a neutral or sensitive attribute"
             )
         if method.target is not None:
-            check_names([method.target], arrow.names)
+            check_names([method.target], schema.published(arrow.names))
 
 
 def domains_of(
@@ -174,13 +174,8 @@ def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def refuse_missing(read: ReadFrame, method: Method) -> None:
-    """What TGC refuses of a whole table it must refuse before the work is shared out."""
-    if not isinstance(method, TGC):
-        return
-    if method.w_p > 0 and not read.sensitive:
-        raise UsageError("w_p > 0 needs a sensitive attribute: ", NAME_SENSITIVE, ", or use w_u=1, w_p=0")
-    limited = method.prepartition and method.delta_split not in ("auto", None)
-    if method.w_p > 0 or method.delta == "auto" or limited:
+    """What a method refuses of a whole table it must refuse before the work is shared out."""
+    if method.needs_complete(read.sensitive):
         for domain, counts in zip(read.sensitive, read.counts, strict=True):
             if domain.has_null:
                 raise DataError(
@@ -194,10 +189,8 @@ def refuse_missing(read: ReadFrame, method: Method) -> None:
 
 def kept_columns(read: ReadFrame, publish: str) -> list[str]:
     """The columns that are published as they are."""
-    hidden = set(read.schema.identifying)
-    if publish == "generalization":
-        hidden |= {domain.name for domain in read.quasi}
-    return [name for name in read.arrow.names if name not in hidden]
+    hidden = {domain.name for domain in read.quasi} if publish == "generalization" else set()
+    return [name for name in read.schema.published(read.arrow.names) if name not in hidden]
 
 
 def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:

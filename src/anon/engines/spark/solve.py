@@ -63,7 +63,7 @@ def solved(
     solver = _Solver(
         plan,
         read.schema,
-        tuple(name for name in read.arrow.names if name not in read.schema.identifying),
+        tuple(read.schema.published(read.arrow.names)),
         tuple(kept_columns(read, publish)),
         rest_schema,
         publish,

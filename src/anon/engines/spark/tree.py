@@ -28,8 +28,9 @@ from anon.engines.spark.frames import (
 )
 from anon.engines.spark.histograms import Cut, cut_of, halves_pass, histogram_of
 from anon.methods import Method, Mondrian, Progress
-from anon.methods.mondrian import attributes, priority
+from anon.methods.mondrian import priority
 from anon.requirements import Requirement, compile
+from anoncore.attribute import Attribute
 from anoncore.partition import turns
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class Plan:
     def domains(self) -> tuple[Domain, ...]:
         """Of the columns of codes."""
         return (*self.quasi, *self.sensitive, *(() if self.target is None else (self.target,)))
+
+    @property
+    def attributes(self) -> list[Attribute]:
+        """Quasi-identifiers as the kernels read them."""
+        return [domain.attribute for domain in self.quasi]
 
     @property
     def codes_schema(self) -> pa.Schema:
@@ -213,8 +219,8 @@ def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> l
 
 def _turns(plan: Plan, spans: Sequence[Span]) -> list[int]:
     """The attributes that can be cut, in the order in which they are tried in a node."""
-    first = priority(plan.quasi, plan.tree.split)
-    return turns(attributes(plan.quasi), *zip(*spans, strict=True), chooser=plan.tree.chooser, priority=first)
+    first = priority(plan.quasi, plan.quasi, plan.tree.split)
+    return turns(plan.attributes, *zip(*spans, strict=True), chooser=plan.tree.chooser, priority=first)
 
 
 def _needs_distinct(domain: Domain, method: Mondrian) -> bool:
@@ -290,7 +296,7 @@ def _cuts(
     def choose(table: pa.Table) -> pa.Table:
         node = table["node"][0].as_py()
         histograms = [histogram_of(table, a, tracked) for a in asked[node]]
-        cut = cut_of(histograms, attributes(plan.quasi), plan.tree, plan.rules(), tracked)
+        cut = cut_of(histograms, plan.attributes, plan.tree, plan.rules(), tracked)
         if cut is None:
             return types.empty_table()
         left, total = ([one for counts in some for one in counts.tolist()] for some in (cut.left, cut.total))

@@ -74,22 +74,22 @@ def about_coins(coins: Mapping[str, Sequence[str]]) -> dict[str, Tested]:
 def learned_of_coins(setting: Setting, coins: Mapping[str, Sequence[str]]) -> Table:
     """What trees learn of it when 0-closeness is asked for, which suppresses a2."""
     table = pa.table({name: list(values) * 50 for name, values in coins.items()})
-    release = setting.anonymize(table, Schema(["a1", "a2"], ["a3"]), TCloseness(0, "equal"))
-    shown = [len(cells.low) == 1 for cells in release.cells]
+    release = setting.anonymize(table, Schema(["a1", "a2"], ["a3"], neutral="rest"), TCloseness(0, "equal"))
+    is_one_cell = [len(cells.low) == 1 for cells in release.cells]
     rows = []
     for target in ("a3", "a4", "a5"):
-        found = mining_utility(release, target, miners=TREES, n_folds=5, n_threads=setting.n_threads)
-        by_base = found.by_miner[TREE].by_base
+        utility = mining_utility(release, target, miners=TREES, n_folds=5, n_threads=setting.n_threads)
+        by_base = utility.by_miner[TREE].by_base
         rows.append(
             {
                 "learned": target,
-                "intact": percent(found.u_max),
-                "a2 suppressed": percent(found.u_san),
+                "intact": percent(utility.u_max),
+                "a2 suppressed": percent(utility.u_san),
                 "Q suppressed": percent(by_base["quasi"]),
                 "S removed": None if target == "a3" else percent(by_base["sensitive"]),
-                "A_acc": found.a_acc,
+                "A_acc": utility.a_acc,
                 "suppressed": ", ".join(
-                    name for name, all_of_it in zip(("a1", "a2"), shown, strict=True) if all_of_it
+                    name for name, all_of_it in zip(("a1", "a2"), is_one_cell, strict=True) if all_of_it
                 ),
             }
         )

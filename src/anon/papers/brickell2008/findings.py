@@ -202,8 +202,11 @@ def diverse_and_private(setting: Setting) -> Tested:
 def on_two_values(setting: Setting) -> Tested:
     table = pa.table({"q": range(1000), "s": [0, 1] * 500})
     release = setting.anonymize(table, Schema(["q"], ["s"]), method=Suppress("quasi"))
-    found = release.privacy()
-    return (found.l_distinct, found.k) == (2, 1000), {"most diverse": found.l_distinct, "greatest k": found.k}
+    privacy = release.privacy()
+    return (privacy.l_distinct, privacy.k) == (2, 1000), {
+        "most diverse": privacy.l_distinct,
+        "greatest k": privacy.k,
+    }
 
 
 def about_abstract(points: Mapping[str, Sequence[Point]], everything: Sequence[Point]) -> dict[str, Tested]:
@@ -211,8 +214,8 @@ def about_abstract(points: Mapping[str, Sequence[Point]], everything: Sequence[P
         return point.a_acc <= 0.75 * points[point.dataset][0].a_acc
 
     def destroyed(point: Point) -> bool:
-        found = point.workload
-        return point.gains[1] <= 0.1 * (known(found.u_max) - known(found.u_base))
+        workload = point.workload
+        return point.gains[1] <= 0.1 * (known(workload.u_max) - known(workload.u_base))
 
     equivalent = [point for point in everything if point.gains[1] <= EQUAL and point.a_know > 0]
     return {
@@ -265,8 +268,8 @@ def about_figures(
             all(by_tree.values()),
             {
                 name: {
-                    miner: percent(found.by_base["sensitive"])
-                    for miner, found in one.workload.by_miner.items()
+                    miner: percent(utility.by_base["sensitive"])
+                    for miner, utility in one.workload.by_miner.items()
                 }
                 for name, one in intact.items()
             },

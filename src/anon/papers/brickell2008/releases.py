@@ -102,7 +102,8 @@ class Point:
 
 
 def schema_of(data: Dataset, by_years: Sequence[str]) -> Schema:
-    return Schema([attribute_of(name, by_years) for name in data.quasi], [data.sensitive])
+    quasi = [attribute_of(name, by_years) for name in data.quasi]
+    return Schema(quasi, [data.sensitive], neutral="rest")
 
 
 def attribute_of(name: str, by_years: Sequence[str]) -> Attribute:
@@ -156,14 +157,14 @@ def n_folds(setting: Setting) -> int:
 
 def accuracy_of_trees(setting: Setting, table: pa.Table) -> dict[str, dict[str, float]]:
     """Accuracy of trees in percent, by what is learned."""
-    release = setting.anonymize(table, Schema(list(QUASI_2)), method=Suppress("quasi"))
+    release = setting.anonymize(table, Schema(list(QUASI_2), neutral="rest"), method=Suppress("quasi"))
     learned = {}
     for done, target in enumerate(LEARNED):
         setting.tell("table 2", done, len(LEARNED))
-        found = mining_utility(
+        utility = mining_utility(
             release, target, miners=TREES, n_folds=n_folds(setting), n_threads=setting.n_threads
         )
-        learned[target] = {INTACT: percent(found.u_max), SUPPRESSED: percent(found.u_san)}
+        learned[target] = {INTACT: percent(utility.u_max), SUPPRESSED: percent(utility.u_san)}
     return learned
 
 

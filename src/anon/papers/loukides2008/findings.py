@@ -28,8 +28,8 @@ def _judged(rows: Sequence[Row], test: Callable[[Get], Tested]) -> Tested:
     def get_printed(method: str, k: int, measure: str) -> float:
         return get(method + PRINTED if method in TGCS else method, k, measure)
 
-    held, numbers = test(get)
-    return bool(held), {**numbers, "held by the algorithm as printed": bool(test(get_printed)[0])}
+    agrees, numbers = test(get)
+    return bool(agrees), {**numbers, "held by the algorithm as printed": bool(test(get_printed)[0])}
 
 
 def all_agree(
@@ -61,8 +61,8 @@ def about_the_sample(rows: Sequence[Row]) -> dict[str, Tested]:
         }
         for name in ("UM", "PM")
     }
-    held = all(_near(sample, whole, CLOSE) for each in pairs.values() for whole, sample in each.values())
-    return {"sample": (held, {f"{name} of dataset and sample": each for name, each in pairs.items()})}
+    agrees = all(_near(sample, whole, CLOSE) for each in pairs.values() for whole, sample in each.values())
+    return {"sample": (agrees, {f"{name} of dataset and sample": each for name, each in pairs.items()})}
 
 
 def about_quality(rows: Sequence[Row], ks: Sequence[int]) -> dict[str, Tested]:
@@ -111,8 +111,8 @@ def about_queries(rows: Sequence[Row], ks: Sequence[int]) -> dict[str, Tested]:
 
     def balanced(get: Get) -> Tested:
         at = {k: normalized(get, k) for k in ks}
-        held = all(abs(each["TGCB"] - each["TGCU"]) <= CLOSE for each in at.values())
-        return held, {f"k = {k}": {name: at[k][name] for name in ("TGCU", "TGCB")} for k in ks}
+        agrees = all(abs(each["TGCB"] - each["TGCU"]) <= CLOSE for each in at.values())
+        return agrees, {f"k = {k}": {name: at[k][name] for name in ("TGCU", "TGCB")} for k in ks}
 
     def protected(get: Get) -> Tested:
         at = {k: normalized(get, k)["TGCP"] for k in ks}
@@ -120,8 +120,8 @@ def about_queries(rows: Sequence[Row], ks: Sequence[int]) -> dict[str, Tested]:
 
     def benchmarks(get: Get) -> Tested:
         at = {k: {n: get(n, k, "error 1 (%)") for n in ("K-Members", "Mondrian")} for k in (low, high)}
-        held = at[low]["K-Members"] < at[low]["Mondrian"] and at[high]["K-Members"] > at[high]["Mondrian"]
-        return held, {f"k = {k}": each for k, each in at.items()}
+        agrees = at[low]["K-Members"] < at[low]["Mondrian"] and at[high]["K-Members"] > at[high]["Mondrian"]
+        return agrees, {f"k = {k}": each for k, each in at.items()}
 
     return {
         "error-benchmarks": _judged(rows, benchmarks),
@@ -193,8 +193,8 @@ def about_parameters(
     def stable(rows: Sequence[Row]) -> Tested:
         wtd = {row["s"]: row["wtd"] for row in rows}
         after = [value for s, value in wtd.items() if s >= 5 * K]
-        held = wtd[K] > after[0] and all(_near(value, after[0], 0.05) for value in after)
-        return held, {f"wtd at s = {s}": value for s, value in wtd.items()}
+        agrees = wtd[K] > after[0] and all(_near(value, after[0], 0.05) for value in after)
+        return agrees, {f"wtd at s = {s}": value for s, value in wtd.items()}
 
     def changes(rows: Sequence[Row], name: str) -> dict[str, Any]:
         return {f"{name} = {row[name]:g}": {"UM": row["UM"], "PM": row["PM"]} for row in rows}

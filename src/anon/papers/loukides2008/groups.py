@@ -66,8 +66,8 @@ def grouped(setting: Setting, encoded: Encoded, method: Method, k: int) -> Publi
     threads = available_threads(setting.n_threads)
     classes = _classes(encoded, method, k, threads)
     counts = counts_of(encoded, classes, n_threads=threads)
-    shown = cells(encoded, classes, threads)
-    return Published(encoded, classes, counts, shown, k_asked=k, n_threads=threads)
+    cells_of_groups = cells(encoded, classes, threads)
+    return Published(encoded, classes, counts, cells_of_groups, k_asked=k, n_threads=threads)
 
 
 def quality_of(published: Published, r: float = 1.0) -> Row:

@@ -84,11 +84,11 @@ def tables_run(setting: Setting) -> tuple[dict[str, float], dict[str, Tested], t
         ("estimated answer", "least possible", "most possible"),
         ((float(answered.estimated[0]), int(answered.least[0]), int(answered.most[0])),),
     )
-    shown = tuple(
+    micro_tables = tuple(
         table_of(f"Table {number}", release.table.to_pylist())
         for number, release in ((3, partitioned), (4, clustered))
     )
-    return figures, findings, (by_group, asked, *shown)
+    return figures, findings, (by_group, asked, *micro_tables)
 
 
 def _table_2(setting: Setting, method: TGC) -> Release:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from anon.errors import DataError, UsageError
@@ -42,6 +43,11 @@ class Dates:
     """Calendar units of a date or timestamp, one level per unit."""
 
     units: tuple[str, ...]
+
+    @property
+    def ordered(self) -> list[str]:
+        """The units, finest first."""
+        return sorted(self.units, key=CALENDAR.index)
 
     def __repr__(self) -> str:
         return f"dates({', '.join(map(repr, self.units))})"
@@ -119,6 +125,17 @@ def dates(*units: str) -> Dates:
     if len(set(units)) < len(units):
         raise UsageError("dates() lists a unit twice")
     return Dates(units)
+
+
+def not_finer(hierarchy: Hierarchy, least: int | float | str) -> Hierarchy:
+    """The levels of numbers or dates of which each set is made of whole sets of the least one."""
+    if isinstance(hierarchy, Intervals) and not isinstance(least, str):
+        step = Fraction(str(least))
+        return Intervals(tuple(width for width in hierarchy.widths if Fraction(str(width)) % step == 0))
+    if isinstance(hierarchy, Dates):
+        coarser = CALENDAR[CALENDAR.index(str(least)) :]
+        return Dates(tuple(unit for unit in hierarchy.units if unit in coarser))
+    return hierarchy
 
 
 def as_hierarchy(written: Any, column: str) -> Hierarchy:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, UsageError
-from anon.schema.hierarchy.declared import CALENDAR, MOST_DIGITS, Dates, Hierarchy, Intervals
+from anon.schema.hierarchy.declared import MOST_DIGITS, Dates, Hierarchy, Intervals
 from anon.schema.hierarchy.rows import hierarchy_rows, placed
 from anon.schema.hierarchy.tree import MissingValues, frozen, parents_of, readonly
 
@@ -71,7 +72,7 @@ def levels_of(
             bins = [_interval_bins(values, width, unit_lattice, column) for width in widths]
             return _levels_of_bins(tuple(map(str, widths)), bins, positions)
         if isinstance(hierarchy, Dates):
-            units = sorted(hierarchy.units, key=CALENDAR.index)
+            units = hierarchy.ordered
             bins = [_calendar_bins(values, unit, column) for unit in units]
             return _levels_of_bins(tuple(units), bins, positions)
     except OverflowError:
@@ -79,6 +80,50 @@ def levels_of(
             f"column {column!r}: {hierarchy!r} is too fine or too coarse for its {values.type} values"
         ) from None
     return _levels_of_rows(hierarchy, values, positions, column)
+
+
+def least_sets(
+    least: int | float | str, values: pa.Array, unit_lattice: bool, column: str
+) -> tuple[npt.NDArray[np.int64], pa.Array, pa.Array, list[str]]:
+    """The sets of one level of a numeric attribute: intervals of a width, or calendar units.
+
+    The set of each of the sorted distinct `values`, ascending, and the two ends of each set as values: on a
+    unit lattice both belong to it, otherwise only the first does. Ends beyond the type are its own. Last, the
+    name of each set.
+    """
+    try:
+        if isinstance(least, str):
+            bins = _calendar_bins(values, least, column)
+        else:
+            bins = _interval_bins(values, least, unit_lattice, column)
+        lower, upper = (values_at(ends, values.type) for ends in (bins.lower, bins.upper))
+        return bins.of_code, lower, upper, bins.labels
+    except OverflowError:
+        raise UsageError(
+            f"column {column!r}: the level {least!r} is too fine or too coarse for its {values.type} values"
+        ) from None
+
+
+def values_at(ticks: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
+    """The values at some places of `places`; of floats, the numbers themselves."""
+    types = pa.types
+    if types.is_floating(arrow_type):
+        return pa.array([float(tick) for tick in ticks], pa.float64()).cast(arrow_type)
+    whole = [math.ceil(tick) for tick in ticks]
+    if types.is_decimal(arrow_type):
+        return pa.array([Decimal(tick).scaleb(-arrow_type.scale) for tick in whole], arrow_type)
+    if types.is_integer(arrow_type):
+        ends = np.iinfo(arrow_type.to_pandas_dtype())
+        least, most = int(ends.min), int(ends.max)
+    else:
+        most = 2 ** (arrow_type.bit_width - 1) - 1
+        least = -most - 1
+    plain = pa.array(
+        [min(max(tick, least), most) for tick in whole], pa.int64() if most < 2**63 else pa.uint64()
+    )
+    if types.is_integer(arrow_type):
+        return plain.cast(arrow_type)
+    return (plain.cast(pa.int32()) if arrow_type.bit_width == 32 else plain).view(arrow_type)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full-domain recoding: every value of a column at one level (Samarati 2001; LeFevre et al. 2005).
+
+What is published of a value depends on the value alone, and rows of classes that fail may be left out, up to
+a limit. The node of the lattice that loses least is found exactly (`lattice`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.classes import Classes
+from anon.encoding import Coding, Encoded, coding_of
+from anon.errors import InfeasibleError, UsageError
+from anon.methods.lattice import Found, Judge, Judged, Node, base_of, search
+from anon.methods.quality import Quality, QualityName, facts_of
+from anon.methods.task import Limits, Method, Task
+from anon.methods.trivial import identity
+from anon.requirements import Option, Requirement
+from anon.schema import Attribute, Dates, Intervals, Ladder, Prefix, ladder_of
+
+Reach = Literal["data", "file"]
+Reference = Literal["published", "table"]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """What the search saw: the levels of each attribute by name, the judged nodes, the one that was taken.
+
+    Nodes that are not in `judged` were ruled out unseen.
+    """
+
+    names: tuple[str, ...]
+    heights: Node
+    best: Node
+    optimal: bool
+    judged: Mapping[Node, Judged]
+
+
+@dataclass(frozen=True)
+class FullDomain(Method):
+    """One level of its hierarchy for every column, and classes that still fail suppressed.
+
+    The best node is the one of least `quality` ("loss", "loss_geometric", "precision", "dm", "aecs",
+    "entropy", "entropy_arx") whose suppressed rows stay within `anonymize(suppress=)`; ties: least sum of
+    levels, then the levels in schema order. `levels` applies one node instead: a level for each
+    quasi-identifier, 0 as it is. `domain` is what a label stands for in the loss: the values in the "data",
+    or those listed in the "file". `reference` is what t-closeness and the like compare a class with: the rows
+    "published", or the whole "table".
+    """
+
+    name: ClassVar[str] = "full-domain"
+    recodes: ClassVar[bool] = True
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "levels",
+            list[int],
+            "Full-domain: one level per quasi-identifier, instead of the best.",
+            read=tuple,
+        ),
+        Option(
+            "quality",
+            QualityName,
+            "Full-domain: loss (default), precision, dm, aecs, entropy, ….",
+        ),
+        Option("domain", Reach, "Full-domain: a label stands for values in the data (default) or the file."),
+        Option(
+            "reference", Reference, "Full-domain: t compares with the published rows (default) or the table."
+        ),
+    )
+
+    levels: tuple[int, ...] | None = None
+    quality: QualityName = "loss"
+    domain: Reach = "data"
+    reference: Reference = "published"
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("quality", QualityName), ("domain", Reach), ("reference", Reference)):
+            if getattr(self, name) not in get_args(kinds):
+                raise UsageError(f"{name} must be one of {', '.join(get_args(kinds))}")
+        if self.levels is not None:
+            levels = tuple(self.levels)
+            if not all(isinstance(g, int) and not isinstance(g, bool) and g >= 0 for g in levels):
+                raise UsageError("levels must be whole numbers of at least 0, one for each quasi-identifier")
+            object.__setattr__(self, "levels", levels)
+
+    def check_published(self, publish: str, numeric: str) -> None:
+        if publish == "bucketization":
+            raise UsageError("FullDomain generalizes columns: it cannot be published as a bucketization")
+
+    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        """The rows that show the same."""
+        return identity(encoded, task)
+
+    def recoded(
+        self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
+    ) -> tuple[Encoded, FullDomain, Lattice | None]:
+        """The table with the chosen level as every column's least one, without the rows that fail there."""
+        _refuse(encoded, self.levels)
+        ladders = [
+            ladder_of(attribute.hierarchy, domain.values, domain.levels, domain.name, self.domain)
+            for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True)
+        ]
+        judge = _judge(judged, ladders, require, self, limits.suppress)
+        if self.levels is not None:
+            lattice = None
+            node = self.levels
+            for g, ladder in zip(node, ladders, strict=True):
+                if g > ladder.height:
+                    raise UsageError(
+                        f"column {ladder.name!r} has levels 0 to {ladder.height}, not {g}: choose one of them"
+                    )
+        else:
+            found = search(judge, limits.time_limit)
+            if found is None:
+                raise InfeasibleError("no level of the columns meets the requirements", requirement=None)
+            node = found.node
+            lattice = _seen(found, ladders)
+        table = judge.table(node)
+        out, _ = judge.suppressed(table, everything=True)
+        n_out = int(table.counts[out].sum())
+        if n_out > judge.most_suppressed or n_out == judge.base.n_rows:
+            share = n_out / judge.base.n_rows
+            raise InfeasibleError(
+                f"levels {list(node)} leave {n_out} of {judge.base.n_rows} rows in classes that fail: allow "
+                f"suppress={share:.4f}, or choose coarser levels",
+                requirement=None,
+                tightest=share,
+            )
+        rows = _rows_of(judge, node, out)
+        suppressed = np.sort(np.concatenate([encoded.suppressed, rows])).astype(np.uint32)
+        suppressed.flags.writeable = False
+        made = _at(encoded, ladders, node)
+        return replace(made, suppressed=suppressed), replace(self, levels=node), lattice
+
+
+def _refuse(encoded: Encoded, levels: Sequence[int] | None) -> None:
+    schema = encoded.schema
+    if schema.coded:
+        raise UsageError(
+            f"column {schema.coded[0]!r} has a least level, top or bottom: FullDomain chooses the levels "
+            "itself; leave these out, or use FullDomain(levels=[...])"
+        )
+    if schema.linked:
+        raise UsageError("FullDomain recodes every column by itself: leave out linked, or use Mondrian()")
+    if encoded.units is not None:
+        raise UsageError("FullDomain counts rows, not units: leave out unit, or use Mondrian()")
+    for attribute in schema.quasi:
+        if attribute.kind == "numeric" and not isinstance(attribute.hierarchy, Intervals | Dates | None):
+            raise UsageError(
+                f"column {attribute.name!r} is numeric with labels of a file or dict: declare it nominal to "
+                "recode it to these labels, or give it intervals()"
+            )
+    if levels is not None and len(levels) != len(schema.quasi):
+        raise UsageError(f"levels has {len(levels)} numbers for {len(schema.quasi)} quasi-identifiers")
+
+
+def _judge(
+    judged: Encoded,
+    ladders: Sequence[Ladder],
+    require: Sequence[Requirement],
+    method: FullDomain,
+    share: Fraction,
+) -> Judge:
+    base = base_of(judged, 1)
+    code_rows = [
+        np.bincount(base.codes[:, a], base.counts, domain.n_codes).astype(np.int64)
+        for a, domain in enumerate(judged.quasi)
+    ]
+    reference = None
+    if method.reference == "table":
+        reference = tuple(
+            np.bincount(values, rows, domain.n_codes).astype(np.int64)
+            for (_, values, rows), domain in zip(base.values, judged.sensitive, strict=True)
+        )
+    judge = Judge(
+        base, ladders, judged.quasi, judged.sensitive, require, int(share * base.n_rows), reference=reference
+    )
+    weights = [domain.weight for domain in judged.quasi]
+    judge.quality = Quality(method.quality, facts_of(ladders, judge.labels, code_rows, weights))
+    return judge
+
+
+def _seen(found: Found, ladders: Sequence[Ladder]) -> Lattice:
+    return Lattice(
+        tuple(ladder.name for ladder in ladders),
+        tuple(ladder.height for ladder in ladders),
+        found.node,
+        found.optimal,
+        MappingProxyType(found.visited),
+    )
+
+
+def _rows_of(judge: Judge, node: Node, out: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+    """The rows of the classes of a node that are suppressed."""
+    base = judge.base
+    number = judge.classes_of(node)
+    return base.rows[np.repeat(out[number], np.diff(base.offsets))]
+
+
+def _at(encoded: Encoded, ladders: Sequence[Ladder], node: Node) -> Encoded:
+    """The table with these levels as the least ones."""
+    attributes, domains, columns = [], [], []
+    for attribute, domain, codes, ladder, g in zip(
+        encoded.schema.quasi, encoded.quasi, encoded.quasi_codes, ladders, node, strict=True
+    ):
+        coded, described = attribute, domain
+        if g == ladder.height:
+            described = replace(domain, coding=Coding.star(domain.n_values))
+        elif g > 0:
+            coded = replace(attribute, least=_least(attribute, g))
+            described = replace(
+                domain, coding=coding_of(coded, domain.values, domain.unit_lattice, domain.tree)
+            )
+        attributes.append(coded)
+        domains.append(described)
+        columns.append(codes if described.coding is None else described.coding.coded(codes))
+    return replace(
+        encoded,
+        schema=replace(encoded.schema, quasi=tuple(attributes)),
+        quasi=tuple(domains),
+        quasi_codes=tuple(columns),
+        fine_codes=encoded.quasi_codes,
+    )
+
+
+def _least(attribute: Attribute, g: int) -> Any:
+    """The level as an attribute's `least` names it."""
+    match attribute.hierarchy:
+        case Intervals(widths):
+            return sorted(widths)[g - 1]
+        case Dates():
+            return attribute.hierarchy.ordered[g - 1]
+        case Prefix(lengths):
+            return sorted(lengths, reverse=True)[g - 1]
+    return g

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lattice of full-domain recodings: its nodes judged, and the best of them found.
+
+A node has one level per attribute. It is judged on the distinct combinations of codes, whose classes are
+rolled up from those of the nearest finer node that is known. Orders of visiting (Flash: Kohlmayer et al.
+2012) do not change what is found: the feasible node of least score, ties by least sum of levels and then
+by the levels in schema order.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anon.classes import group
+from anon.encoding import Domain, Encoded
+from anon.methods.quality import Quality
+from anon.requirements import Requirement, compile
+from anon.schema import Ladder
+from anoncore.lattice import Lattice, roll_up
+from anoncore.requirement import passing_classes
+
+SAME = 1e-9  # scores nearer than this are equal
+MOST_NODES = 10_000_000
+MOST_KEPT = 1 << 24  # classes of nodes that are kept to roll up from
+
+Node = tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Base:
+    """The distinct combinations of quasi-identifier codes, and what is counted of each.
+
+    Combination i has the codes `codes[i]` (uint32, n x m) and `counts[i]` rows (int64); row
+    `rows[offsets[i]:offsets[i + 1]]` of the table are its rows. Per sensitive attribute `values[a]` holds the
+    combination, code and number of rows of each pair that occurs (int64, sorted).
+    """
+
+    codes: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.uint32]
+    offsets: npt.NDArray[np.int64]
+    values: tuple[tuple[npt.NDArray[np.int64], ...], ...]
+    n_codes: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Judged:
+    """What a node's classes are worth: which are suppressed, their rows, the score; infinite if infeasible.
+
+    `absorbing` is whether the node fails, if it does, by tests that no union of classes fails: then all finer
+    nodes fail too.
+    """
+
+    n_suppressed: int
+    score: float
+    feasible: bool
+    absorbing: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Found:
+    """The best node, and what was seen on the way. `visited` has every judged node; not `optimal` where the
+    time was up before all others were ruled out.
+    """
+
+    node: Node
+    score: float
+    n_suppressed: int
+    optimal: bool
+    visited: dict[Node, Judged]
+
+
+def base_of(encoded: Encoded, n_threads: int) -> Base:
+    """The combinations of the rows that are not suppressed."""
+    classes = group(encoded.quasi_codes, encoded.suppressed, n_threads)
+    first = classes.rows[classes.offsets[:-1]]
+    codes = np.column_stack([column[first].astype(np.uint32) for column in encoded.quasi_codes])
+    values = []
+    for domain, column in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
+        of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+        keys = of_row * domain.n_codes + column[classes.rows]
+        values.append(_counted(keys, np.ones(len(keys), np.int64), domain.n_codes))
+    return Base(
+        np.ascontiguousarray(codes),
+        classes.sizes.astype(np.int64),
+        classes.rows,
+        classes.offsets,
+        tuple(values),
+        tuple(domain.n_codes for domain in encoded.sensitive),
+    )
+
+
+def _counted(
+    keys: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], n_codes: int
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """Keys class * n_codes + code with their counts, as the class, code and count of each distinct one."""
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, np.intp)
+    sums = np.add.reduceat(counts[order], starts) if len(keys) else counts
+    return keys[starts] // n_codes, keys[starts] % n_codes, sums
+
+
+@dataclass(frozen=True, repr=False)
+class _Table:
+    """The classes of a node: of each a combination that stands for it, its rows, its sensitive values."""
+
+    members: npt.NDArray[np.uint32]
+    counts: npt.NDArray[np.int64]
+    values: tuple[tuple[npt.NDArray[np.int64], ...], ...]
+
+
+@dataclass
+class Judge:
+    """Judges the nodes of one lattice over one base.
+
+    `reference` are the counts of the sensitive attributes in the table, where those of the rows that are
+    still published do not count.
+    """
+
+    base: Base
+    ladders: Sequence[Ladder]
+    domains: Sequence[Domain]
+    sensitive: Sequence[Domain]
+    require: Sequence[Requirement]
+    most_suppressed: int
+    reference: tuple[npt.NDArray[np.int64], ...] | None = None
+    quality: Quality = field(init=False)
+    _tables: dict[Node, _Table] = field(default_factory=dict)
+    _kept: int = 0
+
+    def __post_init__(self) -> None:
+        bottom = (0,) * len(self.ladders)
+        # null is a label of its own, and one with the others at the last level
+        labels = []
+        for ladder, domain in zip(self.ladders, self.domains, strict=True):
+            levels = []
+            for g, of_code in enumerate(ladder.of_code):
+                null = 0 if g == ladder.height and len(of_code) else len(ladder.labels[g])
+                levels.append(np.append(of_code, np.uint32(null)).astype(np.uint32)[: domain.n_codes])
+            labels.append(levels)
+        self.labels = labels
+        self.kernel = Lattice(self.base.codes, labels)
+        whole = np.arange(len(self.base.counts), dtype=np.uint32)
+        self._tables[bottom] = _Table(whole, self.base.counts, self.base.values)
+        self._levels = np.array([bottom], np.int64)
+        self._sizes = np.array([len(whole)], np.int64)
+        self._nodes = [bottom]
+        self.k = max((each.least_rows or 1 for each in self.require), default=1)
+        totals = [
+            np.bincount(codes, rows, n).astype(np.int64)
+            for (_, codes, rows), n in zip(self.base.values, self.base.n_codes, strict=True)
+        ]
+        rules = [rule for each in self.require for rule in each.rules(self.sensitive, totals)]
+        self._only_sizes = all(rule[0] == "size" for rule in rules)
+        if self._only_sizes:
+            self._tables[bottom] = _Table(whole, self.base.counts, ())
+
+    def table(self, node: Node) -> _Table:
+        """The classes of a node, rolled up from the smallest known table of a finer one."""
+        if node in self._tables:
+            return self._tables[node]
+        finer = np.flatnonzero((self._levels <= np.array(node)).all(axis=1))
+        before = self._tables[self._nodes[int(finer[np.argmin(self._sizes[finer])])]]
+        first, counts, number = roll_up(self.kernel, node, before.members, before.counts)
+        values = tuple(
+            _counted(number[of_class].astype(np.int64) * n_codes + codes, rows, n_codes)
+            for (of_class, codes, rows), n_codes in zip(before.values, self.base.n_codes, strict=False)
+        )
+        table = _Table(first, counts, values)
+        size = len(first) + sum(len(one[0]) for one in values)
+        if self._kept + size <= MOST_KEPT:
+            self._kept += size
+            self._tables[node] = table
+            self._nodes.append(node)
+            self._levels = np.vstack([self._levels, node])
+            self._sizes = np.append(self._sizes, size)
+        return table
+
+    def suppressed(self, table: _Table, everything: bool = False) -> tuple[npt.NDArray[np.bool_], bool]:
+        """Which classes are suppressed: those that fail against the rows that are still published.
+
+        Also whether all finer nodes fail too. Unless `everything` is asked for, it stops at too many rows.
+        """
+        out = table.counts < self.k
+        absorbing = [each for each in self.require if each.absorbing]
+        others = [each for each in self.require if not each.absorbing]
+        if self._is_beyond(table, out) and not everything:
+            return out, True
+        if absorbing and not self._only_sizes:
+            out = self._failing(table, absorbing, out)
+            if self._is_beyond(table, out) and not everything:
+                return out, True
+        while others:
+            more = self._failing(table, self.require, out)
+            if (more == out).all():
+                break
+            out = more
+            if self._is_beyond(table, out) and not everything:
+                return out, self.most_suppressed == 0 and all(each.monotone for each in self.require)
+        return out, False
+
+    def _is_beyond(self, table: _Table, out: npt.NDArray[np.bool_]) -> bool:
+        return int(table.counts[out].sum()) > self.most_suppressed
+
+    def classes_of(self, node: Node) -> npt.NDArray[np.uint32]:
+        """The class of every combination, in the order of the node's table."""
+        whole = np.arange(len(self.base.counts), dtype=np.uint32)
+        return roll_up(self.kernel, node, whole, self.base.counts)[2]
+
+    def _failing(
+        self, table: _Table, require: Sequence[Requirement], out: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """`out` and the classes that fail against the rows of the others."""
+        n = int(table.counts[~out].sum())
+        if n == 0:
+            return np.ones_like(out)
+        offsets, codes, counts, totals = [], [], [], []
+        for (of_class, values, rows), n_codes in zip(table.values, self.base.n_codes, strict=True):
+            kept = ~out[of_class]
+            totals.append(np.bincount(values[kept], rows[kept], n_codes).astype(np.int64))
+            offsets.append(np.searchsorted(of_class, np.arange(len(table.counts) + 1)).astype(np.int64))
+            codes.append(values)
+            counts.append(rows)
+        if self.reference is not None:
+            totals, n = list(self.reference), self.base.n_rows
+        asked = compile(require, self.sensitive, totals, n)
+        kept_classes = np.flatnonzero(~out)
+        passes = passing_classes(
+            asked,
+            table.counts[kept_classes],
+            *_of_classes(kept_classes, offsets, codes, counts),
+        )
+        out = out.copy()
+        out[kept_classes[passes == 0]] = True
+        return out
+
+    def judge(self, node: Node) -> Judged:
+        table = self.table(node)
+        out, absorbing = self.suppressed(table)
+        n_suppressed = int(table.counts[out].sum())
+        feasible = n_suppressed <= self.most_suppressed and n_suppressed < self.base.n_rows
+        if not feasible:
+            return Judged(n_suppressed, np.inf, False, absorbing)
+        left_out = [
+            levels[g][self.base.codes[table.members[out], a]]
+            for a, (levels, g) in enumerate(zip(self.labels, node, strict=True))
+        ]
+        score = self.quality.score(node, table.counts, out, left_out)
+        return Judged(n_suppressed, score, True, False)
+
+
+def _of_classes(
+    classes: npt.NDArray[np.intp],
+    offsets: Sequence[npt.NDArray[np.int64]],
+    codes: Sequence[npt.NDArray[np.int64]],
+    counts: Sequence[npt.NDArray[np.int64]],
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """The CSR counts of some of the classes."""
+    taken: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for bounds, values, rows in zip(offsets, codes, counts, strict=True):
+        sizes = np.diff(bounds)[classes]
+        new = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        at = np.repeat(bounds[:-1][classes] - new[:-1], sizes) + np.arange(new[-1])
+        for one, part in zip(taken, (new, values[at], rows[at]), strict=True):
+            one.append(part)
+    return taken
+
+
+def search(judge: Judge, time_limit: float | None = None) -> Found | None:
+    """The best node of the lattice; None where none is feasible."""
+    heights = [ladder.height for ladder in judge.ladders]
+    shape = tuple(height + 1 for height in heights)
+    n_nodes = 1
+    for size in shape:
+        n_nodes *= size
+    ends = None if time_limit is None else time.monotonic() + time_limit
+    if n_nodes > MOST_NODES:
+        return _best_first(judge, shape, ends)
+    grid = np.ix_(*(np.arange(size) for size in shape))
+    bounds = np.broadcast_to(np.asarray(judge.quality.bounds(grid), np.float64), shape)
+    sums = sum(grid, start=np.zeros((), np.int64))
+    # in the order of the bound, the sum of levels, and the levels, as arrays are laid out
+    order = np.lexsort((np.broadcast_to(sums, shape).ravel(), np.round(bounds.ravel(), 12)))
+    is_open = np.ones(shape, np.bool_)  # may be the best
+    is_failing = np.zeros(shape, np.bool_)
+    is_passing = np.zeros(shape, np.bool_)
+    seen: dict[Node, Judged] = {}
+    least = np.inf
+    prunes_up = (judge.most_suppressed == 0 and all(each.monotone for each in judge.require)) or all(
+        each.absorbing for each in judge.require
+    )
+
+    def judged(node: Node) -> Judged:
+        nonlocal least
+        if node in seen:
+            return seen[node]
+        one = seen[node] = judge.judge(node)
+        above = tuple(slice(g, None) for g in node)
+        if one.feasible:
+            least = min(least, one.score)
+            if prunes_up:
+                is_passing[above] = True
+        elif one.absorbing:
+            is_failing[tuple(slice(None, g + 1) for g in node)] = True
+        if (
+            not judge.quality.additive
+            and judge.quality.bound_of(node, judge.table(node).counts) > least + SAME
+        ):
+            is_open[above] = False
+        is_open[node] = False
+        return one
+
+    def path_up(node: Node) -> list[Node]:
+        """Open nodes of unknown feasibility, each above the one before."""
+        path = [node]
+        while True:
+            for a in range(len(node)):
+                above = (*node[:a], node[a] + 1, *node[a + 1 :])
+                if (
+                    above[a] <= heights[a]
+                    and not is_passing[above]
+                    and not is_failing[above]
+                    and above not in seen
+                ):
+                    node = above
+                    path.append(node)
+                    break
+            else:
+                return path
+
+    is_late = False
+    for at in order:
+        node = tuple(int(g) for g in np.unravel_index(int(at), shape))
+        if bounds[node] > least + SAME:
+            break
+        if ends is not None and time.monotonic() > ends and least < np.inf:
+            is_late = True
+            break
+        if prunes_up and is_open[node] and not is_passing[node] and not is_failing[node]:
+            path = path_up(node)
+            low, high = 0, len(path) - 1
+            while low <= high:
+                middle = (low + high) // 2
+                if judged(path[middle]).feasible:
+                    high = middle - 1
+                else:
+                    low = middle + 1
+        if is_open[node] and not is_failing[node]:
+            judged(node)
+    feasible = {node: one for node, one in seen.items() if one.feasible}
+    if not feasible:
+        return None
+    tied = [node for node, one in feasible.items() if one.score <= least + SAME]
+    best = min(tied, key=lambda node: (sum(node), node))
+    return Found(best, feasible[best].score, feasible[best].n_suppressed, not is_late, seen)
+
+
+def _best_first(judge: Judge, shape: tuple[int, ...], ends: float | None) -> Found | None:
+    """The same where the lattice has too many nodes to keep a mark of each: by bound, from the bottom."""
+    bottom = (0,) * len(shape)
+    heap: list[tuple[float, int, Node]] = [(float(judge.quality.bounds(bottom)), 0, bottom)]
+    pushed = {bottom}
+    seen: dict[Node, Judged] = {}
+    least = np.inf
+    is_late = False
+    while heap and heap[0][0] <= least + SAME:
+        if ends is not None and time.monotonic() > ends:
+            is_late = True
+            break
+        _, total, node = heapq.heappop(heap)
+        one = seen[node] = judge.judge(node)
+        least = min(least, one.score)
+        for a in range(len(node)):
+            above = (*node[:a], node[a] + 1, *node[a + 1 :])
+            if above[a] < shape[a] and above not in pushed:
+                pushed.add(above)
+                heapq.heappush(heap, (float(judge.quality.bounds(above)), total + 1, above))
+        if len(pushed) > MOST_NODES:
+            is_late = True
+            break
+    if is_late and least == np.inf:
+        top = tuple(size - 1 for size in shape)
+        seen[top] = judge.judge(top)
+        least = seen[top].score
+    tied = [node for node, one in seen.items() if one.feasible and one.score <= least + SAME]
+    if not tied:
+        return None
+    best = min(tied, key=lambda node: (sum(node), node))
+    return Found(best, seen[best].score, seen[best].n_suppressed, not is_late, seen)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which values least levels, top and bottom codes make one, told again from the values themselves."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from math import floor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.classes import OR_MISSING, number
+from anon.encoding import Domain
+from anon.errors import RecheckError
+from anon.schema import Attribute, Prefix, places
+
+Codes = npt.NDArray[np.int64]
+
+
+def whole_blocks(attribute: Attribute, domain: Domain, low: Codes, high: Codes) -> tuple[Codes, Codes]:
+    """Ranges of codes widened to all values that are published as one with their ends; low > high stays."""
+    if not attribute.is_coded or not domain.n_values:
+        return low, high
+    keys = _keys(attribute, domain)
+    runs = np.flatnonzero([True, *(one != next_one for one, next_one in pairwise(keys))])
+    if len({keys[run] for run in runs}) < len(runs):
+        raise RecheckError(f"column {domain.name!r}: values of one level do not follow each other")
+    sizes = np.diff(np.append(runs, len(keys)))
+    first, last = np.repeat(runs, sizes), np.repeat(runs + sizes - 1, sizes)
+    empty = low > high
+    return (
+        np.where(empty, low, first[np.where(empty, 0, low)]),
+        np.where(empty, high, last[np.where(empty, 0, high)]),
+    )
+
+
+def n_finer(attribute: Attribute, domain: Domain, texts: Iterable[str]) -> int:
+    """How many texts of cells of a numeric attribute end inside what is published as one value."""
+    if not attribute.is_coded:
+        return 0
+    kind, n = domain.values.type, 0
+    for text in texts:
+        found = _CELL.fullmatch(text.removesuffix(OR_MISSING))
+        if found is None:  # the whole domain, or missing
+            continue
+        lower, upper = (
+            found["low"] or found["one"] or found["from"],
+            found["high"] or found["one"] or found["to"],
+        )
+        starts = [] if lower is None else [_value(lower, kind)]
+        stops = [] if upper is None else [_value(upper, kind)]
+        if found["open"] or found["below"]:  # the upper end is the start of what follows
+            starts, stops = starts + stops, []
+        n += any(_same(attribute, _beside(one, kind, -1), one, kind) for one in starts) or any(
+            _same(attribute, one, _beside(one, kind, 1), kind) for one in stops
+        )
+    return n
+
+
+_CELL = re.compile(
+    r"\[(?P<low>[^,]+), (?P<high>[^,]+)(?:\]|(?P<open>\)))|>= (?P<from>.+)|(?:<=|(?P<below><)) (?P<to>.+)"
+    r"|(?!\*|missing)(?P<one>[^*\[<>]+)"
+)
+
+
+def _value(text: str, kind: pa.DataType) -> Any:
+    return float(text) if pa.types.is_floating(kind) else number(text, kind)
+
+
+def _beside(value: Any, kind: pa.DataType, steps: int) -> Any:
+    """The value of the type next to another."""
+    if pa.types.is_floating(kind):
+        as_type: Any = np.dtype(kind.to_pandas_dtype()).type
+        return float(np.nextafter(as_type(value), as_type(steps * np.inf)))
+    return value + (Decimal(steps).scaleb(-kind.scale) if pa.types.is_decimal(kind) else steps)
+
+
+def _same(attribute: Attribute, low: Any, high: Any, kind: pa.DataType) -> bool:
+    """Are two neighboring values published as one?"""
+    ticks = pa.int32() if kind.bit_width == 32 else pa.int64()
+    try:
+        values = pa.array([low, high], ticks if pa.types.is_temporal(kind) else kind)
+    except (pa.ArrowInvalid, OverflowError):  # beyond the type
+        return False
+    first, last = _keys_on_a_line(attribute, values.view(kind) if pa.types.is_temporal(kind) else values)
+    return first == last
+
+
+def _keys(attribute: Attribute, domain: Domain) -> list[Hashable]:
+    """Per value something that is equal for values published as one."""
+    values, least = domain.values, attribute.least
+    if domain.kind == "nominal":
+        if isinstance(attribute.hierarchy, Prefix):
+            return [label[: int(least or 0)] for label in values.to_pylist()]
+        tree = domain.tree
+        assert tree is not None
+        keys: list[Hashable] = []
+        for node in tree.leaf.tolist():
+            while tree.depth[node] > max(tree.height - int(least or 0), 0):
+                node = int(tree.parent[node])
+            keys.append(node)
+        return keys
+    return _keys_on_a_line(attribute, values)
+
+
+def _keys_on_a_line(attribute: Attribute, values: pa.Array) -> list[Hashable]:
+    least = attribute.least
+    keys: list[Hashable] = list(range(len(values)))
+    if isinstance(least, str):
+        kind = values.type
+        seconds = (
+            values.cast(pa.timestamp("us", kind.tz), safe=False) if pa.types.is_timestamp(kind) else values
+        )
+        keys = [_unit_of(day, least) for day in seconds.to_pylist()]
+    elif least is not None:
+        keys = [("in", number) for number in _intervals(values, Fraction(str(least)))]
+    for name, end, beyond in (
+        ("bottom", attribute.bottom, pc.less_equal),
+        ("top", attribute.top, pc.greater_equal),
+    ):
+        if end is not None:
+            scalar = pa.scalar(str(end) if pa.types.is_decimal(values.type) else end).cast(values.type)
+            keys = [
+                name if is_beyond else key
+                for key, is_beyond in zip(keys, beyond(values, scalar).to_pylist(), strict=True)
+            ]
+    return keys
+
+
+def _unit_of(day: dt.date, unit: str) -> tuple[int, ...]:
+    match unit:
+        case "month":
+            return day.year, day.month
+        case "quarter":
+            return day.year, (day.month - 1) // 3
+        case "year":
+            return (day.year,)
+        case _:
+            return (day.year // 10,)
+
+
+def _intervals(values: pa.Array, width: Fraction) -> list[int]:
+    """The i of the interval [i * width, (i + 1) * width) of each value; floats: of the nearest floats."""
+    if not pa.types.is_floating(values.type):
+        ticks, per_unit = places(values)
+        return [floor(Fraction(int(tick), per_unit) / width) for tick in ticks]
+    as_float: Any = np.dtype(values.type.to_pandas_dtype()).type
+    numbers = []
+    for value in values.to_pylist():
+        i = floor(Fraction(value) / width)
+        if value >= as_float(float((i + 1) * width)):
+            i += 1
+        elif value < as_float(float(i * width)):
+            i -= 1
+        numbers.append(i)
+    return numbers

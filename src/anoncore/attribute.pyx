@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What the kernels know of an attribute: its values, their line or tree, its weight; checked once."""
+
+from functools import partial
+
+import numpy as np
+
+from anoncore.doors import line_of, real, tree_of, whole
+
+from anoncore.memory cimport take
+from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t
+
+
+cdef class Attribute:
+    """An attribute as the kernels read it, and how wide a set of its codes is; immutable.
+
+    Codes are 0..n_values - 1 and n_values for null. `positions` (float64, ascending) make it ordered,
+    `tree` = (parent, first, last, leaf) (int32, as in `anon.schema.Tree`) a tree; with neither it is
+    a flat set. `loss` says how a set of values is measured; every width is multiplied by `weight`:
+
+    - "ncp": range share; (leaves below the LCA - 1) / (n_values - 1); (distinct - 1) / (n_values - 1)
+    - "byun": range share; level of the LCA / height of the tree, a leaf 0; 1 for two or more labels
+    - "q-diversity" (Loukides & Shao 2008, definition 2.1): range share; leaves / n_values; distinct / n_values
+
+    Nulls alone are 0 wide, nulls together with values 1.
+    """
+
+    def __cinit__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0):  # it runs exactly once
+        n_values = whole(n_values, 0, 2**30, "n_values")
+        weight = real(weight, "weight")
+        if positions is not None and tree is not None:
+            raise ValueError("an attribute has positions or a tree, not both")
+        if loss not in ("ncp", "byun", "q-diversity"):
+            raise ValueError("loss must be ncp, byun or q-diversity")
+        if not (weight >= 0 and np.isfinite(weight)):
+            raise ValueError("weight must be finite and at least 0")
+        self.loss = loss
+        self.keep = []
+        self.extent.n_values = n_values
+        self.extent.weight = weight
+        self.extent.base, self.extent.cap, self.extent.whole = 1.0, n_values, max(n_values - 1, 1)
+        if positions is not None:
+            self.extent.kind = ORDERED
+            self.positions = line_of(positions, n_values, "positions")
+            self.extent.positions = self.own_reals(self.positions)
+            length = float(self.positions[n_values - 1] - self.positions[0]) if n_values else 0.0
+            self.extent.whole = length if length > 0 else 1.0
+        elif tree is not None:
+            self.extent.kind = TREE
+            self.tree = parent, first, last, leaf = tree_of(tree, n_values, "tree")
+            self.extent.parent = self.own(parent)
+            self.extent.first = self.own(first)
+            self.extent.last = self.own(last)
+            self.extent.leaf = self.own(leaf)
+            leaves = last.astype(np.float64) - first + 1
+            if loss == "byun":
+                self.extent.node_width = self.own_reals(_levels(self.tree))
+            elif loss == "q-diversity":
+                self.extent.node_width = self.own_reals(leaves / max(n_values, 1))
+            else:
+                self.extent.node_width = self.own_reals((leaves - 1) / max(n_values - 1, 1))
+        else:
+            self.extent.kind = FLAT
+            if loss == "q-diversity":
+                self.extent.base, self.extent.whole = 0.0, max(n_values, 1)
+            elif loss == "byun":
+                self.extent.cap = self.extent.whole = 1.0
+
+    cdef const int32_t* own(self, values) except? NULL:
+        cdef const int32_t[::1] view = values
+        values.flags.writeable = False
+        self.keep.append(view)
+        return &view[0] if view.shape[0] else NULL
+
+    cdef const double* own_reals(self, values) except? NULL:
+        cdef const double[::1] view = values
+        values.flags.writeable = False
+        self.keep.append(view)
+        return &view[0] if view.shape[0] else NULL
+
+    def __reduce__(self):
+        return partial(Attribute, loss=self.loss, weight=self.weight), (self.n_values, self.positions, self.tree)
+
+    @property
+    def n_values(self):
+        """Number of values, null not counted."""
+        return self.extent.n_values
+
+    @property
+    def weight(self):
+        """What every width is multiplied by."""
+        return self.extent.weight
+
+
+cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
+    cdef Extent* extents = <Extent*>take(keep, len(attributes), sizeof(Extent))
+    cdef Attribute attribute
+    cdef int64_t a
+    for a in range(len(attributes)):
+        attribute = attributes[a]
+        extents[a] = attribute.extent
+    keep.append(attributes)
+    return extents
+
+
+cdef const int64_t[::1] depths_of(tree) except *:
+    cdef const int32_t[::1] parent = tree[0]
+    depth = np.zeros(len(parent), np.int64)
+    cdef int64_t[::1] view = depth
+    cdef int64_t node
+    for node in range(1, parent.shape[0]):
+        view[node] = view[parent[node]] + 1
+    return view
+
+
+def _levels(tree):
+    # (height - depth) / height of every node; 0 for leaves, short branches being padded there.
+    depth = np.asarray(depths_of(tree))
+    height = max(int(depth.max()), 1)
+    level = (height - depth) / height
+    level[tree[3]] = 0.0
+    return level

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns without a role stay behind, and `anon inspect -o` writes the roles down."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import anon
+from anon import verbs
+from anon.command.entry import main
+from anon.command.job import load_job
+
+NAMES = ["age", "disease", "note", 'a "b"\\\t\x7f, ü']
+ROLES = ["--quasi", "age", "--sensitive", "disease", "--k", "2"]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> str:
+    columns = [[1, 2, 3, 4], [*"abab"], [*"xyxy"], [*"pppq"]]
+    pq.write_table(pa.table(dict(zip(NAMES, columns, strict=True))), tmp_path / "people.parquet")
+    return str(tmp_path / "people.parquet")
+
+
+def test_a_column_without_a_role_is_not_published_and_named(
+    people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.parquet"
+    assert main(["anonymize", people, "-o", str(out), *ROLES]) == 0
+    shown = capsys.readouterr()
+    assert "note: 2 columns have no role and are not published: 'note', 'a \"b\"" in shown.err
+    assert "not published" in shown.out
+    written = pq.read_table(out)
+    assert written.column_names == ["age", "disease"]
+    assert b"note" not in out.read_bytes()
+    assert main(["anonymize", people, "-o", str(out), *ROLES, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["release"]["not published"] == NAMES[2:]
+    assert any("neutral=[...] or --neutral A,B" in note for note in told["notes"])
+
+
+@pytest.mark.parametrize(("flag", "kept"), [("*", NAMES), ("note", NAMES[:3])])
+def test_neutral_columns_are_published(people: str, tmp_path: Path, flag: str, kept: list[str]) -> None:
+    out = tmp_path / "out.parquet"
+    assert main(["anonymize", people, "-o", str(out), *ROLES, "--neutral", flag, "--quiet"]) == 0
+    assert pq.read_table(out).column_names == kept
+
+
+def test_a_neutral_quasi_identifier_is_one_error(people: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["anonymize", people, "-o", "out.parquet", *ROLES, "--neutral", "note,age"]
+    assert main(words) == 2
+    said = "column 'age' is named both as quasi-identifying and as neutral; name it once"
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
+@pytest.mark.parametrize("audience", ["owner", "public"])
+def test_the_page_names_them_to_the_owner_alone(people: str, tmp_path: Path, audience: str) -> None:
+    pytest.importorskip("jinja2")
+    page, flag = tmp_path / "page.html", "--report" if audience == "owner" else "--report-public"
+    assert main(["anonymize", people, "-o", str(tmp_path / "o.parquet"), *ROLES, flag, str(page), "-q"]) == 0
+    assert ("&#39;note&#39;" in page.read_text()) == (audience == "owner")
+    assert ("not published" in page.read_text()) == (audience == "owner")
+
+
+def test_inspect_writes_a_job_that_can_be_edited_and_run(
+    people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "jobs").mkdir()
+    path = tmp_path / "jobs" / "job.toml"
+    assert main(["inspect", people, "-o", str(path)]) == 0
+    text = path.read_text()
+    roles, kinds = text.split("[kind]")
+    for column in verbs.inspect(people).columns:
+        [line] = [line for line in roles.splitlines() if json.dumps(column.name)[:6] in line]
+        assert line.endswith(f"{column.type}, {column.n_distinct} values: {column.why}")
+        assert (json.dumps(column.name) in kinds) == (column.name in ("age", "disease"))
+    job = load_job(str(path), {})
+    assert Path(job.input or "").resolve() == Path(people)
+    assert (job.quasi, job.sensitive, job.neutral) == (["age"], ["disease"], [])
+    assert job.kind == {"age": "numeric", "disease": "nominal"}
+    assert main(["anonymize", "--config", str(path), "-o", str(tmp_path / "o.parquet"), "--k", "2"]) == 0
+    edited = text.replace('    # "', '    "')
+    assert tomllib.loads(edited)["neutral"] == NAMES[2:]
+    capsys.readouterr()
+    assert main(["inspect", people, "-o", str(path)]) == 2
+    assert "exists, and is not written over" in capsys.readouterr().err
+    assert path.read_text() == text
+    assert main(["inspect", people, "-o", str(tmp_path / "none" / "job.toml")]) == 2
+
+
+def test_streamed_rows_follow(people: str, tmp_path: Path) -> None:
+    source = anon.read_source(people, engine="stream")
+    release = anon.anonymize(source, anon.Schema(["age"], neutral=["note"]), require=[anon.KAnonymity(2)])
+    assert release.encoded.unpublished == ("disease", NAMES[3])
+    release.write(tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").column_names == ["age", "note"]

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full-domain recoding: nodes, scores and suppressed rows, against plain enumeration and printed values."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anon
+from reference import lattice as slow
+
+AGES = [*range(21, 25), *range(31, 35), 41, 65]
+MICRO = pa.table({"age": [str(age) for age in AGES], "sex": list("MMFFMFFFMM")})
+AGE_TREE = {
+    "*": {
+        "young": {"20s": ["21", "22", "23", "24"], "30s": ["31", "32", "33", "34"]},
+        "old": {"40+": ["41", "65"]},
+    }
+}
+
+
+def micro(weights: tuple[float, float] = (1, 1)) -> anon.Schema:
+    return anon.Schema([anon.nominal("age", AGE_TREE, weights[0]), anon.nominal("sex", weight=weights[1])])
+
+
+def node_of(table: pa.Table, schema: anon.Schema, k: int, suppress: float = 0, **options: Any) -> Any:
+    release = anon.anonymize(
+        table, schema, require=[anon.KAnonymity(k)], method=anon.FullDomain(**options), suppress=suppress
+    )
+    best = release.lattice.judged[release.lattice.best]
+    assert release.privacy().k >= k
+    assert best.n_suppressed == table.num_rows - release.n_rows
+    return release.levels, best.score, best.n_suppressed
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("quality", "k", "suppress", "weights", "levels", "score", "n_suppressed"),
+    [
+        ("loss", 2, 0, (1, 1), (2, 0), 29 / 90, 0),
+        ("dm", 2, 0, (1, 1), (1, 1), 36, 0),
+        ("aecs", 2, 0, (1, 1), (1, 1), 10 / 3, 0),
+        ("loss", 2, 0.1, (1, 1), (1, 0), 41 / 180, 1),
+        ("dm", 2, 0.1, (1, 1), (1, 0), 31, 1),
+        ("precision", 2, 0.1, (1, 1), (1, 0), 1 / 4, 1),
+        ("loss", 3, 0.2, (1, 1), (3, 0), 1 / 2, 0),
+        ("precision", 3, 0.2, (1, 1), (2, 0), 7 / 15, 2),
+        ("aecs", 3, 0.2, (1, 1), (1, 1), 10 / 3, 2),
+        ("loss", 2, 0.2, (1, 3), (2, 0), 29 / 180, 0),
+    ],
+)
+def test_ten_rows_as_arx_recodes_them(
+    quality: str,
+    k: int,
+    suppress: float,
+    weights: tuple[float, float],
+    levels: tuple[int, int],
+    score: float,
+    n_suppressed: int,
+) -> None:
+    found = node_of(MICRO, micro(weights), k, suppress, quality=quality)
+    assert found == (levels, pytest.approx(score, abs=1e-9), n_suppressed)
+
+
+SMALL = ("age", "sex", "race")
+FOUR = ("age", "marital-status", "race", "sex")
+SEVEN = ("age", "education", "marital-status", "native-country", "race", "sex", "workclass")
+
+
+@pytest.mark.adult
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("names", "k", "suppress", "quality", "levels", "score", "n_suppressed"),
+    [
+        (SMALL, 5, 0, "loss", "400", 1 / 3, 0),
+        (SMALL, 10, 0, "dm", "101", 124_598_238, 0),
+        (SMALL, 5, 0.05, "loss", "000", 0.0080491796, 364),
+        (SMALL, 5, 0.05, "dm", "001", 26_491_267, 25),
+        (SMALL, 10, 0.05, "loss", "100", 0.0151259770, 76),
+        (SMALL, 10, 0.05, "precision", "000", 0.0233735792, 1057),
+        (FOUR, 5, 0, "loss", "4100", 0.3583792181, 0),
+        (FOUR, 5, 0, "dm", "1111", 123_542_232, 0),
+        (FOUR, 5, 0.05, "loss", "1000", 0.0211991214, 507),
+        (FOUR, 5, 0.05, "dm", "0110", 19_156_856, 66),
+        (FOUR, 5, 0.05, "precision", "0000", 0.0421476273, 1906),
+        (SEVEN, 5, 0, "loss", "4202102", 0.6237964665, 0),
+        (SEVEN, 5, 0, "dm", "1222112", 110_037_788, 0),
+        (SEVEN, 10, 0, "loss", "4312002", 0.6333595532, 0),
+        (SEVEN, 10, 0, "precision", "4312002", 0.6428571429, 0),
+        (SEVEN, 10, 0, "aecs", "4012112", 1413.1875, 0),
+    ],
+)
+def test_adult_as_arx_recodes_it(
+    adult_dir: Path,
+    names: tuple[str, ...],
+    k: int,
+    suppress: float,
+    quality: str,
+    levels: str,
+    score: float,
+    n_suppressed: int,
+) -> None:
+    table = anon.datasets.adult(adult_dir).select(names)
+    schema = anon.Schema([anon.nominal(name, adult_dir / "hierarchies" / f"{name}.csv") for name in names])
+    found = node_of(table, schema, k, suppress, quality=quality, domain="file")
+    assert found == (tuple(map(int, levels)), pytest.approx(score, rel=1e-8), n_suppressed)
+
+
+# --- against enumeration
+
+
+def loss(rows: list[Any], ladders: Any, weights: list[float]) -> Any:
+    """The loss of a node by its definition."""
+
+    def score(node: tuple[int, ...], classes: list[list[int]], out: set[int]) -> float:
+        total = 0.0
+        for a, g in enumerate(node):
+            values = {row[a] for row in rows}
+            below = Counter(ladders[a][g][value] for value in values)
+            lost = sum(
+                1 if i in out else (below[ladders[a][g][row[a]]] - 1) / max(len(values) - 1, 1)
+                for i, row in enumerate(rows)
+            )
+            total += weights[a] * lost / len(rows)
+        return total / sum(weights)
+
+    return score
+
+
+def squares(rows: list[Any], ladders: Any, weights: list[float]) -> Any:
+    return lambda node, classes, out: sum(
+        len(rows) * len(one) if one[0] in out else len(one) ** 2 for one in classes
+    )
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> dict[str, Any]:
+    """Two or three columns with trees of two levels above some of them, and a sensitive one."""
+    n = draw(st.integers(1, 24))
+    columns, trees = {}, []
+    for a in range(draw(st.integers(1, 3))):
+        size = draw(st.integers(1, 5))
+        columns[f"q{a}"] = [str(draw(st.integers(0, size - 1))) for _ in range(n)]
+        trees.append({"*": {f"g{g}": [str(v) for v in range(6) if v % 2 == g] for g in range(2)}})
+        if draw(st.booleans()):
+            trees[-1] = None
+    columns["s"] = [draw(st.sampled_from("xyz")) for _ in range(n)]
+    weights = [float(draw(st.integers(1, 3))) for _ in trees]
+    return {
+        "table": pa.table(columns),
+        "trees": trees,
+        "weights": weights,
+        "suppress": draw(st.sampled_from([0, 0.1, 0.3])),
+        "k": draw(st.integers(1, 4)),
+        "rule": draw(st.sampled_from(["", "distinct", "share", "equal"])),
+        "quality": draw(st.sampled_from(["loss", "dm"])),
+    }
+
+
+def demanded(case: dict[str, Any]) -> tuple[list[Any], Any]:
+    """What is required, and the same as a test of a class of row numbers against the published rows."""
+    secret, k = case["table"]["s"].to_pylist(), case["k"]
+    require: list[Any] = [anon.KAnonymity(k)]
+    if case["rule"] == "distinct":
+        require.append(anon.LDiversity(2, kind="distinct"))
+    if case["rule"] == "share":
+        require.append(anon.LDiversity(1.5))
+    if case["rule"] == "equal":
+        require.append(anon.TCloseness(0.3, distance="equal"))
+
+    def passes(rows: list[int], table: list[int]) -> bool:
+        counts, whole = Counter(secret[i] for i in rows), Counter(secret[i] for i in table)
+        distance = (
+            sum(abs(Fraction(counts[v], len(rows)) - Fraction(whole[v], len(table))) for v in whole) / 2
+        )
+        return (
+            len(rows) >= k
+            and {
+                "": True,
+                "distinct": len(counts) >= 2,
+                "share": Fraction(max(counts.values()), len(rows)) <= Fraction(2, 3),
+                "equal": distance <= Fraction(3, 10),
+            }[case["rule"]]
+        )
+
+    return require, passes
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@settings(max_examples=150, deadline=None)
+@given(tables())
+def test_the_best_node_is_that_of_enumeration(case: dict[str, Any]) -> None:
+    names = [name for name in case["table"].column_names if name != "s"]
+    rows = list(zip(*(case["table"][name].to_pylist() for name in names), strict=True))
+    ladders = []
+    for a, tree in enumerate(case["trees"]):
+        values = {row[a] for row in rows}
+        ladders.append(
+            [{v: v for v in values}, {v: f"g{int(v) % 2}" for v in values}, dict.fromkeys(values, "*")]
+        )
+        if tree is None:
+            del ladders[-1][1]
+        elif len(set(ladders[-1][1].values())) == 1:
+            del ladders[-1][2]  # what all values have in common is the last level
+    require, passes = demanded(case)
+    most = math.floor(Fraction(str(case["suppress"])) * len(rows))
+    score = {"loss": loss, "dm": squares}[case["quality"]](rows, ladders, case["weights"])
+    expected = slow.best_node(rows, ladders, passes, score, most)
+    schema = anon.Schema(
+        [
+            anon.nominal(name, tree, weight)
+            for name, tree, weight in zip(names, case["trees"], case["weights"], strict=True)
+        ],
+        ["s"],
+    )
+    try:
+        release = anon.anonymize(
+            case["table"],
+            schema,
+            require=require,
+            method=anon.FullDomain(quality=case["quality"]),
+            suppress=case["suppress"],
+        )
+    except anon.InfeasibleError:
+        assert not passes(list(range(len(rows))), list(range(len(rows))))
+        return
+    assert release.levels == expected
+    looks = [tuple(ladders[a][g][row[a]] for a, g in enumerate(release.levels)) for row in rows]
+    published = Counter(map(looks.__getitem__, release.classes.rows.tolist()))
+    assert sorted(published.values()) == sorted(release.classes.sizes.tolist())
+    assert len(release.classes.suppressed) <= most
+
+
+# --- as a user sees it
+
+
+def test_levels_are_applied_as_given_and_name_the_share_that_they_need() -> None:
+    method = anon.FullDomain(levels=[1, 0])
+    with pytest.raises(anon.InfeasibleError, match=r"leave 1 of 10 rows .* suppress=0\.1"):
+        anon.anonymize(MICRO, micro(), require=[anon.KAnonymity(2)], method=method)
+    with pytest.warns(anon.PrivacyWarning, match="1 of 10 rows are left out"):
+        release = anon.anonymize(MICRO, micro(), require=[anon.KAnonymity(2)], method=method, suppress=0.1)
+    assert release.levels == (1, 0)
+    assert set(release.table["age"].to_pylist()) == {"20s", "30s", "40+"}
+    assert release.n_rows == 9
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_column_of_one_leaf_below_a_label_shows_the_label() -> None:
+    table = pa.table({"zip": ["12345", "12999", "13000", "13000"], "n": [1, 1, 1, 1]})
+    schema = anon.Schema([anon.nominal("zip", anon.prefix(2)), "n"])
+    release = anon.anonymize(
+        table, schema, require=[anon.KAnonymity(1)], method=anon.FullDomain(levels=[1, 0])
+    )
+    assert sorted(release.table["zip"].to_pylist()) == ["12", "12", "13", "13"]
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_numbers_and_missing_values(tmp_path: Path) -> None:
+    table = pa.table(
+        {"age": [21, 22, 33, None, 38, 61], "sex": ["m", None, "f", "f", "m", "f"], "s": list("abcabc")}
+    )
+    schema = anon.Schema([anon.numeric("age", hierarchy=anon.intervals(10, 20)), "sex"], ["s"])
+    release = anon.anonymize(
+        table, schema, require=[anon.KAnonymity(1)], method=anon.FullDomain(levels=[1, 1])
+    )
+    assert sorted(release.table["age"].to_pylist()) == [
+        "[20, 29]",
+        "[20, 29]",
+        "[30, 39]",
+        "[30, 39]",
+        "[60, 69]",
+        "missing",
+    ]
+    assert set(release.table["sex"].to_pylist()) == {"* or missing"}
+    release.write(tmp_path / "out.parquet")
+    assert anon.check(tmp_path / "out.parquet").k == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(20, 50))]), "do not nest"),
+        (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(5), least=5)]), "least level"),
+        (anon.Schema(["a"], unit="b"), "not units"),
+    ],
+)
+def test_what_full_domain_refuses(schema: anon.Schema, words: str) -> None:
+    table = pa.table({"a": [1, 21, 45, 51, 99], "b": [1, 2, 3, 4, 5]})
+    with pytest.raises(anon.AnonError, match=words):
+        anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain())
+
+
+def test_other_methods_refuse_to_suppress() -> None:
+    with pytest.raises(anon.UsageError, match="suppresses no rows"):
+        anon.anonymize(MICRO, micro(), require=[anon.KAnonymity(2)], method=anon.Mondrian(), suppress=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_rows_in_another_order_give_the_same_node() -> None:
+    order = np.random.default_rng(0).permutation(10)
+    assert node_of(MICRO.take(pa.array(order)), micro(), 2, 0.1) == node_of(MICRO, micro(), 2, 0.1)
