@@ -78,9 +78,7 @@ def known(
     """
     sizes = classes.sizes
     if not len(sizes):
-        return Known(
-            k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, at_risk), columns={}
-        )
+        return Known(k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, at_risk), columns={})
     k = int(sizes.min()) if k is None else k
     sample, class_of = _sampled(classes)
     seen, not_counted = {}, []
