@@ -177,7 +177,7 @@ def test_bags_of_cells() -> None:
     assert anon.check(without, asked).units.k_bags == 1
     unmet = anon.check(without, asked, require=[anon.KAnonymity(2, count="unit-bags")]).unmet
     assert unmet == ("2-anonymity of unit-bags",)
-    with pytest.raises(anon.UsageError, match="no method enforces it"):
+    with pytest.raises(anon.UsageError, match="no test of one class decides it"):
         anon.anonymize(table, asked, require=[anon.KAnonymity(2, count="unit-bags")])
 
 

@@ -33,7 +33,7 @@ from anon.release.recheck_cells import (
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
-from anon.release.recheck_units import count_by_units, units_of_groups
+from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
 
 
@@ -229,6 +229,11 @@ def _check_requirements(
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
+        if getattr(requirement, "count", None) == "unit-bags" and units is not None:
+            n_rare, n_all = n_in_rare_bags(units, classes, group_of, requirement.k)
+            if n_rare:
+                raise unmet(requirement, n_rare, n_all)
+            continue
         if type(requirement).__name__ not in ("KAnonymity", *OF_ROWS):
             only = getattr(requirement, "sensitive", None)
             for name, (domain, codes) in sensitive.items():
