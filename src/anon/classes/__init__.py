@@ -17,7 +17,7 @@ from anon.classes.classes import (
 from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
-from anon.classes.published import Published, Showing, counts_of, published_of
+from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, measures, render
@@ -35,6 +35,7 @@ __all__ = [
     "Published",
     "Reach",
     "Rendering",
+    "RowWeights",
     "Showing",
     "at_rows",
     "cells",
