@@ -271,6 +271,22 @@ cdef int64_t largest_of(const int64_t[::1] offsets, int64_t first, int64_t end) 
     return largest
 
 
+cdef int64_t sift(uint64_t* key, row_t* row, int64_t n, uint8_t* buckets) noexcept nogil:
+    # Move those of n < 256 keys that share one of 256 `buckets` (zeros, left as zeros) to the front, in order.
+    cdef int64_t i, n_left = 0
+    for i in range(n):
+        buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] += 1
+    for i in range(n):
+        if buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] > 1:
+            key[n_left], row[n_left] = key[i], row[i]
+            n_left += 1
+        else:
+            buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] = 0
+    for i in range(n_left):
+        buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] = 0
+    return n_left
+
+
 def _split_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, const int64_t[::1] offsets,
                  int64_t first, int64_t end):
     """Of these classes: how many rows are alone, the rows of the parts that are not, and the sizes of those."""
@@ -290,7 +306,9 @@ def _split_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] ro
     cdef uint64_t* other
     cdef row_t* one_row
     cdef row_t* other_row
+    cdef uint8_t buckets[256]
     cdef int64_t c, i, j, low, m, n_alone = 0, n_kept = 0, n_parts = 0
+    memset(buckets, 0, 256)
     with nogil:
         pack(columns, n_columns, &rows[start], 0, n, key)
         memcpy(row, &rows[start], n * sizeof(row_t))
@@ -301,6 +319,10 @@ def _split_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] ro
             one_row = row + low
             other = spare
             other_row = spare_row
+            if m < 128:
+                n_alone += m
+                m = sift(one, one_row, m, buckets)
+                n_alone -= m
             sort_keys(&one, &one_row, &other, &other_row, m, 0)
             i = 0
             while i < m:
@@ -354,6 +376,10 @@ def split(columns, rows, offsets, n_threads=1, block_rows=1 << 16):
     return n_alone, rows, offsets
 
 
+cdef enum:
+    MOST_PLACES = 1 << 14  # codes of a column that have a place each, 64 KB
+
+
 # Which codes of two columns are in one row somewhere: `table` (of * n_by + by), or where that were too large
 # the pairs in ascending order, `of` in the high 32 bits.
 cdef struct Beside:
@@ -363,11 +389,9 @@ cdef struct Beside:
     int64_t n_pairs
 
 
-cdef inline bint are_beside(const Beside* known, uint64_t of, uint64_t by) noexcept nogil:
+cdef bint in_pairs(const Beside* known, uint64_t of, uint64_t by) noexcept nogil:
     cdef int64_t low = 0, high = known.n_pairs, middle
     cdef uint64_t pair = of << 32 | by
-    if known.table != NULL:
-        return known.table[<int64_t> of * known.n_by + <int64_t> by]
     while low < high:
         middle = low + (high - low) // 2
         if known.pairs[middle] < pair:
@@ -391,16 +415,34 @@ def _mark_pairs(list codes, const uint64_t[::1] radices, const uint32_t[::1] row
                 table[<int64_t> key[i]] = 1
 
 
-cdef int64_t n_in_runs(uint64_t* key, int64_t n, int64_t* count) noexcept nogil:
-    # The distinct ones of sorted keys move to the front, with their counts.
-    cdef int64_t i, n_runs = 0
+cdef int64_t keep_distinct(uint64_t* code, int64_t n, int64_t* count, uint32_t* place, int64_t n_places,
+                           uint64_t* spare) noexcept nogil:
+    # The distinct codes move to the front, with their counts; `place` is of every code, anything, or there is
+    # none and the codes are sorted.
+    cdef int64_t i, at, n_distinct = 0
+    cdef uint64_t* one = code
+    cdef uint64_t* other = spare
+    if n_places:
+        for i in range(n):
+            at = place[code[i]]
+            if at < n_distinct and code[at] == code[i]:
+                count[at] += 1
+            else:
+                place[code[i]] = <uint32_t> n_distinct
+                code[n_distinct] = code[i]
+                count[n_distinct] = 1
+                n_distinct += 1
+        return n_distinct
+    sort_keys(&one, NULL, &other, NULL, n, 0)
+    if one != code:
+        memcpy(code, one, n * sizeof(uint64_t))
     for i in range(n):
-        if i == 0 or key[i] != key[n_runs - 1]:
-            key[n_runs] = key[i]
-            count[n_runs] = 0
-            n_runs += 1
-        count[n_runs - 1] += 1
-    return n_runs
+        if i == 0 or code[i] != code[n_distinct - 1]:
+            code[n_distinct] = code[i]
+            count[n_distinct] = 0
+            n_distinct += 1
+        count[n_distinct - 1] += 1
+    return n_distinct
 
 
 def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const uint8_t[::1] table,
@@ -416,14 +458,15 @@ def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const 
     cdef uint64_t* spare = <uint64_t*> take(keep, largest, sizeof(uint64_t))
     cdef int64_t* n_of = <int64_t*> take(keep, largest, sizeof(int64_t))
     cdef int64_t* n_by = <int64_t*> take(keep, largest, sizeof(int64_t))
+    cdef int64_t of_places = <int64_t> radices[0] if radices[0] <= MOST_PLACES else 0
+    cdef int64_t by_places = <int64_t> radices[1] if radices[1] <= MOST_PLACES else 0
+    cdef uint32_t* place_of = <uint32_t*> take(keep, of_places, sizeof(uint32_t))
+    cdef uint32_t* place_by = <uint32_t*> take(keep, by_places, sizeof(uint32_t))
     cdef Beside known
-    cdef uint64_t* one
-    cdef uint64_t* other
     cdef uint64_t* left
     cdef uint64_t* right
     cdef const uint8_t* beside
-    cdef uint64_t differs
-    cdef int64_t c, i, j, m, n_left, n_right, total, n_few = 0
+    cdef int64_t c, i, j, m, stop, n_left, n_right, total, n_few = 0
     known.table = &table[0] if table is not None else NULL
     known.n_by = <int64_t> radices[1]
     known.pairs = &pairs[0] if pairs is not None else NULL
@@ -438,39 +481,24 @@ def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const 
             if m < k:
                 n_few += m
                 continue
-            differs = 0
-            for i in range(1, m):
-                differs |= left[i] ^ left[0]
-            if differs == 0:  # every row of the class goes with it
+            n_left = keep_distinct(left, m, n_of, place_of, of_places, spare)
+            if n_left == 1:  # every row of the class goes with it
                 continue
-            if m <= 64 and known.table != NULL:
-                for i in range(m):
-                    beside = known.table + <int64_t> left[i] * known.n_by
-                    total = 0
-                    for j in range(m):
-                        total += beside[right[j]]
-                    n_few += total < k
-                continue
-            # codes of each column once; the scratch swaps places with one of them at most
-            one = left
-            other = spare
-            sort_keys(&one, NULL, &other, NULL, m, 0)
-            if one != left:
-                memcpy(left, one, m * sizeof(uint64_t))
-            one = right
-            other = spare
-            sort_keys(&one, NULL, &other, NULL, m, 0)
-            if one != right:
-                memcpy(right, one, m * sizeof(uint64_t))
-            n_left = n_in_runs(left, m, n_of)
-            n_right = n_in_runs(right, m, n_by)
+            n_right = keep_distinct(right, m, n_by, place_by, by_places, spare)
             for i in range(n_left):
                 total = 0
                 j = 0
                 while j < n_right and total < k:
-                    if are_beside(&known, left[i], right[j]):
-                        total += n_by[j]
-                    j += 1
+                    stop = min(j + 64, n_right)
+                    if known.table != NULL:
+                        beside = known.table + <int64_t> left[i] * known.n_by
+                        for j in range(j, stop):
+                            total += n_by[j] * beside[right[j]]
+                    else:
+                        for j in range(j, stop):
+                            if in_pairs(&known, left[i], right[j]):
+                                total += n_by[j]
+                    j = stop
                 if total < k:
                     n_few += n_of[i]
     return n_few

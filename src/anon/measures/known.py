@@ -6,7 +6,7 @@ Counts are of all rows, and exact. A sample chooses which columns are looked at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +88,7 @@ def known(
             seen[name] = codes
     pairs = {name: _tells(encoded, sample, codes, k, intact) for name, codes in seen.items()}
     pairs = {name: pair for name, pair in pairs.items() if any(pair)}
-    rounds = _rounds({name: int(codes.max()) + 1 for name, codes in seen.items()})
+    rounds = _rounds({name: int(codes.max()) + 1 for name, codes in seen.items()}, pairs)
     whole = _whole(encoded, [*pairs, *(rounds[0] if rounds else ())], {}, n_threads)
     columns = {}
     for name, (narrows, copies) in pairs.items():
@@ -160,20 +160,23 @@ def _taken(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     return pa.chunked_array(taken, column.type)
 
 
-def _rounds(n_distinct: Mapping[str, int]) -> list[list[str]]:
+def _rounds(n_distinct: Mapping[str, int], whole: Collection[str]) -> list[list[str]]:
     """The columns in the order in which rows are told apart: soon those that leave few, and cheap ones.
 
-    Those of a round are taken together.
+    Those of a round are taken together; those of which all codes are known anyhow are the second.
     """
-    rounds: list[list[str]] = []
-    combined = MOST_VALUES
+    first: list[str] = []
+    later: list[list[str]] = []
+    into, combined = first, 1
     for name in sorted(n_distinct, key=lambda name: (-min(n_distinct[name], MOST_VALUES), n_distinct[name])):
         if combined >= MOST_VALUES:
-            rounds.append([])
-            combined = 1
-        rounds[-1].append(name)
-        combined *= n_distinct[name]
-    return rounds
+            into, combined = [], 1
+            later.append(into)
+        if into is first or name not in whole:
+            into.append(name)
+            combined *= n_distinct[name]
+    second = [name for name in whole if name not in first]
+    return [names for names in (first, second, *later) if names]
 
 
 def _whole(
@@ -203,7 +206,7 @@ def _grouped(
     """
     n_alone, rows, offsets = 0, classes.rows, classes.offsets
     for names in rounds:
-        if 2 * len(rows) > encoded.n_rows:
+        if 2 * len(rows) > encoded.n_rows or all(name in whole for name in names):
             columns = _whole(encoded, names, whole, n_threads)
         else:
             columns = _placed(encoded, names, np.sort(rows), n_threads)
