@@ -14,7 +14,7 @@ from anon.classes.classes import (
     ranked_rows,
     sensitive_counts,
 )
-from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
+from anon.classes.generalized import Cells, at_rows, blank, cells, full_cells, merge, population_counts, take
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
@@ -38,6 +38,7 @@ __all__ = [
     "RowWeights",
     "Showing",
     "at_rows",
+    "blank",
     "cells",
     "counts_of",
     "equal_rows",
