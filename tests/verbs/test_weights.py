@@ -28,6 +28,14 @@ def sample(n: int = 150, kind: str = "integer") -> pa.Table:
     weights: Any = rng.integers(1, 60, n)
     if kind == "float":
         weights = rng.random(n) * 10 + 0.1
+    elif kind == "single":
+        weights = pa.array(rng.random(n) * 10 + 0.1, pa.float32())
+    elif kind == "half":
+        weights = pa.array((rng.random(n) * 10 + 0.1).astype(np.float16))
+    elif kind == "large":
+        weights = rng.integers(2**60, 2**63, n)
+    elif kind == "long decimal":
+        weights = pa.array([Decimal(int(w)) / 2**20 for w in rng.integers(1, 9000, n)], pa.decimal128(38, 24))
     elif kind == "decimal":
         weights = pa.array(
             [Decimal(int(w)).scaleb(-2) for w in rng.integers(1, 9000, n)], pa.decimal128(9, 2)
@@ -50,7 +58,18 @@ def by_class(release: anon.Release, shown: list[Any]) -> list[list[Any]]:
     return [shown[a:b] for a, b in pairwise(release.classes.offsets)]
 
 
-@pytest.mark.parametrize("kind", ["integer", "decimal", "float"])
+UNIT: dict[str, Any] = {
+    "integer": 1,
+    "large": 1,
+    "decimal": Decimal("0.01"),
+    "long decimal": Decimal(1).scaleb(-24),
+    "float": 0,
+    "single": 0,
+    "half": 0,
+}
+
+
+@pytest.mark.parametrize("kind", UNIT)
 @pytest.mark.parametrize("engine", ["local", "stream"])
 def test_a_class_shows_its_mean(tmp_path: Path, kind: str, engine: Any) -> None:
     table = sample(kind=kind)
@@ -61,14 +80,14 @@ def test_a_class_shows_its_mean(tmp_path: Path, kind: str, engine: Any) -> None:
     written = pq.read_table(tmp_path / "out.parquet")
     assert written.schema.field("w").type == table.schema.field("w").type
     true = table["w"].to_pylist()
-    unit = {"integer": 1, "decimal": Decimal("0.01"), "float": 0}[kind]
     for rows, shown in zip(
         pairwise(release.classes.offsets), by_class(release, written["w"].to_pylist()), strict=True
     ):
         weights = [true[row] for row in release.classes.rows[slice(*rows)]]
-        assert max(shown) - min(shown) <= unit
-        if kind == "float":
-            assert sum(shown) == pytest.approx(sum(weights))
+        assert min(shown) >= min(weights)
+        assert max(shown) - min(shown) <= UNIT[kind]
+        if UNIT[kind] == 0:
+            assert sum(shown) == pytest.approx(sum(weights), rel=1e-3 if kind == "half" else 1e-6)
         else:
             assert sum(shown) == sum(weights)
     assert release.metadata["weights"] == "class-mean"
