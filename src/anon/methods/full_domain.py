@@ -7,6 +7,7 @@ a limit. The node of the lattice that loses least is found exactly (`lattice`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from anon.classes import Classes
 from anon.encoding import Coding, Encoded, coding_of
 from anon.errors import InfeasibleError, UsageError
-from anon.methods.lattice import Found, Judge, Judged, Node, base_of, search
+from anon.methods.lattice import Judge, Judged, Node, base_of, search
 from anon.methods.quality import Quality, QualityName, facts_of
 from anon.methods.task import Limits, Method, Task
 from anon.methods.trivial import identity
@@ -34,14 +35,36 @@ Reference = Literal["published", "table"]
 class Lattice:
     """What the search saw: the levels of each attribute by name, the judged nodes, the one that was taken.
 
-    Nodes that are not in `judged` were ruled out unseen.
+    Nodes that are not in `judged` were ruled out unseen. Where the levels were given, nothing was searched:
+    `optimal` is None and `judged` has that node alone. Scores are of the model `quality`; least is best.
     """
 
     names: tuple[str, ...]
     heights: Node
     best: Node
-    optimal: bool
+    optimal: bool | None
     judged: Mapping[Node, Judged]
+    quality: QualityName
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the whole lattice."""
+        return math.prod(height + 1 for height in self.heights)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The size of the lattice, how many nodes were judged, and the node that was taken."""
+        taken = self.judged[self.best]
+        return {
+            "quality": self.quality,
+            "levels": dict(zip(self.names, self.best, strict=True)),
+            "heights": dict(zip(self.names, self.heights, strict=True)),
+            "nodes": self.n_nodes,
+            "judged": len(self.judged),
+            "feasible": sum(one.feasible for one in self.judged.values()),
+            "score": taken.score,
+            "suppressed": taken.n_suppressed,
+            "optimal": self.optimal,
+        }
 
 
 @dataclass(frozen=True)
@@ -101,7 +124,7 @@ class FullDomain(Method):
 
     def recoded(
         self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
-    ) -> tuple[Encoded, FullDomain, Lattice | None]:
+    ) -> tuple[Encoded, FullDomain, Lattice]:
         """The table with the chosen level as every column's least one, without the rows that fail there."""
         _refuse(encoded, self.levels)
         ladders = [
@@ -109,8 +132,8 @@ class FullDomain(Method):
             for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True)
         ]
         judge = _judge(judged, ladders, require, self, limits.suppress)
+        found = None
         if self.levels is not None:
-            lattice = None
             node = self.levels
             for g, ladder in zip(node, ladders, strict=True):
                 if g > ladder.height:
@@ -122,7 +145,6 @@ class FullDomain(Method):
             if found is None:
                 raise InfeasibleError("no level of the columns meets the requirements", requirement=None)
             node = found.node
-            lattice = _seen(found, ladders)
         table = judge.table(node)
         out, _ = judge.suppressed(table, everything=True)
         n_out = int(table.counts[out].sum())
@@ -134,6 +156,15 @@ class FullDomain(Method):
                 requirement=None,
                 tightest=share,
             )
+        optimal, seen = (None, {node: judge.judge(node)}) if found is None else (found.optimal, found.visited)
+        lattice = Lattice(
+            tuple(ladder.name for ladder in ladders),
+            tuple(ladder.height for ladder in ladders),
+            node,
+            optimal,
+            MappingProxyType(seen),
+            self.quality,
+        )
         rows = _rows_of(judge, node, out)
         suppressed = np.sort(np.concatenate([encoded.suppressed, rows])).astype(np.uint32)
         suppressed.flags.writeable = False
@@ -186,16 +217,6 @@ def _judge(
     weights = [domain.weight for domain in judged.quasi]
     judge.quality = Quality(method.quality, facts_of(ladders, judge.labels, code_rows, weights))
     return judge
-
-
-def _seen(found: Found, ladders: Sequence[Ladder]) -> Lattice:
-    return Lattice(
-        tuple(ladder.name for ladder in ladders),
-        tuple(ladder.height for ladder in ladders),
-        found.node,
-        found.optimal,
-        MappingProxyType(found.visited),
-    )
 
 
 def _rows_of(judge: Judge, node: Node, out: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
