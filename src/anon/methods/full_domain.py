@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encoding import Coding, Encoded, coding_of
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods.lattice import Judge, Judged, Node, base_of, search
 from anon.methods.quality import Quality, QualityName, facts_of
 from anon.methods.task import Limits, Method, Task
@@ -149,12 +149,17 @@ class FullDomain(Method):
         out, _ = judge.suppressed(table, everything=True)
         n_out = int(table.counts[out].sum())
         if n_out > judge.most_suppressed or n_out == judge.base.n_rows:
-            share = n_out / judge.base.n_rows
+            n_rows = judge.base.n_rows
+            share = -(-10_000 * n_out // n_rows) / 10_000  # rounded up, so that it does
+            way_out: tuple[str | Parameter, ...] = ()
+            if share < 1:
+                way_out = ("allow ", Parameter(f"suppress={share:g}", f"--suppress {share:g}"), ", or ")
             raise InfeasibleError(
-                f"levels {list(node)} leave {n_out} of {judge.base.n_rows} rows in classes that fail: allow "
-                f"suppress={share:.4f}, or choose coarser levels",
+                f"levels {list(node)} leave {n_out} of {n_rows} rows in classes that fail: ",
+                *way_out,
+                "choose coarser levels",
                 requirement=None,
-                tightest=share,
+                tightest=n_out / n_rows,
             )
         optimal, seen = (None, {node: judge.judge(node)}) if found is None else (found.optimal, found.visited)
         lattice = Lattice(
