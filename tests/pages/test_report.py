@@ -829,6 +829,47 @@ def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
     assert "u_loss" not in made.utility()._repr_html_()
 
 
+def by_level(levels: tuple[int, ...] | None = None) -> anon.Release:
+    """Ages in decades; their column's name is markup."""
+    ages = [str(age) for age in (23, 27, 31, 34, 45, 47, 58, 51)]
+    decades: dict[str, list[str]] = {}
+    for age in ages:
+        decades.setdefault(f"{age[0]}x", []).append(age)
+    return anon.anonymize(
+        {EVIL: ages, "disease": PATIENTS["disease"]},
+        anon.Schema([anon.nominal(EVIL, {"*": decades})], ["disease"]),
+        require=[anon.KAnonymity(2)],
+        method=anon.FullDomain(levels),
+    )
+
+
+def test_full_domain_recoding_shows_its_lattice_and_the_level_of_each_column() -> None:
+    for release, is_searched in ((by_level(), True), (by_level((1,)), False)):
+        written = report.of_release(release)
+        html = written.html()
+        assert_every_number_is_told(html, json.loads(json.dumps(written.facts)))
+        assert "How the columns were recoded" in Page(html).words["h2"]
+        [row] = written.facts["levels"]
+        assert (row["column"], row["level"], row["highest"], row["labels"]) == (EVIL, 1, 2, 4)
+        assert ("The lattice of recodings" in written.facts["figures"]) == is_searched
+        assert ("The levels were given" in html) != is_searched
+        shown = release._repr_html_()
+        assert ("<svg" in shown) == is_searched
+        assert "<script" not in shown
+        assert release.lattice.judged[(1,)].score == pytest.approx(1 / 7)
+        assert "lattice" not in report.of_release(release, audience="public").facts
+
+
+def test_a_notebook_without_the_libraries_of_figures_shows_the_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = by_level()
+    monkeypatch.setitem(sys.modules, "altair", None)
+    html = made._repr_html_()
+    assert "<table" in html
+    assert "<svg" not in html
+
+
 def test_a_census_has_a_report() -> None:
     made = anon.anonymize(datasets.census(2000, 0), datasets.census_schema(), require=[anon.KAnonymity(5)])
     written = report.of_release(made)

@@ -313,17 +313,37 @@ class Release(Recoded):
             "not published": list(self.encoded.unpublished),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
+            **({} if self.lattice is None else {"levels": _levels_in_words(self.lattice)}),
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
 
     def _repr_html_(self) -> str:
-        return html_of(release_table(self.summary()))
+        return html_of(release_table(self.summary())) + self._lattice_svg()
+
+    def _lattice_svg(self) -> str:
+        """What full-domain recoding chose from, drawn; nothing where the libraries of figures are missing."""
+        if self.lattice is None or self.lattice.optimal is None:
+            return ""
+        from anon import figures
+        from anon.html import svg
+
+        try:
+            return svg(figures.lattice(self.lattice))
+        except UsageError:
+            return ""
 
     def __repr__(self) -> str:
         return (
             f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "
             f"suppressed={len(self.classes.suppressed)}, publish={self.publish!r}, method={self.method!r})"
         )
+
+
+def _levels_in_words(lattice: Any) -> list[str]:
+    return [
+        f"{name} {g} of {height}"
+        for name, g, height in zip(lattice.names, lattice.best, lattice.heights, strict=True)
+    ]
 
 
 def release_table(summary: Mapping[str, Any]) -> Table:

@@ -146,7 +146,7 @@ def anonymize(
     n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
     if n_failing:
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
-    if made.lattice is not None and not made.lattice.optimal:
+    if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the time limit ended the search: other levels may lose less")
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
