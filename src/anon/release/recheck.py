@@ -30,6 +30,7 @@ from anon.release.recheck_cells import (
     chunks,
     codes_inside,
     facts_of,
+    whole,
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
@@ -56,12 +57,19 @@ def recheck(
     shown = []
     original = encoded.original
     facts = facts_of(original, classes, published, n_threads)
+    leading = set(encoded.schema.follows.values())
+    hidden_by = {
+        domain.name: whole(domain, columns, numeric)
+        for domain, columns in zip(encoded.quasi, published, strict=True)
+        if domain.name in leading and columns
+    }
     for attribute, domain, codes, columns, fact in zip(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
             if domain.name not in encoded.schema.household:
-                _check_column(attribute, domain, codes, classes, columns, numeric, fact)
+                hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             shown += [_identities(column) for column in columns]
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
@@ -122,6 +130,7 @@ def _check_column(
     columns: Sequence[Column],
     numeric: str,
     fact: Facts,
+    hidden: Bools | None = None,
 ) -> None:
     """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
     if domain.kind == "numeric" and numeric == "interval":
@@ -132,7 +141,7 @@ def _check_column(
                 "allows; this is a fault of the tool, nothing was written"
             )
     fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
-    check_cells(domain, codes, classes, columns, numeric, fact)
+    check_cells(domain, codes, classes, columns, numeric, fact, hidden)
 
 
 def misread(
