@@ -819,6 +819,7 @@ quasi = ["age", "sex", "education"]
 sensitive = ["income"]
 seed = 1
 folds = 4
+neutral = "rest"
 hierarchy = { age = "intervals:5,10,20,50" }
 
 [[sanitization]]

@@ -318,7 +318,7 @@ def test_a_streamed_table_is_as_clean(name: str, tmp_path: Path) -> None:
         writer.write_table(table)
     release = anon.anonymize(
         anon.read_source(tmp_path / "in.feather", engine="stream"),
-        anon.Schema(["age", "hidden"]),
+        anon.Schema(["age", "hidden"], neutral=["kept"]),
         require=[anon.KAnonymity(2)],
         missing="suppress",
         order="input",
@@ -349,7 +349,7 @@ def test_a_streamed_table_is_as_clean(name: str, tmp_path: Path) -> None:
 def test_what_cannot_be_rebuilt_is_refused_before_the_work(column: pa.Array) -> None:
     table = pa.table({"age": [1, 1], "kept": column})
     stages: list[str] = []
-    schema = anon.Schema(["age"])
+    schema = anon.Schema(["age"], neutral=["kept"])
     told = dict(require=[anon.KAnonymity(2)], progress=lambda stage, done, total: stages.append(stage))
     with pytest.raises(
         DataError, match=r"column 'kept' of type .* cannot be published.*identifying to drop it"

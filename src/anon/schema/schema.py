@@ -138,7 +138,10 @@ class Schema:
         Raises DataError where a column does not exist, is there twice, or cannot be read as its kind.
         """
         check_unique(columns.names)
-        check_names([name for name, _ in self._roles()], columns.names)
+        roles = self._roles()
+        check_names([name for name, _ in roles], columns.names)
+        named = dict(roles)
+        others = Role.NEUTRAL if self.neutral == "rest" else None
         return Schema(
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.sensitive],
@@ -146,7 +149,7 @@ class Schema:
             [
                 name
                 for name in columns.names
-                if self.role(name) is Role.NEUTRAL and name != self.sampling_weight
+                if named.get(name, others) is Role.NEUTRAL and name != self.sampling_weight
             ],
             self.linked,
             unit=self.unit,

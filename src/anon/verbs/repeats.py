@@ -39,10 +39,11 @@ def notes_on_repeats(
     if schema.unit is not None or k < 2 or not classes.n_classes:
         return []
     taken = {attribute.name for attribute in (*schema.quasi, *schema.sensitive)}
+    kept_back = set(schema.identifying)
     names = [
         name
         for name in table.column_names
-        if name not in taken and (name in schema.identifying or role_of_name(name) is Role.IDENTIFYING)
+        if name not in taken and (name in kept_back or role_of_name(name) is Role.IDENTIFYING)
     ]
     shown, of_rows = pa.table({}), ""
     if isinstance(table, pa.Table):
