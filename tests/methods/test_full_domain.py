@@ -463,3 +463,25 @@ def test_the_command_applies_levels_and_its_way_out_of_too_many_suppressed_rows_
     ):
         assert main([*words, "--levels", levels]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:only one class")
+@pytest.mark.parametrize("null", [[], [None] * 4])
+def test_levels_are_named_where_a_column_is_at_its_top(tmp_path: Path, null: list[None]) -> None:
+    """Numbers, whose star has as many codes as the column has values."""
+    table = pa.table({"age": pa.array([1, 2, 7, 12] * 3 + null, pa.int64())})
+    schema = anon.Schema([anon.numeric("age", anon.intervals(5))])
+    shown = []
+    for top in range(3):
+        release = anon.anonymize(
+            table,
+            schema,
+            require=[anon.KAnonymity(3)],
+            method=anon.FullDomain(levels=[top]),
+            numeric="level",
+        )
+        release.write(tmp_path / "out.parquet")
+        assert anon.check(tmp_path / "out.parquet", anon.Schema(["age"])).k >= 3
+        shown.append(set(release.table["age"].to_pylist()))
+    assert shown[1] - {"missing"} == {"[0, 5)", "[5, 10)", "[10, 15)"}
+    assert shown[2] == {"*"} or (null and shown[2] <= {"*", "* or missing"})

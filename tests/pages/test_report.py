@@ -492,6 +492,7 @@ def test_both_pages_of_a_command_say_whose_they_are(
     assert "origin" not in only
 
 
+@pytest.mark.filterwarnings("ignore:column '.*' repeats inside classes")
 def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -> None:
     made = anon.anonymize(
         datasets.census(3000, 1),
@@ -522,6 +523,23 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
         "asked"
     ]
     assert one["parameters"]["k"] == {"asked": 1234, "holds": privacy.k // 10 * 10}
+
+
+def test_a_public_page_of_a_weighted_sample_tells_nothing_of_the_input() -> None:
+    """The risk of the input's rows is its owner's, and so is what their own weights go with."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {"age": rng.integers(0, 100, 60), "d": rng.choice(["a", "b"], 60), "w": rng.random(60) + 0.5}
+    )
+    schema = anon.Schema(["age"], ["d"], sampling_weight="w")
+    made = anon.anonymize(table, schema, require=[anon.KAnonymity(3)])
+    privacy = made.privacy(neutral=True)
+    assert privacy.population_before is not None
+    assert privacy.weighted is not None
+    page = report.of_release(made, audience="public")
+    assert page.facts["privacy"]["population"]["marketer"] >= privacy.population.marketer
+    assert {"population_before", "weighted"}.isdisjoint(page.facts["privacy"])
+    assert "Risk in the population" in page.html()
 
 
 def test_a_column_that_is_left_out_has_its_name_on_no_public_page() -> None:
