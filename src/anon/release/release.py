@@ -215,7 +215,7 @@ class Release(Recoded):
                 for each, of_class in zip((groups, before), inside, strict=True)
             )
             measured = replace(measured, population=after, population_before=first)
-        if neutral and self.neutral:
+        if neutral and not all(map(self.is_mean, self.neutral)):
             measured = replace(measured, known=self.known(at_risk, groups, threads))
         return replace(
             measured,
@@ -225,11 +225,15 @@ class Release(Recoded):
     def known(
         self, at_risk: Sequence[float] = (2, 5, 10), classes: Classes | None = None, n_threads: int = 1
     ) -> Known:
-        """What the neutral columns add to the release's classes, or to these rows that look alike."""
+        """What the neutral columns add to the release's classes, or to these rows that look alike.
+
+        Sampling weights that are shown as the mean of each class add nothing.
+        """
+        names = [name for name in self.neutral if not self.is_mean(name)]
         return known(
             self.encoded,
             self.classes if classes is None else classes,
-            self.neutral,
+            names,
             intact=self.publish != "generalization",
             at_risk=at_risk,
             k=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
@@ -357,7 +361,7 @@ def release_table(summary: Mapping[str, Any]) -> Table:
 
 def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
     """Warnings of neutral columns that narrow a quasi-identifier inside classes, or copy a sensitive one."""
-    if not release.neutral:
+    if all(map(release.is_mean, release.neutral)):
         return []
     judged = release.known(n_threads=n_threads)
     k = max((one.least_rows for one in release.requirements if one.least_rows), default=None)
