@@ -403,14 +403,24 @@ cdef bint in_pairs(const Beside* known, uint64_t of, uint64_t by) noexcept nogil
 
 def _mark_pairs(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, int64_t start, int64_t stop,
                 uint8_t[::1] table):
+    # Of rows start..stop - 1 of the columns, or of those that stand there in `rows`.
     cdef list keep = []
     cdef Column* columns = columns_of(keep, codes, radices)
     cdef uint64_t key[4096]
     cdef int64_t i, n, low
+    cdef int c
+    if rows is None:
+        for c in range(2):
+            columns[c].codes += start * columns[c].width
     with nogil:
         for low in range(start, stop, 4096):
             n = min(stop - low, 4096)
-            pack(columns, 2, &rows[low], 0, n, key)
+            if rows is not None:
+                pack(columns, 2, &rows[low], 0, n, key)
+            else:
+                pack(columns, 2, NULL, 0, n, key)
+                for c in range(2):
+                    columns[c].codes += n * columns[c].width
             for i in range(n):
                 table[<int64_t> key[i]] = 1
 
@@ -508,8 +518,8 @@ def few_candidates(of, by, rows, offsets, k, n_threads=1, block_rows=1 << 16):
     """Count the rows with fewer than k candidates, to whoever knows a row's code in column `of`.
 
     Candidates are the rows of its class whose code in column `by` is beside the known one in some row, of any
-    class. Both columns are uint8, uint16 or uint32 of one length; `rows` (uint32) and `offsets` (int64) are
-    the classes, none empty.
+    class. Both columns are uint8, uint16 or uint32 of one length; `rows` (uint32, distinct) and `offsets`
+    (int64) are the classes, none empty.
     """
     of, by = codes_of(of, 1, "of"), codes_of(by, 1, "by")
     if len(of) != len(by):
@@ -529,7 +539,10 @@ def few_candidates(of, by, rows, offsets, k, n_threads=1, block_rows=1 << 16):
         runs = [(start, min(start + size, n)) for start in range(0, n, size)]
         tables = [np.zeros(n_of * n_by, np.uint8) for _ in runs]
         in_threads(
-            _mark_pairs, [([of, by], radices, rows, *run, one) for run, one in zip(runs, tables)], n_threads
+            _mark_pairs,
+            # all rows, in whatever order they stand, are read as the columns stand
+            [([of, by], radices, None if n == len(of) else rows, *run, one) for run, one in zip(runs, tables)],
+            n_threads,
         )
         table = tables[0]
         for one in tables[1:]:

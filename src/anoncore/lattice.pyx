@@ -25,7 +25,7 @@ cdef class Lattice:
     cdef const uint32_t[:, ::1] codes
 
     def __cinit__(self, codes, labels):
-        self.codes = array_of(codes, np.uint32, 2, "codes")
+        self.codes = array_of(codes, np.uint32, 2, "codes").copy()  # nobody changes what is checked below
         self.n_combinations = self.codes.shape[0]
         if self.n_combinations > MOST_ROWS:
             raise ValueError("codes have more than 2**32 - 1 rows")

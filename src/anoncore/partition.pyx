@@ -632,7 +632,8 @@ cdef void set_range(const Table* t, Work* w) noexcept nogil:
 cdef inline bint is_new_pair(Work* w, uint64_t mask, uint32_t unit, uint32_t code) noexcept nogil:
     """Add a pair to the set of pairs; was it not there?"""
     cdef uint64_t entry = (<uint64_t>unit << 32 | code) + 1  # 0: free
-    cdef uint64_t at = (entry * <uint64_t>0x9E3779B97F4A7C15 >> 20) & mask
+    # the lower bits of a product know nothing of the unit
+    cdef uint64_t at = (entry * <uint64_t>0x9E3779B97F4A7C15 >> 32) & mask
     while w.pairs[at]:
         if w.pairs[at] == entry:
             return False
@@ -1009,7 +1010,10 @@ cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
     if w.n - half < t.rules.min_size:
         return False
     if w.below[v + 1] == half:
-        return try_boundary(t, w, v + 1, 0)
+        if not t.by_units:
+            return try_boundary(t, w, v + 1, 0)
+        code = w.values[v + 1]  # by units a pass over the rows as below: only values about the middle are known
+        quota = 0
     if w.listed != NULL:
         set_halves(t, w, code, half, quota, w.left[0])
         return True

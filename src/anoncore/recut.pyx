@@ -39,6 +39,7 @@ cdef enum:
     EVENLY = 2          # fields by which rows are dealt in equal shares where no other cut passes
 
 cdef int64_t NEVER = <int64_t>1 << 62
+cdef int64_t MOST_LEAST = 1 << 30  # rows of all classes together
 
 
 cdef extern from *:
@@ -136,8 +137,7 @@ cdef struct Pool:
     int32_t* orders
     int32_t* order             # on trial
     int32_t* best_order
-    int64_t* forth             # loss of the first i rows of the order on trial
-    int64_t* back              # loss of the rows from i on
+    int64_t* forth             # loss of a cut before row i of the order on trial
     uint64_t* keys
     uint64_t* other_keys
     uint8_t* is_left
@@ -212,7 +212,6 @@ cdef Pool pool_for(list keep, Widths of, rules, const int32_t[:, ::1] sensitive,
     pool.order = <int32_t*>take(keep, capacity, sizeof(int32_t))
     pool.best_order = <int32_t*>take(keep, capacity, sizeof(int32_t))
     pool.forth = <int64_t*>take(keep, capacity + 1, sizeof(int64_t))
-    pool.back = <int64_t*>take(keep, capacity + 1, sizeof(int64_t))
     pool.keys = <uint64_t*>take(keep, capacity, sizeof(uint64_t))
     pool.other_keys = <uint64_t*>take(keep, capacity, sizeof(uint64_t))
     pool.is_left = <uint8_t*>take(keep, capacity, sizeof(uint8_t))
@@ -718,6 +717,14 @@ cdef void gather(Pool* pool, const int32_t* records) noexcept nogil:
         memcpy(pool.records + i * stride, records + pool.rows[i] * stride, stride * sizeof(int32_t))
 
 
+cdef int64_t least_of(rules) except -1:
+    # Rows of the least class that may pass.
+    cdef Conjunction conjunction = one_of(Conjunction, rules, "rules")
+    if conjunction.c.by_units or conjunction.c.min_units:
+        raise ValueError("rules on units are not for this kernel, which counts rows")
+    return min(conjunction.c.min_size, MOST_LEAST)
+
+
 def divide(widths, records, offsets, k, rules=None, sensitive=None):
     """Cut every class by itself, for as long as a cut into parts of at least k rows is there.
 
@@ -726,7 +733,7 @@ def divide(widths, records, offsets, k, rules=None, sensitive=None):
     Returns (rows uint32, offsets int64, loss before, loss after): the same rows, class by class.
     """
     cdef int64_t before = 0, after = 0, i, c, n, n_ends = 0
-    cdef int64_t least = whole(k, 1, 1 << 30, "k")
+    cdef int64_t least = whole(k, 1, MOST_LEAST, "k")
     cdef Widths of = one_of(Widths, widths, "widths")
     cdef const int32_t[:, ::1] table = records_of(of, records)
     cdef const int64_t[::1] bounds = parts_of(offsets, table.shape[0], "offsets")
@@ -735,7 +742,7 @@ def divide(widths, records, offsets, k, rules=None, sensitive=None):
     cdef list keep = []
     cdef Pool pool
     if rules is not None:
-        least = max(least, one_of(Conjunction, rules, "rules").min_size)
+        least = max(least, least_of(rules))
         if rules.n_sensitive:
             codes = sensitive_of(rules, sensitive, table.shape[0])
         else:
@@ -927,7 +934,7 @@ def recut(widths, records, offsets, k, reach, rules=None, sensitive=None):
     by class.
     """
     cdef int64_t before = 0, after = 0, i, c, n, n_ends
-    cdef int64_t least = whole(k, 1, 1 << 30, "k"), percent = whole(reach, 0, 1 << 20, "reach")
+    cdef int64_t least = whole(k, 1, MOST_LEAST, "k"), percent = whole(reach, 0, 1 << 20, "reach")
     cdef Widths of = one_of(Widths, widths, "widths")
     cdef const int32_t[:, ::1] table = records_of(of, records)
     cdef const int64_t[::1] bounds = parts_of(offsets, table.shape[0], "offsets")
@@ -941,7 +948,7 @@ def recut(widths, records, offsets, k, reach, rules=None, sensitive=None):
     if n_classes and sizes.min() < least:
         raise ValueError("offsets must divide the records into classes of at least k rows")
     if rules is not None:
-        least = max(least, one_of(Conjunction, rules, "rules").min_size)
+        least = max(least, least_of(rules))
         if rules.n_sensitive:
             codes = sensitive_of(rules, sensitive, table.shape[0])
         else:

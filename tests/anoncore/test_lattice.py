@@ -50,3 +50,11 @@ def test_more_combinations_of_labels_than_a_word_has_are_told_apart() -> None:
     assert len(first) == len(codes)
     assert (rows == 2).all()
     assert (number == np.repeat(np.arange(len(codes)), 2)).all()
+
+
+def test_codes_that_change_after_they_were_checked_are_not_read() -> None:
+    codes = np.zeros((3, 1), np.uint32)
+    kernel = Lattice(codes, [[np.zeros(1, np.uint32)]])
+    codes[:] = 2**32 - 1
+    first, rows, _ = roll_up(kernel, (0,), np.arange(3, dtype=np.uint32), np.ones(3, np.int64))
+    assert (first.tolist(), rows.tolist()) == ([0], [3])

@@ -358,6 +358,35 @@ def test_one_side_of_the_middle_has_few_units(n_values: int, asks_values: bool, 
     assert len(expected) > 1 or asks_values
 
 
+@pytest.mark.parametrize("seed", range(25))
+def test_relaxed_cuts_by_units_of_more_codes_than_are_tallied(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, n_values = int(rng.integers(4, 40)), 5000
+    codes = rng.choice(n_values, n, replace=seed % 2 == 0)
+    units, secret = rng.integers(0, max(2, n // 2), n), rng.integers(0, 3, n)
+    run: dict[str, Any] = {
+        "attributes": [Attribute(n_values, positions=[float(p) for p in range(n_values)])],
+        "codes": codes[np.newaxis],
+        "columns": [codes.astype(np.uint16)],
+        "sensitive": [secret],
+        "sizes": [3],
+        "sensitive_columns": [secret.astype(np.uint8)],
+        "k": 2,
+        "units": units,
+        "share": Fraction(2, 3),
+        "counts_units": True,
+        "options": {"relaxed": True},
+    }
+
+    def passes(rows: list[int]) -> bool:
+        pairs = {(int(units[r]), int(secret[r])) for r in rows}
+        most = max(Counter(value for _, value in pairs).values())
+        return len({int(units[r]) for r in rows}) >= 2 and 3 * most <= 2 * len(pairs)
+
+    rows: Any = codes[:, np.newaxis].tolist()
+    assert classes_of(*run_on_units(run)) == twin.partition(rows, run["attributes"], passes, relaxed=True)
+
+
 def test_units_are_given_where_they_are_counted_alone() -> None:
     codes = [np.zeros(4, np.uint8)]
     attributes = kernel_attributes([Attribute(1)])

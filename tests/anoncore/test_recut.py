@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_curve import SEVERAL, kernel_records, read_only, tables
@@ -72,3 +73,13 @@ def test_divide_and_recut_equal_their_twins(
     assert after == sum(slow_curve.loss(of, table, each) for each in ours) <= before
     assert sorted(rows.tolist()) == list(range(n))
     assert all(len(each) >= k and (passes is None or passes(each)) for each in ours)
+
+
+def test_rules_on_units_are_refused() -> None:
+    of = [(3, 1.0, [0.0, 1.0, 2.0], None)]
+    widths, records = kernel_records(of, [(0,), (1,), (2,), (2,)])
+    for rules in (Conjunction([], 4, [("units", 2)]), Conjunction([], 4, [("size", 2)], by_units=True)):
+        with pytest.raises(ValueError, match="rules on units"):
+            recut.divide(widths, records, np.array([0, 4]), 2, rules)
+        with pytest.raises(ValueError, match="rules on units"):
+            recut.recut(widths, records, np.array([0, 4]), 2, 90, rules)

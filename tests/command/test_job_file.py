@@ -99,3 +99,14 @@ def test_streamed_rows_follow(people: str, tmp_path: Path) -> None:
     assert release.encoded.unpublished == ("disease", NAMES[3])
     release.write(tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").column_names == ["age", "shade"]
+
+
+def test_levels_are_given_by_a_flag(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "levels.parquet"
+    words = ["anonymize", people, "-o", str(out), *ROLES, "--method", "full-domain", "--levels"]
+    assert main([*words, "1"]) == 0
+    assert pq.read_table(out)["age"].to_pylist() == ["*"] * 4
+    out.unlink()
+    assert main([*words, "a"]) == 2
+    assert "--levels takes whole numbers" in capsys.readouterr().err
+    assert not out.exists()

@@ -19,9 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anon.errors import DataError, UsageError
-from anon.figures import plots
+from anon.figures import nodes, plots
 from anon.html import figure as figure_module
 from anon.html.figure import COLORS, INK, SHAPES, Figure
+from anon.methods import Lattice
+from anon.methods.lattice import Judged
 
 POINTS = [
     {"name": "a", "requirement": "k", "privacy": 0.1, "utility": 0.3, "efficient": True},
@@ -31,6 +33,15 @@ POINTS = [
     {"name": "e", "requirement": "k", "privacy": 0.1, "utility": float("nan"), "efficient": False},
     {"name": "f", "requirement": "k", "privacy": None, "utility": 0.1, "efficient": False},
 ]
+FAILS = Judged(9, np.inf, False, True)
+LATTICE = Lattice(
+    ("a&b", "<i>"),
+    (2, 1),
+    (1, 0),
+    True,
+    {(0, 0): FAILS, (1, 0): Judged(1, 0.25, True, False), (2, 0): Judged(0, 0.5, True, False)},
+    "loss",
+)
 EVERY: list[Callable[[], Figure]] = [
     lambda: plots.tradeoff(POINTS, "p_loss", "u_loss"),
     lambda: plots.class_sizes(np.array([10, 10, 11, 40])),
@@ -117,7 +128,43 @@ def test_errors_of_queries_are_two_lines() -> None:
     }
 
 
-@pytest.mark.parametrize("make", EVERY)
+def test_a_lattice_has_every_node_at_its_sum_of_levels_with_what_is_known_of_it() -> None:
+    links, rows = [], []
+    for row in figure_module.rows(nodes.lattice(LATTICE)):
+        (links if "next" in row else rows).append(row)
+    assert [(row["levels"], row["sum"], row["state"], row["score"], row["suppressed"]) for row in rows] == [
+        ("0 0", 0, "infeasible", None, None),
+        ("0 1", 1, "not visited", None, None),
+        ("1 0", 1, "best", 0.25, 1),
+        ("1 1", 2, "not visited", None, None),
+        ("2 0", 2, "feasible", 0.5, 0),
+        ("2 1", 3, "not visited", None, None),
+    ]
+    assert [row["place"] for row in rows] == [0, -0.5, 0.5, -0.5, 0.5, 0]
+    places = {(row["place"], row["sum"]): row["levels"] for row in rows}
+    assert {
+        (places[link["place"], link["sum"]], places[link["to"], link["next"]]) for link in links
+    } == {
+        ("0 0", "0 1"), ("0 0", "1 0"), ("0 1", "1 1"), ("1 0", "1 1"), ("1 0", "2 0"), ("1 1", "2 1"),
+        ("2 0", "2 1"),
+    }  # fmt: skip
+
+
+def test_of_a_large_lattice_the_best_of_the_judged_nodes_are_drawn() -> None:
+    judged = {(g, h): Judged(0, g + h + 1, (g + h) % 2 == 0, False) for g in range(40) for h in range(40)}
+    seen = Lattice(("a", "b"), (99, 99), (39, 39), True, judged, "dm")
+    figure = nodes.lattice(seen)
+    rows = figure_module.rows(figure)
+    assert len(rows) == nodes.MOST_DRAWN < len(judged)
+    assert [row["levels"] for row in rows if row["state"] == "best"] == ["39 39"]
+    left_out = len(judged) - len(rows)
+    worst = sorted(one.score for one in judged.values())[-left_out:]
+    assert max(row["sum"] for row in rows if row["state"] != "best") + 1 <= min(worst)
+    assert figure.caption.endswith("only nodes that were judged are drawn.")
+    assert "only nodes" not in nodes.lattice(LATTICE).caption
+
+
+@pytest.mark.parametrize("make", [*EVERY, lambda: nodes.lattice(LATTICE)])
 def test_every_figure_becomes_an_image_and_says_how_to_read_it(make: Callable[[], Figure]) -> None:
     figure = make()
     image = figure_module.png(figure)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon
+from anon.command.entry import main
 from reference import lattice as slow
 
 AGES = [*range(21, 25), *range(31, 35), 41, 65]
@@ -419,3 +420,68 @@ def test_bags_of_cells_are_shared_by_k_units(case: tuple[pa.Table, int, float]) 
         return
     assert (release.levels[0], len(release.classes.suppressed)) in feasible
     assert release.privacy().units.k_bags >= k
+
+
+# --- as a command
+
+
+def test_the_command_applies_levels_and_its_way_out_of_too_many_suppressed_rows_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of three rows one is alone at the bottom: a third, which four digits cannot write."""
+    source, out = tmp_path / "people.csv", tmp_path / "release.csv"
+    source.write_text("age,sex\n21,F\n22,F\n31,M\n")
+    (tmp_path / "age.csv").write_text("21;20s;*\n22;20s;*\n31;30s;*\n")
+    words = [
+        "anonymize",
+        str(source),
+        "-o",
+        str(out),
+        "--quasi",
+        "age,sex",
+        "--kind",
+        "age=nominal",
+        "--k",
+        "2",
+    ]
+    words += ["--hierarchy", f"age={tmp_path / 'age.csv'}", "--method", "full-domain", "--quiet"]
+    assert main([*words, "--levels", "1,0"]) == 1
+    message = capsys.readouterr().err
+    assert (
+        "levels [1, 0] leave 1 of 3 rows in classes that fail: allow --suppress 0.3334, or choose" in message
+    )
+    assert main([*words, "--levels", "1,0", "--suppress", "0.3334"]) == 0
+    assert out.read_text().splitlines()[1:] == ['"20s","F"'] * 2
+    assert main([*words, "--levels", "0,0"]) == 1
+    assert "3 of 3 rows in classes that fail: choose coarser levels" in capsys.readouterr().err
+    assert main([*words, "--suppress", "0.4"]) == 0  # the best level is the same
+    assert out.read_text().splitlines()[1:] == ['"20s","F"'] * 2
+    for levels, message in (
+        ("1,x", "takes whole numbers"),
+        ("1", "1 numbers for 2"),
+        ("3,0", "levels 0 to 2"),
+    ):
+        assert main([*words, "--levels", levels]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:only one class")
+@pytest.mark.parametrize("null", [[], [None] * 4])
+def test_levels_are_named_where_a_column_is_at_its_top(tmp_path: Path, null: list[None]) -> None:
+    """Numbers, whose star has as many codes as the column has values."""
+    table = pa.table({"age": pa.array([1, 2, 7, 12] * 3 + null, pa.int64())})
+    schema = anon.Schema([anon.numeric("age", anon.intervals(5))])
+    shown = []
+    for top in range(3):
+        release = anon.anonymize(
+            table,
+            schema,
+            require=[anon.KAnonymity(3)],
+            method=anon.FullDomain(levels=[top]),
+            numeric="level",
+        )
+        release.write(tmp_path / "out.parquet")
+        assert anon.check(tmp_path / "out.parquet", anon.Schema(["age"])).k >= 3
+        shown.append(set(release.table["age"].to_pylist()))
+    assert shown[1] - {"missing"} == {"[0, 5)", "[5, 10)", "[10, 15)"}
+    assert shown[2] == {"*"} or (null and shown[2] <= {"*", "* or missing"})

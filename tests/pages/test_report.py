@@ -492,6 +492,7 @@ def test_both_pages_of_a_command_say_whose_they_are(
     assert "origin" not in only
 
 
+@pytest.mark.filterwarnings("ignore:column '.*' repeats inside classes")
 def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -> None:
     made = anon.anonymize(
         datasets.census(3000, 1),
@@ -522,6 +523,23 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
         "asked"
     ]
     assert one["parameters"]["k"] == {"asked": 1234, "holds": privacy.k // 10 * 10}
+
+
+def test_a_public_page_of_a_weighted_sample_tells_nothing_of_the_input() -> None:
+    """The risk of the input's rows is its owner's, and so is what their own weights go with."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {"age": rng.integers(0, 100, 60), "d": rng.choice(["a", "b"], 60), "w": rng.random(60) + 0.5}
+    )
+    schema = anon.Schema(["age"], ["d"], sampling_weight="w")
+    made = anon.anonymize(table, schema, require=[anon.KAnonymity(3)])
+    privacy = made.privacy(neutral=True)
+    assert privacy.population_before is not None
+    assert privacy.weighted is not None
+    page = report.of_release(made, audience="public")
+    assert page.facts["privacy"]["population"]["marketer"] >= privacy.population.marketer
+    assert {"population_before", "weighted"}.isdisjoint(page.facts["privacy"])
+    assert "Risk in the population" in page.html()
 
 
 def test_a_column_that_is_left_out_has_its_name_on_no_public_page() -> None:
@@ -827,6 +845,47 @@ def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
         assert_every_number_is_told(html, json.loads(json.dumps(title)))
     assert "&lt;script&gt;" in made.utility()._repr_html_()
     assert "u_loss" not in made.utility()._repr_html_()
+
+
+def by_level(levels: tuple[int, ...] | None = None) -> anon.Release:
+    """Ages in decades; their column's name is markup."""
+    ages = [str(age) for age in (23, 27, 31, 34, 45, 47, 58, 51)]
+    decades: dict[str, list[str]] = {}
+    for age in ages:
+        decades.setdefault(f"{age[0]}x", []).append(age)
+    return anon.anonymize(
+        {EVIL: ages, "disease": PATIENTS["disease"]},
+        anon.Schema([anon.nominal(EVIL, {"*": decades})], ["disease"]),
+        require=[anon.KAnonymity(2)],
+        method=anon.FullDomain(levels),
+    )
+
+
+def test_full_domain_recoding_shows_its_lattice_and_the_level_of_each_column() -> None:
+    for release, is_searched in ((by_level(), True), (by_level((1,)), False)):
+        written = report.of_release(release)
+        html = written.html()
+        assert_every_number_is_told(html, json.loads(json.dumps(written.facts)))
+        assert "How the columns were recoded" in Page(html).words["h2"]
+        [row] = written.facts["levels"]
+        assert (row["column"], row["level"], row["highest"], row["labels"]) == (EVIL, 1, 2, 4)
+        assert ("The lattice of recodings" in written.facts["figures"]) == is_searched
+        assert ("The levels were given" in html) != is_searched
+        shown = release._repr_html_()
+        assert ("<svg" in shown) == is_searched
+        assert "<script" not in shown
+        assert release.lattice.judged[(1,)].score == pytest.approx(1 / 7)
+        assert "lattice" not in report.of_release(release, audience="public").facts
+
+
+def test_a_notebook_without_the_libraries_of_figures_shows_the_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = by_level()
+    monkeypatch.setitem(sys.modules, "altair", None)
+    html = made._repr_html_()
+    assert "<table" in html
+    assert "<svg" not in html
 
 
 def test_a_census_has_a_report() -> None:

@@ -206,3 +206,10 @@ def test_a_flag_and_a_key_say_it_too(tmp_path: Path) -> None:
     schema = load_job(str(tmp_path / "job.toml"), {}).roles()
     assert schema == Schema(["age"], linked=[["age", anon.nominal("b")]])
     assert main(["anonymize", str(tmp_path / "in.parquet"), "-o", str(out), *words, "--linked", "age"]) == 2
+
+
+def test_a_linked_column_that_names_people_is_warned_of() -> None:
+    table = people().append_column("name", pa.array([f"N{row}" for row in range(300)]))
+    schema = Schema(["age", "sex"], linked=[["age", "name"]])
+    with pytest.warns(anon.PrivacyWarning, match="column 'name' is linked but by its name it identifies"):
+        anon.anonymize(table, schema, require=K)

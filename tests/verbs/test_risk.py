@@ -149,6 +149,11 @@ def test_bad_input_is_refused(options: dict[str, Any], message: str) -> None:
         anon.risk(TABLE, SCHEMA, **options)
 
 
+def test_a_unit_that_is_no_column_is_named() -> None:
+    with pytest.raises(DataError, match="the table has no column 'nosuch'"):
+        anon.risk(TABLE, anon.Schema(["a"], unit="nosuch"), sampling_fraction=0.5)
+
+
 def test_rows_with_bad_weights_are_counted() -> None:
     table = TABLE.set_column(2, "w", pa.array([1.0, 0.0, None, math.nan, 2.0, -1.0, math.inf, 1.0]))
     with pytest.raises(DataError, match=r"column 'w', .* in 5 rows, the first of them row 2") as raised:

@@ -93,6 +93,25 @@ def test_a_class_shows_its_mean(tmp_path: Path, kind: str, engine: Any) -> None:
     assert release.metadata["weights"] == "class-mean"
 
 
+def test_means_add_nothing_to_what_is_known() -> None:
+    """The mean of a class tells no row of it from another; weights that are kept do."""
+    table = sample()
+    shown = anon.anonymize(table, SCHEMA, require=[anon.KAnonymity(5)])
+    assert shown.privacy(neutral=True).known is None
+    assert not any("narrows" in each for each in shown.warnings)
+    beside = anon.Schema(["age"], ["disease"], neutral=["sex"], sampling_weight="w")
+    alike = anon.Schema(["age"], ["disease"], neutral=["sex"])
+    one, other = (
+        anon.anonymize(table, each, require=[anon.KAnonymity(5)]).privacy(neutral=True).known
+        for each in (beside, alike)
+    )
+    assert one is not None and one == other
+    with pytest.warns(anon.PrivacyWarning, match="keeps its weights"):
+        kept = anon.anonymize(table, SCHEMA, require=[anon.KAnonymity(5)], weights="keep")
+    known = kept.privacy(neutral=True).known
+    assert known is not None and known.sample_uniques
+
+
 def test_kept_weights_are_warned_of() -> None:
     table = sample()
     with pytest.warns(anon.PrivacyWarning, match="keeps its weights") as caught:

@@ -99,8 +99,8 @@ def level_names(
     chosen = levels.interval_of(low, high)
     first, last, _ = extents(levels)
     if domain.coding is not None:  # a cell that is not a set of a level, as it is open at an end
-        if domain.coding.labels:
-            return pa.array(domain.coding.labels * len(low), pa.large_string())
+        if domain.coding.labels:  # one block, whose name each of its codes may carry
+            return pa.array(domain.coding.labels[:1] * len(low), pa.large_string())
         is_set = (np.append(first, -1)[chosen] == low) & (np.append(last, -1)[chosen] == high)
         chosen = np.where(is_set, chosen, -1)
         chosen = np.where(domain.coding.is_open(low, high), -1, chosen)

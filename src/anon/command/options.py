@@ -105,6 +105,10 @@ def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
         return Flag(**said, panel=panel, words=list[str], parse=parse.bounds)
     if option.by_column:
         return Flag(**said, panel=panel, words=list[str], parse=partial(parse.by_column, option.flag))
+    if option.kind == list[int]:
+        return Flag(
+            **said, panel=panel, words=str, parse=lambda text: list(parse.whole_numbers(option.flag, text))
+        )
     if get_origin(option.kind) is list:
         return Flag(**said, panel=panel, words=str, parse=lambda text: parse.names([text]))
     return Flag(**said, panel=panel, absent=absent)

@@ -182,7 +182,7 @@ def _split(column: pa.ChunkedArray) -> Factors:
         return Factors(values, tuple(chunk.indices for chunk in chunks), tuple(offsets))
     if pa.types.is_decimal(column.type) and column.type.bit_width < 128:
         column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
-    chunks = column.dictionary_encode().chunks
+    chunks = column.dictionary_encode().chunks or [pa.array([], column.type).dictionary_encode()]
     values = _comparable(chunks[-1].dictionary)
     return Factors(values, tuple(chunk.indices for chunk in chunks), (0,) * len(chunks))
 

@@ -14,14 +14,15 @@ from anon.encoding.columns import rows
 from anon.encoding.domain import Codes, Units, code_type
 from anon.encoding.factors import Factors, each_column, factors_of
 from anon.errors import DataError
-from anon.schema import Attribute, value_type
+from anon.schema import Attribute, check_names, value_type
 
 if TYPE_CHECKING:
     from anon.tables import Scan
 
 
 def encode_units(table: pa.Table | Scan, name: str) -> Units:
-    """The unit of every row; DataError, with the rows, where one has none."""
+    """The unit of every row; DataError where there is no such column or, with the rows, one has none."""
+    check_names([name], table.column_names)
     [(codes, n)] = each_column(table, [Attribute(name)], lambda factors, _: _numbered(factors), 1)
     missing = codes == n
     if missing.any():

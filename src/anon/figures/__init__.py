@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that people expect, as Vega-Lite charts: drawn offline to PNG and SVG, interactive in a report."""
 
+from anon.figures.nodes import lattice
 from anon.figures.plots import (
     attribute_losses,
     class_losses,
@@ -19,6 +20,7 @@ __all__ = [
     "contributions",
     "frontier",
     "individual_risks",
+    "lattice",
     "query_errors",
     "save",
     "tradeoff",

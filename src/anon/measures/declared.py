@@ -81,8 +81,9 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "units.risk.max": Measure(True),
         "units.risk.mean": Measure(True),
         "units.risk.at_risk": Measure(True),
-        "weighted.a_acc": Measure(True),
-        "weighted.a_know": Measure(True),
+        # Of the input's weights, which go with sensitive values row by row: as `u_loss` below.
+        "weighted.a_acc": Measure(True, public=False),
+        "weighted.a_know": Measure(True, public=False),
         "sizes.min": Measure(False),
         "sizes.mean": Measure(False),
         "sizes.median": Measure(False),
@@ -158,7 +159,7 @@ def away(value: Any, measure: Measure) -> Any:
 def handed_out(told: Mapping[str, Any], declared: Mapping[str, Measure]) -> dict[str, Any]:
     """What may be handed out of a `to_dict()`: the public measures, rounded, under their names.
 
-    None, which was not measured, stays.
+    None, which was not measured, stays, where it is declared or stands for a part.
     """
     intact = {"intact": True} if told.get("intact") else {}
     return intact | _public_part(told, declared, "")
@@ -169,7 +170,8 @@ def _public_part(told: Mapping[str, Any], declared: Mapping[str, Measure], above
     for name, value in told.items():
         measure = declared.get(above + name)
         if value is None:
-            part[name] = None
+            if measure is not None or not above:
+                part[name] = None
         elif measure is not None:
             if not measure.public:
                 continue

@@ -79,15 +79,10 @@ def known(
         return Known(k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, at_risk), columns={})
     k = int(sizes.min()) if k is None else k
     sample = _sampled(encoded, classes)
-    seen, not_counted = {}, []
-    for name in names:
-        codes = sample.codes_of(encoded.column(name), name)
-        if codes is None:
-            not_counted.append(name)
-        else:
-            seen[name] = codes
-    pairs = {name: _tells(encoded, sample, codes, k, intact) for name, codes in seen.items()}
-    pairs = {name: pair for name, pair in pairs.items() if any(pair)}
+    drawn = in_threads(n_threads, lambda name: sample.codes_of(encoded.column(name), name), names)
+    seen = {name: codes for name, codes in zip(names, drawn, strict=True) if codes is not None}
+    told = in_threads(n_threads, lambda codes: _tells(encoded, sample, codes, k, intact), list(seen.values()))
+    pairs = {name: pair for name, pair in zip(seen, told, strict=True) if any(pair)}
     rounds = _rounds({name: int(codes.max()) + 1 for name, codes in seen.items()}, pairs)
     whole = _whole(encoded, [*pairs, *(rounds[0] if rounds else ())], {}, n_threads)
     columns = {}
@@ -101,7 +96,7 @@ def known(
         sample_uniques=int(count[size == 1].sum()),
         prosecutor=prosecutor_risk(size * count, size, at_risk),
         columns=columns,
-        not_counted=tuple(not_counted),
+        not_counted=tuple(name for name in names if name not in seen),
     )
 
 

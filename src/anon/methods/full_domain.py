@@ -7,6 +7,7 @@ a limit. The node of the lattice that loses least is found exactly (`lattice`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,8 +19,8 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encoding import Coding, Encoded, coding_of
-from anon.errors import InfeasibleError, UsageError
-from anon.methods.lattice import Found, Judge, Judged, Node, base_of, search
+from anon.errors import InfeasibleError, Parameter, UsageError
+from anon.methods.lattice import Judge, Judged, Node, base_of, search
 from anon.methods.quality import Quality, QualityName, facts_of
 from anon.methods.task import Limits, Method, Task
 from anon.methods.trivial import identity
@@ -34,14 +35,36 @@ Reference = Literal["published", "table"]
 class Lattice:
     """What the search saw: the levels of each attribute by name, the judged nodes, the one that was taken.
 
-    Nodes that are not in `judged` were ruled out unseen.
+    Nodes that are not in `judged` were ruled out unseen. Where the levels were given, nothing was searched:
+    `optimal` is None and `judged` has that node alone. Scores are of the model `quality`; least is best.
     """
 
     names: tuple[str, ...]
     heights: Node
     best: Node
-    optimal: bool
+    optimal: bool | None
     judged: Mapping[Node, Judged]
+    quality: QualityName
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the whole lattice."""
+        return math.prod(height + 1 for height in self.heights)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The size of the lattice, how many nodes were judged, and the node that was taken."""
+        taken = self.judged[self.best]
+        return {
+            "quality": self.quality,
+            "levels": dict(zip(self.names, self.best, strict=True)),
+            "heights": dict(zip(self.names, self.heights, strict=True)),
+            "nodes": self.n_nodes,
+            "judged": len(self.judged),
+            "feasible": sum(one.feasible for one in self.judged.values()),
+            "score": taken.score,
+            "suppressed": taken.n_suppressed,
+            "optimal": self.optimal,
+        }
 
 
 @dataclass(frozen=True)
@@ -103,7 +126,7 @@ class FullDomain(Method):
 
     def recoded(
         self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
-    ) -> tuple[Encoded, FullDomain, Lattice | None]:
+    ) -> tuple[Encoded, FullDomain, Lattice]:
         """The table with the chosen level as every column's least one, without the rows that fail there."""
         _refuse(encoded, self.levels, require)
         ladders = [
@@ -111,8 +134,8 @@ class FullDomain(Method):
             for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True)
         ]
         judge = _judge(judged, ladders, require, self, limits.suppress)
+        found = None
         if self.levels is not None:
-            lattice = None
             node = self.levels
             for g, ladder in zip(node, ladders, strict=True):
                 if g > ladder.height:
@@ -124,17 +147,30 @@ class FullDomain(Method):
             if found is None:
                 raise InfeasibleError("no level of the columns meets the requirements", requirement=None)
             node = found.node
-            lattice = _seen(found, ladders)
         left_out = _left_out(judge, node)
         n_out = int(np.count_nonzero(left_out))
         if n_out > judge.most_suppressed or n_out == judge.base.n_rows:
-            share = n_out / judge.base.n_rows
+            n_rows = judge.base.n_rows
+            share = -(-10_000 * n_out // n_rows) / 10_000  # rounded up, so that it does
+            way_out: tuple[str | Parameter, ...] = ()
+            if share < 1:
+                way_out = ("allow ", Parameter(f"suppress={share:g}", f"--suppress {share:g}"), ", or ")
             raise InfeasibleError(
-                f"levels {list(node)} leave {n_out} of {judge.base.n_rows} rows in classes that fail: allow "
-                f"suppress={share:.4f}, or choose coarser levels",
+                f"levels {list(node)} leave {n_out} of {n_rows} rows in classes that fail: ",
+                *way_out,
+                "choose coarser levels",
                 requirement=None,
-                tightest=share,
+                tightest=n_out / n_rows,
             )
+        optimal, seen = (None, {node: judge.judge(node)}) if found is None else (found.optimal, found.visited)
+        lattice = Lattice(
+            tuple(ladder.name for ladder in ladders),
+            tuple(ladder.height for ladder in ladders),
+            node,
+            optimal,
+            MappingProxyType(seen),
+            self.quality,
+        )
         rows = judge.base.rows[left_out]
         suppressed = np.sort(np.concatenate([encoded.suppressed, rows])).astype(np.uint32)
         suppressed.flags.writeable = False
@@ -187,16 +223,6 @@ def _judge(
     weights = [domain.weight for domain in judged.quasi]
     judge.quality = Quality(method.quality, facts_of(ladders, judge.labels, code_rows, weights))
     return judge
-
-
-def _seen(found: Found, ladders: Sequence[Ladder]) -> Lattice:
-    return Lattice(
-        tuple(ladder.name for ladder in ladders),
-        tuple(ladder.height for ladder in ladders),
-        found.node,
-        found.optimal,
-        MappingProxyType(found.visited),
-    )
 
 
 def _left_out(judge: Judge, node: Node) -> npt.NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from anon.measures import answer, random_queries
 
 if TYPE_CHECKING:
     from anon.measures import Privacy, Utility
+    from anon.release import Release
 
 _SELECTIVITY = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1)
 
@@ -29,6 +30,13 @@ def class_figures(privacy: Privacy) -> tuple[Figure, ...]:
     }
     sizes = figures.class_sizes(table["size"].to_numpy())
     return (sizes, figures.class_losses(losses)) if losses else (sizes,)
+
+
+def lattice_figures(release: Release) -> tuple[Figure, ...]:
+    """What full-domain recoding chose from; nothing where the levels were given."""
+    if release.lattice is None or release.lattice.optimal is None:
+        return ()
+    return (figures.lattice(release.lattice),)
 
 
 def loss_figures(utility: Utility) -> tuple[Figure, ...]:

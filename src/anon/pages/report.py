@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from anon import figures
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from anon.measures import Privacy, Utility
     from anon.release import Release
     from anon.tables import Scan
-from anon.pages.drawn import class_figures, loss_figures
+from anon.pages.drawn import class_figures, lattice_figures, loss_figures
 
 
 def of_release(
@@ -67,6 +68,7 @@ def of_release(
         for i, domain in enumerate(encoded.quasi)
     }
     of_classes, of_loss = class_figures(privacy), loss_figures(utility)
+    of_lattice = lattice_figures(release)
     asked = [_asked(requirement, privacy) for requirement in release.requirements]
     facts: dict[str, Any] = {
         "audience": audience,
@@ -77,7 +79,9 @@ def of_release(
         "utility": utility.to_dict(),
         "worst_class": _worst_class(privacy),
         "mean_risk": _mean_risk(codes, release.n_rows),
-        "figures": {figure.title: rows_of(figure) for figure in (*of_classes, *of_loss)},
+        "figures": {figure.title: rows_of(figure) for figure in (*of_lattice, *of_classes, *of_loss)},
+        "lattice": None if release.lattice is None else release.lattice.to_dict(),
+        "levels": _levels(release, utility),
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
         "verdict": _verdict(release),
@@ -98,11 +102,47 @@ def of_release(
             (_at_a_glance(facts["privacy"], facts["utility"]),),
         ),
         Section("What was asked", tables=(*_asked_tables(asked), *_made_tables(facts))),
+        *_lattice_sections(facts, of_lattice),
         *_privacy_sections(facts["privacy"], facts, of_classes),
         Section("What it cost", (), utility_tables(facts["utility"]), of_loss),
         origin_section(facts),
     ]
     return Report("Report of a release", facts, tuple(sections))
+
+
+def _levels(release: Release, utility: Utility) -> list[dict[str, Any]]:
+    """Of each quasi-identifier that full-domain recoding recoded: its level, and what is left of it."""
+    if release.lattice is None:
+        return []
+    told = release.lattice.to_dict()
+    return [
+        {
+            "column": name,
+            "level": g,
+            "highest": told["heights"][name],
+            "labels": len(np.unique(cells.of_class)),
+            "ncp": utility.by_attribute[name].ncp,
+        }
+        for (name, g), cells in zip(told["levels"].items(), release.cells, strict=True)
+    ]
+
+
+def _lattice_sections(facts: Mapping[str, Any], drawn: tuple[Figure, ...]) -> list[Section]:
+    seen = facts["lattice"]
+    if seen is None:
+        return []
+    cost = f"{seen['quality']} {number(seen['score'])}, {number(seen['suppressed'])} rows suppressed"
+    said = {
+        None: f"The levels were given: {cost}.",
+        True: f"Of {number(seen['nodes'])} recodings {number(seen['judged'])} had to be judged, of which "
+        f"{number(seen['feasible'])} are feasible; the best of all was taken: {cost}.",
+        False: f"When the time was up {number(seen['judged'])} of {number(seen['nodes'])} recodings were "
+        f"judged, and the best of these was taken: {cost}.",
+    }
+    rows = tuple(tuple(each.values()) for each in facts["levels"])
+    header = ("column", "level", "highest level", "labels", "information loss (NCP)")
+    table = Table("The level of each column", header, rows)
+    return [Section("How the columns were recoded", (said[seen["optimal"]],), (table,), drawn)]
 
 
 def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, origin: Origin) -> Report:

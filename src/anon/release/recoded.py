@@ -80,6 +80,10 @@ class Recoded:
         named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(noise["attributes"])
         return tuple(name for name in encoded.table.column_names if name not in named)
 
+    def is_mean(self, name: str) -> bool:
+        """Is this the column of the sampling weights, of which each class shows the mean?"""
+        return name == self.encoded.schema.sampling_weight and self.weights == "class-mean"
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the owner of the data is told beside the warnings: which columns are not published."""

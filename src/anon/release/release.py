@@ -215,7 +215,7 @@ class Release(Recoded):
                 for each, of_class in zip((groups, before), inside, strict=True)
             )
             measured = replace(measured, population=after, population_before=first)
-        if neutral and self.neutral:
+        if neutral and not all(map(self.is_mean, self.neutral)):
             measured = replace(measured, known=self.known(at_risk, groups, threads))
         return replace(
             measured,
@@ -225,11 +225,15 @@ class Release(Recoded):
     def known(
         self, at_risk: Sequence[float] = (2, 5, 10), classes: Classes | None = None, n_threads: int = 1
     ) -> Known:
-        """What the neutral columns add to the release's classes, or to these rows that look alike."""
+        """What the neutral columns add to the release's classes, or to these rows that look alike.
+
+        Sampling weights that are shown as the mean of each class add nothing.
+        """
+        names = [name for name in self.neutral if not self.is_mean(name)]
         return known(
             self.encoded,
             self.classes if classes is None else classes,
-            self.neutral,
+            names,
             intact=self.publish != "generalization",
             at_risk=at_risk,
             k=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
@@ -313,17 +317,37 @@ class Release(Recoded):
             "not published": list(self.encoded.unpublished),
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
+            **({} if self.lattice is None else {"levels": _levels_in_words(self.lattice)}),
             **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
         }
 
     def _repr_html_(self) -> str:
-        return html_of(release_table(self.summary()))
+        return html_of(release_table(self.summary())) + self._lattice_svg()
+
+    def _lattice_svg(self) -> str:
+        """What full-domain recoding chose from, drawn; nothing where the libraries of figures are missing."""
+        if self.lattice is None or self.lattice.optimal is None:
+            return ""
+        from anon import figures
+        from anon.html import svg
+
+        try:
+            return svg(figures.lattice(self.lattice))
+        except UsageError:
+            return ""
 
     def __repr__(self) -> str:
         return (
             f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "
             f"suppressed={len(self.classes.suppressed)}, publish={self.publish!r}, method={self.method!r})"
         )
+
+
+def _levels_in_words(lattice: Any) -> list[str]:
+    return [
+        f"{name} {g} of {height}"
+        for name, g, height in zip(lattice.names, lattice.best, lattice.heights, strict=True)
+    ]
 
 
 def release_table(summary: Mapping[str, Any]) -> Table:
@@ -337,7 +361,7 @@ def release_table(summary: Mapping[str, Any]) -> Table:
 
 def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
     """Warnings of neutral columns that narrow a quasi-identifier inside classes, or copy a sensitive one."""
-    if not release.neutral:
+    if all(map(release.is_mean, release.neutral)):
         return []
     judged = release.known(n_threads=n_threads)
     k = max((one.least_rows for one in release.requirements if one.least_rows), default=None)

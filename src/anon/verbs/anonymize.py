@@ -17,7 +17,7 @@ from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
-from anon.schema import Schema
+from anon.schema import Role, Schema, role_of_name
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.inspect import identifying_neutral
@@ -146,7 +146,7 @@ def anonymize(
     n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
     if n_failing:
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
-    if made.lattice is not None and not made.lattice.optimal:
+    if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the time limit ended the search: other levels may lose less")
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
@@ -178,7 +178,7 @@ def anonymize(
 
 
 def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:
-    """Warnings of columns that are published as they are and may identify people."""
+    """Warnings of columns that are published as they are, or by class as linked, and may identify people."""
     named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(
         noise["attributes"] if noise else ()
     )
@@ -190,4 +190,10 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
         table = table.head()
         of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
     distinct = identifying_neutral(table, neutral)
-    return notes_on_neutral(neutral, distinct, of_rows)
+    further = {name for _, *others in encoded.schema.linked for name in others}
+    return notes_on_neutral(neutral, distinct, of_rows) + [
+        f"column {name!r} is linked but by its name it identifies people, and cells list its values; make it "
+        "identifying to drop it"
+        for name in sorted(further)
+        if role_of_name(name) is Role.IDENTIFYING
+    ]
