@@ -36,7 +36,6 @@ def bucketized(values: Any) -> anon.Release:
         require=[anon.LDiversity(2)],
         method=anon.Mondrian(),
         publish="bucketization",
-        effort="fast",
     )
 
 
