@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/curve.svg: the same 300 points under Mondrian, cut along the curve, and refined.
+"""Draws docs/curve.svg: the same 300 points under Mondrian, cut along the curve, and recut.
 
 Run from the repository's root: `python docs/curve_figure.py`.
 """
@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anon.classes import Classes
 from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
 from anon.methods import curve, mondrian
 from anon.methods.curve import Axes, Curve
+from anon.methods.repair import pack, widths_of
 from anon.methods.task import Task
 from anon.schema.attribute import numeric
 from anon.schema.schema import Schema
@@ -68,10 +70,14 @@ def main() -> None:
     job = Task(Conjunction([], N, [("size", K)]), np.random.default_rng(0))
     with curve.ThreadPoolExecutor(1) as pool:
         order = curve.curve_order(data, Axes.of(data, "ncp"), "rank", pool)
+    codes = pack([column[order] for column in data.quasi_codes])
+    table = curve.Table(codes, np.empty((N, 0), np.int32), widths_of(data.quasi), K, None)
+    along = curve.from_curve(table, np.arange(N, dtype=np.uint32))
+    cut = Classes(order[along.rows], along.offsets, np.empty(0, np.uint32))
     answers = (
         ("Mondrian", mondrian.partition(data, mondrian.Mondrian(), job), None),
-        ("Hilbert order, best cuts", curve.partition(data, Curve(refine=False), job, K), order),
-        ("refined", curve.partition(data, Curve(), job, K), None),
+        ("Hilbert order, best cuts", cut, order),
+        ("recut and refined", curve.partition(data, Curve(), job, K), None),
     )
     parts = [
         part

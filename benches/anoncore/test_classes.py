@@ -42,6 +42,31 @@ def test_group(columns: list[np.ndarray], versus: Callable[..., float]) -> None:
     )
 
 
+def test_split(
+    classes: tuple[np.ndarray, np.ndarray], columns: list[np.ndarray], versus: Callable[..., float]
+) -> None:
+    rng = np.random.default_rng(3)
+    more = [rng.integers(0, 1000, len(columns[0])).astype(np.uint16)]
+    n_alone, _, offsets = kernel.split(more, *classes, N_THREADS)
+    sizes = np.diff(kernel.group([*columns, *more], None, N_THREADS)[1])
+    assert (n_alone, len(offsets) - 1) == (np.count_nonzero(sizes == 1), np.count_nonzero(sizes > 1))
+    versus(
+        f"split by one more column, {len(columns[0]):,} rows, {N_THREADS} threads",
+        lambda: kernel.split(more, *classes, N_THREADS),
+        "group by all nine",
+        lambda: kernel.group([*columns, *more], None, N_THREADS),
+        bar=1.0,
+    )
+
+
+def test_few_candidates(columns: list[np.ndarray], benchmark: Any) -> None:
+    """Where the known column goes with itself alone, candidates are the rows of the class with its code."""
+    classes = kernel.group(columns[1:], None, N_THREADS)
+    few = benchmark(kernel.few_candidates, columns[0], columns[0].copy(), *classes, 10, N_THREADS)
+    sizes = np.diff(kernel.group(columns, None, N_THREADS)[1])
+    assert few == sizes[sizes < 10].sum()
+
+
 def test_value_counts(classes: tuple[np.ndarray, np.ndarray], n_rows: int, benchmark: Any) -> None:
     codes = np.random.default_rng(1).integers(0, 14, n_rows).astype(np.uint8)
     _, values, counts = benchmark(kernel.value_counts, codes, *classes, 14, N_THREADS)

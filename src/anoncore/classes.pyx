@@ -90,19 +90,26 @@ cdef void pack(const Column* columns, int n_columns, const row_t* rows, int64_t 
                         key[i] = key[i] * radix + wide[rows[i]]
 
 
-def _pack_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, int64_t start, int64_t stop,
-                int shift, uint64_t[::1] key, int64_t[::1] histogram):
-    cdef list keep = []
-    cdef int c, n_columns = <int> len(codes)
-    cdef Column* columns = <Column*> take(keep, n_columns, sizeof(Column))
+cdef Column* columns_of(list keep, list codes, const uint64_t[::1] radices) except NULL:
+    # `codes` is to outlive what is read.
+    cdef int c
+    cdef Column* columns = <Column*> take(keep, len(codes), sizeof(Column))
     cdef const uint8_t[::1] view
-    cdef int64_t i
-    cdef const row_t* picked = &rows[0] if rows is not None else NULL
-    for c in range(n_columns):
-        view = codes[c].view(np.uint8)  # its array is kept by the list
+    for c in range(<int> len(codes)):
+        view = codes[c].view(np.uint8)
         columns[c].codes = &view[0]
         columns[c].width = codes[c].itemsize
         columns[c].radix = radices[c]
+    return columns
+
+
+def _pack_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, int64_t start, int64_t stop,
+                int shift, uint64_t[::1] key, int64_t[::1] histogram):
+    cdef list keep = []
+    cdef int n_columns = <int> len(codes)
+    cdef Column* columns = columns_of(keep, codes, radices)
+    cdef int64_t i
+    cdef const row_t* picked = &rows[0] if rows is not None else NULL
     with nogil:
         pack(columns, n_columns, picked, start, stop, &key[0])
         for i in range(start, stop):
@@ -253,6 +260,292 @@ def group(columns, rows=None, n_threads=1, block_rows=1 << 18):
         )
         product = len(offsets) - 1
         word = [(ids, product)]
+
+
+# ---------------------------------------------------------------- classes told apart by further columns
+
+cdef int64_t largest_of(const int64_t[::1] offsets, int64_t first, int64_t end) noexcept nogil:
+    cdef int64_t c, largest = 0
+    for c in range(first, end):
+        largest = max(largest, offsets[c + 1] - offsets[c])
+    return largest
+
+
+cdef int64_t sift(uint64_t* key, row_t* row, int64_t n, uint8_t* buckets) noexcept nogil:
+    # Move those of n < 256 keys that share one of 256 `buckets` (zeros, left as zeros) to the front, in order.
+    cdef int64_t i, n_left = 0
+    for i in range(n):
+        buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] += 1
+    for i in range(n):
+        if buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] > 1:
+            key[n_left], row[n_left] = key[i], row[i]
+            n_left += 1
+        else:
+            buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] = 0
+    for i in range(n_left):
+        buckets[key[i] * <uint64_t> 0x9E3779B97F4A7C15 >> 56] = 0
+    return n_left
+
+
+def _split_block(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, const int64_t[::1] offsets,
+                 int64_t first, int64_t end):
+    """Of these classes: how many rows are alone, the rows of the parts that are not, and the sizes of those."""
+    cdef list keep = []
+    cdef int n_columns = <int> len(codes)
+    cdef Column* columns = columns_of(keep, codes, radices)
+    cdef int64_t start = offsets[first], n = offsets[end] - start, largest = largest_of(offsets, first, end)
+    cdef uint64_t* key = <uint64_t*> take(keep, n, sizeof(uint64_t))
+    cdef uint64_t* spare = <uint64_t*> take(keep, largest, sizeof(uint64_t))
+    cdef row_t* row = <row_t*> take(keep, n, sizeof(row_t))
+    cdef row_t* spare_row = <row_t*> take(keep, largest, sizeof(row_t))
+    kept = np.empty(n, np.uint32)
+    sizes = np.empty(n // 2, np.int64)
+    cdef uint32_t[::1] to_row = kept
+    cdef int64_t[::1] size = sizes
+    cdef uint64_t* one
+    cdef uint64_t* other
+    cdef row_t* one_row
+    cdef row_t* other_row
+    cdef uint8_t buckets[256]
+    cdef int64_t c, i, j, low, m, n_alone = 0, n_kept = 0, n_parts = 0
+    memset(buckets, 0, 256)
+    with nogil:
+        pack(columns, n_columns, &rows[start], 0, n, key)
+        memcpy(row, &rows[start], n * sizeof(row_t))
+        for c in range(first, end):
+            low = offsets[c] - start
+            m = offsets[c + 1] - offsets[c]
+            one = key + low
+            one_row = row + low
+            other = spare
+            other_row = spare_row
+            if m < 128:
+                n_alone += m
+                m = sift(one, one_row, m, buckets)
+                n_alone -= m
+            sort_keys(&one, &one_row, &other, &other_row, m, 0)
+            i = 0
+            while i < m:
+                j = i + 1
+                while j < m and one[j] == one[i]:
+                    j += 1
+                if j == i + 1:
+                    n_alone += 1
+                else:
+                    fits(n_kept + j - i, n)
+                    fits(n_parts + 1, n // 2)
+                    memcpy(&to_row[n_kept], one_row + i, (j - i) * sizeof(row_t))
+                    n_kept += j - i
+                    size[n_parts] = j - i
+                    n_parts += 1
+                i = j
+    return n_alone, kept[:n_kept].copy(), sizes[:n_parts].copy()
+
+
+def split(columns, rows, offsets, n_threads=1, block_rows=1 << 16):
+    """Split classes into parts of rows that agree in further columns too, and leave out rows that are alone.
+
+    `columns` are those of `group`, `rows` (uint32) and `offsets` (int64) the classes, none empty. Returns how
+    many rows are alone in their part, and the other parts as rows and offsets: inside a class they ascend by
+    their tuple of codes, rows keep their order.
+    """
+    if not isinstance(columns, list | tuple) or not columns:
+        raise ValueError("columns must be a list of one column or more")
+    columns = [codes_of(column, 1, "columns") for column in columns]
+    if len({len(column) for column in columns}) != 1:
+        raise ValueError("columns must have one length")
+    rows, offsets = _groups_of(rows, offsets, len(columns[0]))
+    _work_of(n_threads, block_rows)
+    waiting = [(column, int(column.max(initial=0)) + 1) for column in columns]
+    n_alone = 0
+    while waiting and len(rows):
+        word = []
+        product = 1
+        while waiting and product * waiting[0][1] <= 2**64 and len(word) < 64:
+            word.append(waiting.pop(0))
+            product *= word[len(word) - 1][1]
+        codes, radices = [column for column, _ in word], np.array([radix for _, radix in word], np.uint64)
+        parts = in_threads(
+            _split_block,
+            [(codes, radices, rows, offsets, *run) for run in _class_blocks(offsets, block_rows)],
+            n_threads,
+        )
+        n_alone += sum(part[0] for part in parts)
+        rows = np.concatenate([part[1] for part in parts])
+        offsets = np.concatenate([np.zeros(1, np.int64), *(part[2] for part in parts)]).cumsum()
+    return n_alone, rows, offsets
+
+
+cdef enum:
+    MOST_PLACES = 1 << 14  # codes of a column that have a place each, 64 KB
+
+
+# Which codes of two columns are in one row somewhere: `table` (of * n_by + by), or where that were too large
+# the pairs in ascending order, `of` in the high 32 bits.
+cdef struct Beside:
+    const uint8_t* table
+    int64_t n_by
+    const uint64_t* pairs
+    int64_t n_pairs
+
+
+cdef bint in_pairs(const Beside* known, uint64_t of, uint64_t by) noexcept nogil:
+    cdef int64_t low = 0, high = known.n_pairs, middle
+    cdef uint64_t pair = of << 32 | by
+    while low < high:
+        middle = low + (high - low) // 2
+        if known.pairs[middle] < pair:
+            low = middle + 1
+        else:
+            high = middle
+    return low < known.n_pairs and known.pairs[low] == pair
+
+
+def _mark_pairs(list codes, const uint64_t[::1] radices, const uint32_t[::1] rows, int64_t start, int64_t stop,
+                uint8_t[::1] table):
+    cdef list keep = []
+    cdef Column* columns = columns_of(keep, codes, radices)
+    cdef uint64_t key[4096]
+    cdef int64_t i, n, low
+    with nogil:
+        for low in range(start, stop, 4096):
+            n = min(stop - low, 4096)
+            pack(columns, 2, &rows[low], 0, n, key)
+            for i in range(n):
+                table[<int64_t> key[i]] = 1
+
+
+cdef int64_t keep_distinct(uint64_t* code, int64_t n, int64_t* count, uint32_t* place, int64_t n_places,
+                           uint64_t* spare) noexcept nogil:
+    # The distinct codes move to the front, with their counts; `place` is of every code, anything, or there is
+    # none and the codes are sorted.
+    cdef int64_t i, at, n_distinct = 0
+    cdef uint64_t* one = code
+    cdef uint64_t* other = spare
+    if n_places:
+        for i in range(n):
+            at = place[code[i]]
+            if at < n_distinct and code[at] == code[i]:
+                count[at] += 1
+            else:
+                place[code[i]] = <uint32_t> n_distinct
+                code[n_distinct] = code[i]
+                count[n_distinct] = 1
+                n_distinct += 1
+        return n_distinct
+    sort_keys(&one, NULL, &other, NULL, n, 0)
+    if one != code:
+        memcpy(code, one, n * sizeof(uint64_t))
+    for i in range(n):
+        if i == 0 or code[i] != code[n_distinct - 1]:
+            code[n_distinct] = code[i]
+            count[n_distinct] = 0
+            n_distinct += 1
+        count[n_distinct - 1] += 1
+    return n_distinct
+
+
+def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const uint8_t[::1] table,
+               const uint64_t[::1] pairs, const uint32_t[::1] rows, const int64_t[::1] offsets,
+               int64_t first, int64_t end, int64_t k):
+    """Rows of these classes with fewer than k candidates."""
+    cdef list keep = []
+    cdef Column* of_column = columns_of(keep, of_codes, radices[:1])
+    cdef Column* by_column = columns_of(keep, by_codes, radices[1:])
+    cdef int64_t start = offsets[first], n = offsets[end] - start, largest = largest_of(offsets, first, end)
+    cdef uint64_t* of = <uint64_t*> take(keep, n, sizeof(uint64_t))
+    cdef uint64_t* by = <uint64_t*> take(keep, n, sizeof(uint64_t))
+    cdef uint64_t* spare = <uint64_t*> take(keep, largest, sizeof(uint64_t))
+    cdef int64_t* n_of = <int64_t*> take(keep, largest, sizeof(int64_t))
+    cdef int64_t* n_by = <int64_t*> take(keep, largest, sizeof(int64_t))
+    cdef int64_t of_places = <int64_t> radices[0] if radices[0] <= MOST_PLACES else 0
+    cdef int64_t by_places = <int64_t> radices[1] if radices[1] <= MOST_PLACES else 0
+    cdef uint32_t* place_of = <uint32_t*> take(keep, of_places, sizeof(uint32_t))
+    cdef uint32_t* place_by = <uint32_t*> take(keep, by_places, sizeof(uint32_t))
+    cdef Beside known
+    cdef uint64_t* left
+    cdef uint64_t* right
+    cdef const uint8_t* beside
+    cdef int64_t c, i, j, m, stop, n_left, n_right, total, n_few = 0
+    known.table = &table[0] if table is not None else NULL
+    known.n_by = <int64_t> radices[1]
+    known.pairs = &pairs[0] if pairs is not None else NULL
+    known.n_pairs = len(pairs) if pairs is not None else 0
+    with nogil:
+        pack(of_column, 1, &rows[start], 0, n, of)
+        pack(by_column, 1, &rows[start], 0, n, by)
+        for c in range(first, end):
+            m = offsets[c + 1] - offsets[c]
+            left = of + (offsets[c] - start)
+            right = by + (offsets[c] - start)
+            if m < k:
+                n_few += m
+                continue
+            n_left = keep_distinct(left, m, n_of, place_of, of_places, spare)
+            if n_left == 1:  # every row of the class goes with it
+                continue
+            n_right = keep_distinct(right, m, n_by, place_by, by_places, spare)
+            for i in range(n_left):
+                total = 0
+                j = 0
+                while j < n_right and total < k:
+                    stop = min(j + 64, n_right)
+                    if known.table != NULL:
+                        beside = known.table + <int64_t> left[i] * known.n_by
+                        for j in range(j, stop):
+                            total += n_by[j] * beside[right[j]]
+                    else:
+                        for j in range(j, stop):
+                            if in_pairs(&known, left[i], right[j]):
+                                total += n_by[j]
+                    j = stop
+                if total < k:
+                    n_few += n_of[i]
+    return n_few
+
+
+def few_candidates(of, by, rows, offsets, k, n_threads=1, block_rows=1 << 16):
+    """Count the rows with fewer than k candidates, to whoever knows a row's code in column `of`.
+
+    Candidates are the rows of its class whose code in column `by` is beside the known one in some row, of any
+    class. Both columns are uint8, uint16 or uint32 of one length; `rows` (uint32) and `offsets` (int64) are
+    the classes, none empty.
+    """
+    of, by = codes_of(of, 1, "of"), codes_of(by, 1, "by")
+    if len(of) != len(by):
+        raise ValueError("of and by must have one length")
+    rows, offsets = _groups_of(rows, offsets, len(of))
+    k = whole(k, 0, 2**62, "k")
+    _work_of(n_threads, block_rows)
+    n = len(rows)
+    if not n:
+        return 0
+    n_of, n_by = int(of.max()) + 1, int(by.max()) + 1
+    radices = np.array([n_of, n_by], np.uint64)
+    table = pairs = None
+    if n_of * n_by <= min(64 * n, 1 << 26):
+        # a table for each thread, where they are small
+        size = max(-(-n // n_threads), 1 << 16) if n_of * n_by <= 1 << 18 else n
+        runs = [(start, min(start + size, n)) for start in range(0, n, size)]
+        tables = [np.zeros(n_of * n_by, np.uint8) for _ in runs]
+        in_threads(
+            _mark_pairs, [([of, by], radices, rows, *run, one) for run, one in zip(runs, tables)], n_threads
+        )
+        table = tables[0]
+        for one in tables[1:]:
+            table |= one
+    else:
+        picked, bounds = group([of, by], rows, n_threads)
+        firsts = picked[bounds[:len(bounds) - 1]]
+        pairs = of[firsts].astype(np.uint64) << np.uint64(32) | by[firsts]
+    return sum(
+        in_threads(
+            _few_block,
+            [([of], [by], radices, table, pairs, rows, offsets, *run, k)
+             for run in _class_blocks(offsets, block_rows)],
+            n_threads,
+        )
+    )
 
 
 # ---------------------------------------------------------------- what a class holds of one column

@@ -165,13 +165,10 @@ cdef struct Pool:
     int64_t* n_present
     int64_t* count             # of passing use, for both sides of a cut
     int64_t* count_left
-    int64_t* values_left
-    int64_t* counts_left
-    int64_t* values_right
-    int64_t* counts_right
-    int64_t* n_left
-    int64_t* n_right
-    int64_t** lists            # per sensitive attribute: where its part of the four above starts
+    int64_t* values_part
+    int64_t* counts_part
+    int64_t* n_part
+    int64_t** lists            # per sensitive attribute: where its part of `values_part` starts, then of `counts_part`
     int64_t n_strata           # combinations of sensitive values in the pool; 0 while they are not looked at
     int32_t* stratum           # per row
     uint64_t* combined
@@ -254,18 +251,13 @@ cdef Pool pool_for(list keep, Widths of, rules, const int32_t[:, ::1] sensitive,
     pool.n_present = <int64_t*>take(keep, s, sizeof(int64_t))
     pool.count = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
     pool.count_left = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
-    pool.values_left = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
-    pool.counts_left = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
-    pool.values_right = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
-    pool.counts_right = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
-    pool.n_left = <int64_t*>take(keep, s, sizeof(int64_t))
-    pool.n_right = <int64_t*>take(keep, s, sizeof(int64_t))
-    pool.lists = <int64_t**>take(keep, 4 * s, sizeof(int64_t*))
+    pool.values_part = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
+    pool.counts_part = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
+    pool.n_part = <int64_t*>take(keep, s, sizeof(int64_t))
+    pool.lists = <int64_t**>take(keep, 2 * s, sizeof(int64_t*))
     for i in range(s):
-        pool.lists[i] = pool.values_left + i * capacity
-        pool.lists[s + i] = pool.counts_left + i * capacity
-        pool.lists[2 * s + i] = pool.values_right + i * capacity
-        pool.lists[3 * s + i] = pool.counts_right + i * capacity
+        pool.lists[i] = pool.values_part + i * capacity
+        pool.lists[s + i] = pool.counts_part + i * capacity
     return pool
 
 
@@ -364,12 +356,16 @@ cdef int widest_first(Pool* pool) noexcept nogil:
 
 
 cdef void number_values(Pool* pool) noexcept nogil:
-    # The sensitive values that are present in the pool, ascending, and which of them every row has.
+    # The sensitive values that are present in the pool, ascending, and which of them every row has; of the attributes
+    # that no requirement reads there are none.
     cdef int64_t i, n = pool.n, number
     cdef int a, s = pool.n_sensitive
     cdef uint64_t* keys
     cdef uint64_t code
     for a in range(s):
+        if not pool.is_read[a]:
+            pool.n_present[a] = 0
+            continue
         for i in range(n):
             code = pool.sensitive[<int64_t>pool.rows[i] * s + a]
             pool.keys[i] = code << 32 | <uint64_t>i
@@ -392,34 +388,38 @@ cdef void count_part(Pool* pool, const int32_t* order, int64_t n, int64_t* count
         here = count + a * pool.capacity
         number = pool.value_number + a * pool.capacity
         memset(here, 0, pool.n_present[a] * sizeof(int64_t))
-        for i in range(n):
+        for i in range(n if pool.n_present[a] else 0):
             here[number[order[i]]] += 1
+
+
+cdef bint part_passes(Pool* pool, int64_t size, bint is_rest) noexcept nogil:
+    # Do `size` rows pass with the counts of `count_left`, or with what those leave of `count`?
+    cdef int64_t v, n_present, here
+    cdef const int64_t* left
+    cdef const int64_t* all_rows
+    cdef int64_t* values
+    cdef int64_t* counts
+    cdef int a, s = pool.n_sensitive
+    for a in range(s):
+        left = pool.count_left + a * pool.capacity
+        all_rows = pool.count + a * pool.capacity
+        values = pool.values_part + a * pool.capacity
+        counts = pool.counts_part + a * pool.capacity
+        n_present = 0
+        for v in range(pool.n_present[a]):
+            here = all_rows[v] - left[v] if is_rest else left[v]
+            values[n_present] = pool.value[a * pool.capacity + v]
+            counts[n_present] = here
+            n_present += here > 0
+        pool.n_part[a] = n_present
+    return passes(pool.rules, size, <const int64_t* const*>pool.lists, <const int64_t* const*>(pool.lists + s),
+                  pool.n_part)
 
 
 cdef bint both_pass(Pool* pool, const int32_t* order, int64_t n, int64_t i) noexcept nogil:
     # Do the first i of these n rows pass, and the others? `count` has the counts of all.
-    cdef int64_t v, at, n_left, n_right
-    cdef int a, s = pool.n_sensitive
     count_part(pool, order, i, pool.count_left)
-    for a in range(s):
-        n_left = 0
-        n_right = 0
-        for v in range(pool.n_present[a]):
-            at = a * pool.capacity + v
-            if pool.count_left[at]:
-                pool.values_left[a * pool.capacity + n_left] = pool.value[at]
-                pool.counts_left[a * pool.capacity + n_left] = pool.count_left[at]
-                n_left += 1
-            if pool.count[at] > pool.count_left[at]:
-                pool.values_right[a * pool.capacity + n_right] = pool.value[at]
-                pool.counts_right[a * pool.capacity + n_right] = pool.count[at] - pool.count_left[at]
-                n_right += 1
-        pool.n_left[a] = n_left
-        pool.n_right[a] = n_right
-    return passes(pool.rules, i, <const int64_t* const*>pool.lists, <const int64_t* const*>(pool.lists + s),
-                  pool.n_left) and passes(
-        pool.rules, n - i, <const int64_t* const*>(pool.lists + 2 * s),
-        <const int64_t* const*>(pool.lists + 3 * s), pool.n_right)
+    return part_passes(pool, i, False) and part_passes(pool, n - i, True)
 
 
 cdef void number_strata(Pool* pool) noexcept nogil:

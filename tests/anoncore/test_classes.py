@@ -94,6 +94,46 @@ def test_group_refuses(columns: list[np.ndarray]) -> None:
         kernel.group(columns)
 
 
+@st.composite
+def in_classes(draw: st.DrawFn) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Columns, and classes of some rows of theirs."""
+    columns = draw(tables())
+    n = len(columns[0])
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    some = np.flatnonzero(rng.random(n) < draw(st.sampled_from([0.5, 1.0]))).astype(np.uint32)
+    classes = rng.integers(0, draw(st.sampled_from([1, 3, 50])), n).astype(np.uint8)
+    return columns, *kernel.group([classes], some)
+
+
+@settings(max_examples=80, deadline=None)
+@given(in_classes(), st.sampled_from([(1, 1 << 16), (3, 1), (2, 7)]))
+def test_split(case: tuple[list[np.ndarray], np.ndarray, np.ndarray], how: tuple[int, int]) -> None:
+    columns, rows, offsets = case
+    n_alone, kept, bounds = kernel.split(columns, rows, offsets, *how)
+    assert (n_alone, kept.tolist(), bounds.tolist()) == twin.split(columns, rows.tolist(), offsets.tolist())
+    assert (kept.dtype, bounds.dtype) == (np.uint32, np.int64)
+
+
+@settings(max_examples=80, deadline=None)
+@given(in_classes(), st.integers(0, 40), st.sampled_from([(1, 1 << 16), (3, 1), (2, 7)]))
+def test_few_candidates(
+    case: tuple[list[np.ndarray], np.ndarray, np.ndarray], k: int, how: tuple[int, int]
+) -> None:
+    columns, rows, offsets = case
+    of, by = columns[0], columns[-1]
+    mine = kernel.few_candidates(of, by, rows, offsets, k, *how)
+    assert mine == twin.few_candidates(of, by, rows.tolist(), offsets.tolist(), k)
+
+
+def test_few_candidates_of_many_rows() -> None:
+    """A table filled by several threads: each number goes with its tens, a tenth of the class."""
+    tens = np.tile(np.repeat(np.arange(10, dtype=np.uint8), 10), 2_000)
+    ones = np.tile(np.arange(100, dtype=np.uint8), 2_000)
+    rows, offsets = kernel.group([np.repeat(np.arange(2_000, dtype=np.uint16), 100)])
+    assert kernel.few_candidates(ones, tens, rows, offsets, 10, 3) == 0
+    assert kernel.few_candidates(ones, tens, rows, offsets, 11, 3) == 200_000
+
+
 @settings(max_examples=80, deadline=None)
 @given(grouped(), st.sampled_from([(1, 1 << 17), (3, 1), (2, 10)]))
 def test_value_counts(case: tuple[np.ndarray, np.ndarray, np.ndarray, int], how: tuple[int, int]) -> None:

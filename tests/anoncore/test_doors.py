@@ -296,6 +296,26 @@ KERNELS: dict[str, Kernel] = {
             "block 4",
         ),
     ),
+    "classes.few_candidates": Kernel(
+        lambda: threads(
+            of=u8(0, 1, 0, 1, 0, 1),
+            by=CLASSES["codes"],
+            rows=CLASSES["rows"],
+            offsets=CLASSES["offsets"],
+            k=2,
+            block_rows=2,
+        ),
+        right=(
+            "of first",
+            "of last",
+            "by first",
+            "by last",
+            "rows first",
+            "rows last",
+            "k 4",
+            "block_rows 4",
+        ),
+    ),
     "classes.group": Kernel(
         lambda: threads(columns=[u8(0, 1, 0), u8(1, 1, 1)], rows=u32(0, 2), block_rows=2),
         right=(
@@ -324,6 +344,23 @@ KERNELS: dict[str, Kernel] = {
             "rows last",
             "random first",
             "random last",
+            "block_rows 4",
+        ),
+    ),
+    "classes.split": Kernel(
+        lambda: threads(
+            columns=[u8(0, 1, 0, 1, 0, 1), CLASSES["codes"]],
+            rows=CLASSES["rows"],
+            offsets=CLASSES["offsets"],
+            block_rows=2,
+        ),
+        right=(
+            "columns shorter",
+            "columns longer",
+            "columns [0] first",
+            "columns [0] last",
+            "columns [1] first",
+            "columns [1] last",
             "block_rows 4",
         ),
     ),

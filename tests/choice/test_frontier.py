@@ -308,7 +308,7 @@ def test_split_trees_of_nested_requirements_cross() -> None:
         ("k=5", {"privacy": "risk"}, "no measure 'risk'"),
         ("k=5", {"measures": ["gcp", "gpc"]}, "no measure 'gpc'"),
         ("k=5", {"privacy": "gcp", "utility": "gcp"}, "both axes"),
-        ("method=curve", {}, "at least k rows"),
+        ("method=kmembers", {}, "at least k rows"),
         ("t=0.1 t_distance=ordered", {}, "has no order"),
         ("k=5", {"seed": -1}, "seed"),
         ("k=5", {"cache": __file__}, "cannot be used"),
@@ -1043,7 +1043,7 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
         (["--grid", "k=5 x=2"], 2, "a grid has no 'x'"),
         (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, k_count, l"),
         (["--grid", "k=5", "--measures", "p_los"], 2, "did you mean 'p_loss'"),
-        (["--grid", "method=curve"], 2, "ask for --k"),
+        (["--grid", "method=kmembers"], 2, "ask for --k"),
         (["--grid", "k=5", "--privacy", "loss"], 2, "no measure 'loss'"),
         (["--grid", "k=5", "--privacy", "loss", "--choose", "max_loss=1"], 2, "no measure 'loss'"),
         (

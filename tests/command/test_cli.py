@@ -236,10 +236,9 @@ def test_what_is_not_asked_is_left_to_the_engine(
 ) -> None:
     assert main(asked) == 0
     assert set(engine.calls) == {
-        *("read", "reading", "people.csv", "source", "schema", "require", "method", "progress")
+        *("read", "reading", "people.csv", "source", "schema", "require", "progress")
     }
     assert (engine.calls["read"], engine.calls["reading"]) == (people, {})
-    assert engine.calls["method"] == anon.Mondrian()
     assert Path(out).read_text() == "release"
 
 
@@ -743,7 +742,7 @@ def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("check IN --quasi age --sensitive name --t 0.1 --t-distance ordered", "--t-distance hierarchical"),
         ("anonymize IN -o OUT --quasi age --k 2 --threads 0", "--threads must be None or a whole number"),
         ("anonymize IN -o OUT --quasi age --k 2 --method identity", "use --method mondrian"),
-        ("anonymize IN -o OUT --quasi age --method curve --l 2 --sensitive name", "ask for --k"),
+        ("anonymize IN -o OUT --quasi age --method kmembers --l 2 --sensitive name", "ask for --k"),
         (
             "anonymize IN -o OUT --quasi age --sensitive name --l 2 --method anatomy",
             "it needs --publish bucketization",
@@ -903,7 +902,7 @@ def test_help_is_quick_and_lists_the_commands() -> None:
     ).stdout.decode()
     for words in (
         *("Columns without a role are not published: --neutral keeps", "month, quarter, year, decade"),
-        *("probabilistic (default)", "(3)", "js (default)", "mondrian (default)", "generalization (default)"),
+        *("probabilistic (default)", "(3)", "js (default)", "balanced (default)", "generalization (default)"),
         *("interval (default)", "category (default)", "class (default)", "S-diversity (1)", "start (0)"),
     ):
         assert words in document
@@ -1061,7 +1060,7 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
             "output": output,
             "privacy": measured.to_dict(),
             "warnings": ["only one class"],
-            "notes": [note_on_unpublished(["dx"])],
+            "notes": [note_on_unpublished(["dx"]), "Spark made it by Mondrian alone (effort fast)"],
         }
     assert ran == ends
     assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0

@@ -16,7 +16,7 @@ from anon import verbs
 from anon.command.entry import main
 from anon.command.job import load_job
 
-NAMES = ["age", "disease", "note", 'a "b"\\\t\x7f, ü']
+NAMES = ["age", "disease", "shade", 'a "b"\\\t\x7f, ü']
 ROLES = ["--quasi", "age", "--sensitive", "disease", "--k", "2"]
 
 
@@ -33,18 +33,18 @@ def test_a_column_without_a_role_is_not_published_and_named(
     out = tmp_path / "out.parquet"
     assert main(["anonymize", people, "-o", str(out), *ROLES]) == 0
     shown = capsys.readouterr()
-    assert "note: 2 columns have no role and are not published: 'note', 'a \"b\"" in shown.err
+    assert "note: 2 columns have no role and are not published: 'shade', 'a \"b\"" in shown.err
     assert "not published" in shown.out
     written = pq.read_table(out)
     assert written.column_names == ["age", "disease"]
-    assert b"note" not in out.read_bytes()
+    assert b"shade" not in out.read_bytes()
     assert main(["anonymize", people, "-o", str(out), *ROLES, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["release"]["not published"] == NAMES[2:]
     assert any("neutral=[...] or --neutral A,B" in note for note in told["notes"])
 
 
-@pytest.mark.parametrize(("flag", "kept"), [("*", NAMES), ("note", NAMES[:3])])
+@pytest.mark.parametrize(("flag", "kept"), [("*", NAMES), ("shade", NAMES[:3])])
 def test_neutral_columns_are_published(people: str, tmp_path: Path, flag: str, kept: list[str]) -> None:
     out = tmp_path / "out.parquet"
     assert main(["anonymize", people, "-o", str(out), *ROLES, "--neutral", flag, "--quiet"]) == 0
@@ -52,7 +52,7 @@ def test_neutral_columns_are_published(people: str, tmp_path: Path, flag: str, k
 
 
 def test_a_neutral_quasi_identifier_is_one_error(people: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["anonymize", people, "-o", "out.parquet", *ROLES, "--neutral", "note,age"]
+    words = ["anonymize", people, "-o", "out.parquet", *ROLES, "--neutral", "shade,age"]
     assert main(words) == 2
     said = "column 'age' is named both as quasi-identifying and as neutral; name it once"
     assert capsys.readouterr().err == f"error: {said}\n"
@@ -63,7 +63,7 @@ def test_the_page_names_them_to_the_owner_alone(people: str, tmp_path: Path, aud
     pytest.importorskip("jinja2")
     page, flag = tmp_path / "page.html", "--report" if audience == "owner" else "--report-public"
     assert main(["anonymize", people, "-o", str(tmp_path / "o.parquet"), *ROLES, flag, str(page), "-q"]) == 0
-    assert ("&#39;note&#39;" in page.read_text()) == (audience == "owner")
+    assert ("&#39;shade&#39;" in page.read_text()) == (audience == "owner")
     assert ("not published" in page.read_text()) == (audience == "owner")
 
 
@@ -95,7 +95,7 @@ def test_inspect_writes_a_job_that_can_be_edited_and_run(
 
 def test_streamed_rows_follow(people: str, tmp_path: Path) -> None:
     source = anon.read_source(people, engine="stream")
-    release = anon.anonymize(source, anon.Schema(["age"], neutral=["note"]), require=[anon.KAnonymity(2)])
+    release = anon.anonymize(source, anon.Schema(["age"], neutral=["shade"]), require=[anon.KAnonymity(2)])
     assert release.encoded.unpublished == ("disease", NAMES[3])
     release.write(tmp_path / "out.parquet")
-    assert pq.read_table(tmp_path / "out.parquet").column_names == ["age", "note"]
+    assert pq.read_table(tmp_path / "out.parquet").column_names == ["age", "shade"]

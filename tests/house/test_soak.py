@@ -51,7 +51,7 @@ def released(publish: str = "generalization") -> tuple[soak.Job, Any]:
         0, rng, columns, ["q0", "q1"], ["s0"], pa.table(arrays), require, anon.Mondrian(), options, "parquet"
     )
     with pytest.warns(anon.PrivacyWarning):
-        release = anon.anonymize(job.table, job.schema, require=require, **options)
+        release = anon.anonymize(job.table, job.schema, require=require, method=job.method, **options)
     return job, release
 
 

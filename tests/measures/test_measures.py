@@ -106,8 +106,7 @@ def test_every_number_of_a_result_is_declared_or_known_to_be_the_owners() -> Non
     undeclared = {path for path in leaves(utility) if path not in COSTS}
     assert undeclared == {
         *("n_rows", "n_starred", "n_classes", "k", "r", "w_u", "w_p", "min_support", "aligned"),
-        "weighted",
-        *("population", "population_before"),
+        *("population", "population_before", "weighted"),
     }
 
 

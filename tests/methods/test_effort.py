@@ -98,6 +98,12 @@ def test_an_effort_stands_for_a_method() -> None:
     assert "effort" not in made_with(method=anon.KMembers()).summary()
 
 
+def test_large_classes_are_recut_too() -> None:
+    table, schema = anon.datasets.census(3000, seed=3), anon.datasets.census_schema()
+    simple, balanced = (gcp_of(table, schema, [anon.KAnonymity(300)], effort=e) for e in ("fast", "balanced"))
+    assert balanced < 0.95 * simple
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -292,7 +293,6 @@ def test_numbers_and_missing_values(tmp_path: Path) -> None:
     [
         (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(20, 50))]), "do not nest"),
         (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(5), least=5)]), "least level"),
-        (anon.Schema(["a"], unit="b"), "not units"),
     ],
 )
 def test_what_full_domain_refuses(schema: anon.Schema, words: str) -> None:
@@ -310,6 +310,116 @@ def test_other_methods_refuse_to_suppress() -> None:
 def test_rows_in_another_order_give_the_same_node() -> None:
     order = np.random.default_rng(0).permutation(10)
     assert node_of(MICRO.take(pa.array(order)), micro(), 2, 0.1) == node_of(MICRO, micro(), 2, 0.1)
+
+
+# --- persons with several rows
+
+
+VISITS = pa.table(
+    {
+        "place": ["A1", "A1", "A2", "B1", "B1", "B2", "A1", "A2", "B2", "B1"],
+        "who": [1, 1, 1, 2, 3, 3, 4, 5, 6, 2],
+        "ill": list("xyxxyyxyxy"),
+    }
+)
+
+
+def of_visits(**more: Any) -> anon.Schema:
+    tree = {"*": {"A": ["A1", "A2"], "B": ["B1", "B2"]}}
+    return anon.Schema([anon.nominal("place", tree)], ["ill"], unit="who", **more)
+
+
+def units_of(release: anon.Release, table: pa.Table) -> list[set[int]]:
+    who = table["who"].to_numpy()
+    offsets = release.classes.offsets
+    return [set(who[release.classes.rows[a:b]].tolist()) for a, b in pairwise(offsets)]
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_k_counts_units_where_the_schema_names_one() -> None:
+    release = anon.anonymize(VISITS, of_visits(), require=[anon.KAnonymity(3)], method=anon.FullDomain())
+    assert release.levels == (1,)
+    assert sorted(map(len, units_of(release, VISITS))) == [3, 3]
+    rows = anon.anonymize(
+        VISITS, of_visits(), require=[anon.KAnonymity(2, count="rows")], method=anon.FullDomain()
+    )
+    assert rows.levels == (0,)
+
+
+@st.composite
+def visits(draw: st.DrawFn) -> tuple[pa.Table, int, float]:
+    n = draw(st.integers(1, 24))
+    places = draw(st.lists(st.sampled_from(["A1", "A2", "B1", "B2"]), min_size=n, max_size=n))
+    who = draw(st.lists(st.integers(0, draw(st.integers(0, 9))), min_size=n, max_size=n))
+    ill = draw(st.lists(st.sampled_from("xyz"), min_size=n, max_size=n))
+    table = pa.table({"place": places, "who": who, "ill": ill})
+    return table, draw(st.integers(1, 4)), draw(st.sampled_from([0, 0.2, 0.5]))
+
+
+TREES = [{p: p for p in ("A1", "A2", "B1", "B2")}, {p: p[0] for p in ("A1", "A2", "B1", "B2")}]
+
+
+def made_or_none(table: pa.Table, require: list[Any], suppress: float) -> anon.Release | None:
+    try:
+        return anon.anonymize(
+            table, of_visits(), require=require, method=anon.FullDomain(), suppress=suppress
+        )
+    except anon.InfeasibleError:
+        return None
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@settings(max_examples=80, deadline=None)
+@given(visits(), st.booleans())
+def test_units_of_classes_are_those_of_enumeration(case: tuple[pa.Table, int, float], diverse: bool) -> None:
+    table, k, suppress = case
+    rows = [(place,) for place in table["place"].to_pylist()]
+    who, ill = table["who"].to_pylist(), table["ill"].to_pylist()
+
+    def passes(some: list[int], of_table: list[int]) -> bool:
+        pairs = {(ill[i], who[i]) for i in some}
+        most = max(Counter(value for value, _ in pairs).values())
+        return len({who[i] for i in some}) >= k and (not diverse or 3 * most <= 2 * len(pairs))
+
+    require = [anon.KAnonymity(k), *([anon.LDiversity(1.5)] if diverse else [])]
+    release = made_or_none(table, require, suppress)
+    whole = list(range(len(rows)))
+    if not passes(whole, whole):
+        assert release is None
+        return
+    ladder = ladder_of_places({row[0] for row in rows})
+    most = math.floor(Fraction(str(suppress)) * len(rows))
+    expected = slow.best_node(rows, [ladder], passes, loss(rows, [ladder], [1.0]), most)
+    assert release is not None
+    assert release.levels == expected
+
+
+def ladder_of_places(values: set[str]) -> list[dict[str, str]]:
+    ladder = [{v: level[v] for v in values} for level in TREES]
+    if len(set(ladder[1].values())) > 1 or len(values) == 1:
+        ladder.append(dict.fromkeys(values, "*"))
+    return ladder
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@settings(max_examples=80, deadline=None)
+@given(visits())
+def test_bags_of_cells_are_shared_by_k_units(case: tuple[pa.Table, int, float]) -> None:
+    table, k, suppress = case
+    release = made_or_none(table, [anon.KAnonymity(k, count="unit-bags")], suppress)
+    who, places = table["who"].to_pylist(), table["place"].to_pylist()
+    feasible = []
+    for g, level in enumerate(ladder_of_places(set(places))):
+        bags = {w: tuple(sorted(level[p] for p, v in zip(places, who, strict=True) if v == w)) for w in who}
+        rare = {w for w in bags if Counter(bags.values())[bags[w]] < k}
+        left_out = sum(w in rare for w in who)
+        if left_out <= math.floor(Fraction(str(suppress)) * len(who)) and left_out < len(who):
+            feasible.append((g, left_out))
+    if release is None:
+        assert not feasible
+        return
+    assert (release.levels[0], len(release.classes.suppressed)) in feasible
+    assert release.privacy().units.k_bags >= k
 
 
 # --- as a command

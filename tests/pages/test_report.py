@@ -497,6 +497,7 @@ def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -
         datasets.census(3000, 1),
         datasets.census_schema(),
         require=[anon.KAnonymity(123), anon.TCloseness(0.4)],
+        effort="fast",
     )
     privacy, utility = made.privacy(), made.utility()
     page = report.of_release(made, audience="public")

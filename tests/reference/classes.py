@@ -22,6 +22,35 @@ def group(columns: Sequence[Sequence[int]], rows: Sequence[int] | None = None) -
     return grouped, offsets
 
 
+def split(
+    columns: Sequence[Sequence[int]], rows: Sequence[int], offsets: Sequence[int]
+) -> tuple[int, list[int], list[int]]:
+    """How many rows are alone with their class and codes; the other rows part by part, and their offsets."""
+    n_alone, kept, bounds = 0, [], [0]
+    for start, stop in pairwise(offsets):
+        parts, ends = group(columns, rows[start:stop])
+        for a, b in pairwise(ends):
+            if b - a == 1:
+                n_alone += 1
+            else:
+                kept += parts[a:b]
+                bounds.append(len(kept))
+    return n_alone, kept, bounds
+
+
+def few_candidates(
+    of: Sequence[int], by: Sequence[int], rows: Sequence[int], offsets: Sequence[int], k: int
+) -> int:
+    """Rows with fewer than k rows in their class whose code in `by` is somewhere beside theirs in `of`."""
+    beside = {(int(of[row]), int(by[row])) for row in rows}
+    classes = [rows[a:b] for a, b in pairwise(offsets)]
+    return sum(
+        sum((int(of[row]), int(by[other])) in beside for other in members) < k
+        for members in classes
+        for row in members
+    )
+
+
 def _members(codes: Sequence[int], rows: Sequence[int], offsets: Sequence[int]) -> list[list[int]]:
     return [[int(codes[row]) for row in rows[a:b]] for a, b in pairwise(offsets)]
 

@@ -53,7 +53,7 @@ def snb_counts(classes: float, pi: float, alpha: float, beta: float) -> tuple[fl
 
 def thinned(histogram: Mapping[int, int], pi: float) -> float:
     """Normal equations of the quadratic through (0, ln n_1), by Cramer's rule."""
-    logs = [math.log(pi) * (1 - step / 40) for step in range(40)]
+    logs = [math.log(0.5) * (1 - step / 40) for step in range(40)]
     sums = {"11": 0.0, "12": 0.0, "22": 0.0, "y1": 0.0, "y2": 0.0}
     for x in logs:
         s = math.exp(x)

@@ -824,6 +824,7 @@ hierarchy = { age = "intervals:5,10,20,50" }
 [[sanitization]]
 name = "k = 10"
 k = 10
+method = "mondrian"
 numeric = "level"
 
 [[sanitization]]

@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import anon
+from anon.classes import Classes, blank, cells, full_cells, labels, render
 from anon.command.entry import main
 from anon.command.job import load_job
+from anon.encoding import encode
+from anon.release.recheck import recheck
 from anon.schema import Schema
 
 K = [anon.KAnonymity(5)]
@@ -92,16 +99,101 @@ def test_classes_are_those_of_the_columns_that_are_cut(method: Any, numeric: Any
     assert anon.check(out, Schema(names, ["dx"]), require=K).unmet == ()
 
 
+@pytest.mark.parametrize("numeric", ["interval", "level", "bounds"])
+def test_what_stands_beside_a_star_is_a_star(numeric: Any) -> None:
+    """A state beside a postcode that says nothing would say what the `*` hides."""
+    table = people(60).filter(pc.is_valid(people(60)["age"]))
+    twins = pa.table({"age": [1, 99] * 5, "birth_year": [1990, 1991] * 5, "sex": ["x"] * 10,
+                      "group": ["old"] * 10, "dx": ["a", "b"] * 5})  # fmt: skip
+    table = pa.concat_tables([table, twins.cast(table.schema)])
+    schema = Schema(
+        [anon.numeric("age", hierarchy=anon.intervals(50), weight=0.01), "sex"],
+        ["dx"],
+        linked=[["age", anon.numeric("birth_year", hierarchy=anon.intervals(50)), anon.nominal("group")]],
+    )
+    require = [anon.KAnonymity(10)]
+    release = anon.anonymize(table, schema, require=require, method=anon.Mondrian(), numeric=numeric)
+    shown = release.table.to_pylist()
+    if numeric == "bounds":
+        assert {(row["age_min"], row["age_max"], row["group"]) for row in shown} >= {(1, 99, "old")}
+        return
+    groups = {row["group"] for row in shown if row["age"] != "*"}
+    assert groups
+    assert groups != {"*"}
+    beside = {(row["birth_year"], row["group"]) for row in shown if row["age"] == "*"}
+    assert beside == {("*", "*")}
+    assert any(row["sex"] == "x" and row["age"] == "*" for row in shown)
+
+
+def test_the_recheck_wants_a_star_beside_a_star_and_nowhere_else() -> None:
+    table = pa.table({"q": [1, 2, 1, 2, 1, 1, 1, 1], "r": [*"abababac"], "t": [1, 2, 3, 4, 5, 6, 7, None]})
+    schema = Schema(["q"], linked=[["q", "r", anon.numeric("t")]])
+    encoded = encode(table, schema)
+    classes = Classes(np.arange(8, dtype=np.uint32), np.array([0, 4, 8]), np.empty(0, np.uint32))
+    own = cells(encoded, classes)
+    right = [own[0], *(blank(one, np.array([True, False])) for one in own[1:])]
+    recheck(encoded, classes, [render(one, "interval") for one in right], [])
+    for i in (1, 2):
+        wrong = [*right]
+        wrong[i] = own[i]
+        with pytest.raises(anon.RecheckError, match="beside `\\*`"):
+            recheck(encoded, classes, [render(one, "interval") for one in wrong], [])
+        wrong[i] = blank(own[i], np.array([True, True]))
+        recheck(encoded, classes, [render(one, "interval") for one in wrong], [])  # a suppressed column
+    third = Classes(classes.rows, np.array([0, 4, 6, 8]), classes.suppressed)
+    own = cells(encoded, third)
+    for i in (1, 2):
+        wrong = [own[0], *(blank(one, np.array([True, False, False])) for one in own[1:])]
+        wrong[i] = blank(own[i], np.array([True, True, False]))
+        with pytest.raises(anon.RecheckError, match=r"set|wider|missing"):
+            recheck(encoded, third, [render(one, "interval") for one in wrong], [])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([None, "a", "b", "c"]), min_size=1, max_size=4), min_size=1, max_size=6
+    ),
+    st.data(),
+)
+def test_blank_cells_are_distinct_and_in_order(rows: list[list[str | None]], data: st.DataObject) -> None:
+    rows[0][0] = "a"
+    flat = [value for held in rows for value in held]
+    where = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
+    bounds = np.cumsum([0, *map(len, rows)])
+    classes = Classes(np.arange(len(flat), dtype=np.uint32), bounds, np.empty(0, np.uint32))
+    codes = {"a": 1, "b": 2, "c": 3}
+    for attribute, table in (
+        (anon.nominal("q"), flat),
+        (anon.numeric("q"), [None if value is None else codes[value] for value in flat]),
+    ):
+        encoded = encode(pa.table({"q": table}), Schema([attribute]))
+        [own] = cells(encoded, classes)
+        shown = blank(own, where)
+        whole = labels(full_cells(encoded, classes)[0])[0].as_py()
+        expected = [
+            whole if hidden else text
+            for hidden, text in zip(where, labels(own).take(pa.array(own.of_class)).to_pylist(), strict=True)
+        ]
+        assert labels(shown).take(pa.array(shown.of_class)).to_pylist() == expected
+        assert sorted(set(expected)) == sorted(labels(shown).to_pylist())
+        sets = [()] * len(shown.low)
+        if shown.set_offsets is not None and shown.set_codes is not None:
+            sets = [(b - a, *shown.set_codes[a:b].tolist()) for a, b in pairwise(shown.set_offsets.tolist())]
+        keys = list(zip(shown.low.tolist(), shown.high.tolist(), sets, shown.null.tolist(), strict=True))
+        assert keys == sorted(keys)
+
+
 def test_the_order_of_rows_does_not_matter() -> None:
     table = pa.table({"q": [1] * 8 + [2] * 8, "r": [*range(16)], "s": [*"ab"] * 8})
     schema = Schema(["q"], ["s"], linked=[["q", "r"]])
     method = anon.Mondrian(relaxed=True)
 
-    def cells(table: pa.Table) -> list[str]:
+    def shown(table: pa.Table) -> list[str]:
         return sorted(map(str, anon.anonymize(table, schema, require=[anon.KAnonymity(4)], method=method)
                           .table.to_pylist()))  # fmt: skip
 
-    assert cells(table) == cells(table.take(pa.array([*reversed(range(16))])))
+    assert shown(table) == shown(table.take(pa.array([*reversed(range(16))])))
 
 
 def test_a_flag_and_a_key_say_it_too(tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ def both(path: Path, suffix: str = ".parquet", **options: Any) -> tuple[Any, Any
     for engine in ("local", "stream"):
         source = anon.read_source(path, engine=engine)
         assert isinstance(source.table, Scan) == (engine == "stream")
-        release = anon.anonymize(source, **{"schema": SCHEMA, **options})
+        how = {} if "method" in options else {"effort": "fast"}
+        release = anon.anonymize(source, **{"schema": SCHEMA, **how, **options})
         release.write(path.with_name(f"{engine}{suffix}"))
         releases.append(release)
     local, streamed = releases
@@ -154,7 +155,7 @@ def test_identifying_columns_are_looked_for_in_the_first_batch(
     [warning, _] = release.warnings
     assert "'id' is neutral but more than 90 % of its values in the first 33 rows are distinct" in warning
     monkeypatch.setattr(scan, "BATCH_ROWS", 80)
-    local = anon.anonymize(path, anon.Schema(["q"]), require=[K])
+    local = anon.anonymize(path, anon.Schema(["q"]), require=[K], effort="fast")
     assert anon.anonymize(source, anon.Schema(["q"]), require=[K]).warnings == local.warnings
 
 
@@ -231,10 +232,10 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
     write(table.slice(0, 90), folder / "a.parquet")
     write(table.slice(90), folder / "b.parquet")
     releases = [
-        anon.anonymize(anon.read_source(folder, engine=engine), SCHEMA, require=[K]).classes.sizes.tolist()
+        anon.anonymize(anon.read_source(folder, engine=engine), SCHEMA, require=[K], effort="fast")
         for engine in ("local", "stream")
     ]
-    assert releases[0] == releases[1]
+    assert releases[0].classes.sizes.tolist() == releases[1].classes.sizes.tolist()
 
 
 def test_values_that_many_batches_share_are_kept_once(

@@ -34,6 +34,7 @@ def bucketized(values: Any) -> anon.Release:
         pa.table({"age": list(range(n)), "s": values}),
         anon.Schema(["age"], ["s"]),
         require=[anon.LDiversity(2)],
+        method=anon.Mondrian(),
         publish="bucketization",
         effort="fast",
     )

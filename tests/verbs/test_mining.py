@@ -196,7 +196,7 @@ def test_neither_row_order_nor_threads_matter() -> None:
     shuffled = table.take(pa.array(rng.permutation(240)))
     results = [
         anon.mining_utility(
-            anon.anonymize(each, schema, require=[anon.KAnonymity(4)]),
+            anon.anonymize(each, schema, require=[anon.KAnonymity(4)], effort="fast"),
             "s",
             miners=CATEGORY_MINERS,
             n_folds=3,

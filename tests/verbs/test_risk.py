@@ -175,3 +175,21 @@ def test_a_notebook_shows_numbers_without_values() -> None:
     assert "sample uniques" in html
     assert html.count("<table") == html.count("</table>") == 1
     assert repr(found).startswith("RowRisk(n_rows=8, by='sampling fraction', expected=")
+
+
+def test_weights_of_the_schema_count_through_every_door(tmp_path: Path) -> None:
+    table = pa.table({"age": [20, 20, 30, 30, 31, 31], "w": [4.0, 6.0, 2.0, 8.0, 5.0, 5.0]})
+    schema = anon.Schema([anon.numeric("age")], sampling_weight="w")
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)])
+    path = tmp_path / "out.parquet"
+    release.write(path)
+    expected = (1 - math.log(5) / 4) / 4  # f = 2, F = 10: p/q - (p/q)^2 ln(1/p)
+    compared = anon.compare(table, path, schema)
+    for found in (release.privacy(), anon.check(path, schema), compared):
+        assert found.population is not None
+        assert found.population.by == "weights"
+        assert found.population.marketer == pytest.approx(expected)
+    assert compared.population_before == release.privacy().population_before
+    assert anon.risk(path, schema).mean == pytest.approx(expected)
+    by_fraction = anon.risk(path, schema, sampling_fraction=1)
+    assert (by_fraction.by, by_fraction.mean) == ("sampling fraction", 0.5)

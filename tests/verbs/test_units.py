@@ -96,6 +96,20 @@ METHODS = [
 ]
 
 
+def test_a_column_that_is_merely_kept_back_is_no_person() -> None:
+    """Few values, each on many rows of many classes; under a name of people they would be warned of."""
+    table, schema = anon.datasets.census(2000, 0), anon.datasets.census_schema()
+    assert "education_years" in schema.identifying
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", anon.PrivacyWarning)
+        anon.anonymize(table, schema, require=[anon.KAnonymity(5)])
+    renamed = ["patient_id" if name == "education_years" else name for name in table.column_names]
+    kept_back = [*schema.identifying, "patient_id"][1:]
+    named = anon.Schema(list(schema.quasi), list(schema.sensitive), kept_back)
+    with pytest.warns(anon.PrivacyWarning, match="'patient_id' repeats inside classes"):
+        anon.anonymize(table.rename_columns(renamed), named, require=[anon.KAnonymity(5)])
+
+
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 @pytest.mark.parametrize("numeric", ["interval", "level"])
 def test_every_method_counts_persons(method: Any, numeric: str) -> None:
@@ -177,7 +191,7 @@ def test_bags_of_cells() -> None:
     assert anon.check(without, asked).units.k_bags == 1
     unmet = anon.check(without, asked, require=[anon.KAnonymity(2, count="unit-bags")]).unmet
     assert unmet == ("2-anonymity of unit-bags",)
-    with pytest.raises(anon.UsageError, match="no method enforces it"):
+    with pytest.raises(anon.UsageError, match="no test of one class decides it"):
         anon.anonymize(table, asked, require=[anon.KAnonymity(2, count="unit-bags")])
 
 

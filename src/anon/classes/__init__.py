@@ -14,10 +14,10 @@ from anon.classes.classes import (
     ranked_rows,
     sensitive_counts,
 )
-from anon.classes.generalized import Cells, at_rows, cells, full_cells, merge, population_counts, take
+from anon.classes.generalized import Cells, at_rows, blank, cells, full_cells, merge, population_counts, take
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
-from anon.classes.published import Published, Showing, counts_of, published_of
+from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, measures, render
@@ -35,8 +35,10 @@ __all__ = [
     "Published",
     "Reach",
     "Rendering",
+    "RowWeights",
     "Showing",
     "at_rows",
+    "blank",
     "cells",
     "counts_of",
     "equal_rows",

@@ -69,6 +69,33 @@ def full_cells(encoded: Encoded, classes: Classes) -> tuple[Cells, ...]:
     return tuple(_full_cell(domain, classes.n_classes) for domain in encoded.quasi)
 
 
+def blank(cells: Cells, where: npt.NDArray[np.bool_]) -> Cells:
+    """The cells, the whole domain (and null where it has it) in the classes `where`."""
+    if not where.any():
+        return cells
+    whole = _full_cell(cells.domain, 1)
+    low, high = np.append(cells.low, whole.low), np.append(cells.high, whole.high)
+    null = np.append(cells.null, whole.null)
+    lengths, offsets, values = np.zeros(len(low), np.int64), None, None
+    if cells.set_offsets is not None and whole.set_codes is not None and cells.set_codes is not None:
+        lengths = np.append(np.diff(cells.set_offsets), len(whole.set_codes))
+        offsets = np.append(cells.set_offsets, cells.set_offsets[-1] + len(whole.set_codes))
+        values = np.append(cells.set_codes, whole.set_codes)
+    last = len(low) - 1
+    is_whole = (low == low[last]) & (high == high[last]) & (lengths == lengths[last])
+    of_class = np.where(where, np.flatnonzero(is_whole & (null == null[last]))[0], cells.of_class)
+    order = np.lexsort((np.where(is_whole, null, np.arange(last + 1)), lengths, high, low))
+    used = np.bincount(of_class, minlength=len(low)) > 0
+    order = order[used[order]]
+    new = np.zeros(len(low), np.uint32)
+    new[order] = np.arange(len(order))
+    shown = replace(cells, of_class=new[of_class], low=low[order], high=high[order], null=null[order])
+    if offsets is not None and values is not None:
+        offsets, values = take(offsets, values, order)
+        shown = replace(shown, set_offsets=offsets, set_codes=values)
+    return shown
+
+
 def merge(classes: Classes, cells: Sequence[Cells], n_threads: int = 1) -> tuple[Classes, tuple[Cells, ...]]:
     """Merge classes with equal cells in every quasi-identifier.
 

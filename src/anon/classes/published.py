@@ -7,10 +7,28 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from anon.classes.classes import Classes, Counts, sensitive_counts
 from anon.classes.generalized import Cells
 from anon.classes.rendering import Column
 from anon.encoding import Codes, Encoded
+
+
+@dataclass(frozen=True, repr=False)
+class RowWeights:
+    """How many people each published row stands for.
+
+    `of_row` (float64, > 0) and `sensitive[i]`, the codes of the i-th sensitive attribute (None where it is
+    left out), have one entry for every row that a release's classes number.
+    """
+
+    of_row: npt.NDArray[np.float64]
+    sensitive: tuple[Codes | None, ...]
+
+    def __repr__(self) -> str:
+        return f"RowWeights({len(self.of_row)} rows)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,7 +41,8 @@ class Published:
     bucketization has None there and the intact codes of its rows (numbered as in `classes`) in
     `intact`. With neither, `refusal` says why there are no cells. With `by_level` numeric cells are the
     intervals of the attribute's levels; `numbers[i]` are the midpoints or means that stand for them.
-    `k_asked` is the k that was demanded.
+    `k_asked` is the k that was demanded. `weights` are there where rows stand for different numbers of
+    people.
     """
 
     original: Encoded
@@ -37,6 +56,7 @@ class Published:
     n_starred: int = 0
     refusal: str = ""
     n_threads: int = 1
+    weights: RowWeights | None = None
 
     @property
     def n_suppressed(self) -> int:

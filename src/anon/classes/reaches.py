@@ -26,7 +26,8 @@ def single_cells(domain: Domain) -> Cells:
 def reach(cells: Cells, by_level: bool = False) -> Reach | None:
     """Where each cell begins and ends on the attribute's line; in a tree that is the line of leaves.
 
-    None for sets. `by_level`: cells of numeric attributes are the intervals of their levels.
+    None for sets. A coded value is all that is coded as it, within the domain. `by_level`: cells of numeric
+    attributes are the intervals of their levels.
     """
     if cells.set_codes is not None:
         return None
@@ -35,12 +36,13 @@ def reach(cells: Cells, by_level: bool = False) -> Reach | None:
     low, high = np.where(empty, 0, cells.low), np.where(empty, 0, cells.high)
     if domain.positions is None or not domain.n_values:
         return low.astype(np.float64), high.astype(np.float64)
-    lower, upper = domain.positions[low], domain.positions[high]
+    lower, upper = (ends[codes] for ends, codes in zip(domain.ends, (low, high), strict=True))
     if by_level and domain.levels is not None:
         chosen = domain.levels.interval_of(low, high)
         is_open = domain.coding is not None and domain.coding.is_open(low, high)
-        at_level = np.where(chosen < 0, domain.positions[0], domain.levels.lower[chosen])
+        # -1 (no level holds the cell) picks the whole domain
+        at_level = np.append(domain.levels.lower, domain.positions[0])[chosen]
         lower = np.where(is_open, lower, at_level)
-        at_level = np.where(chosen < 0, domain.positions[-1], domain.levels.upper[chosen])
+        at_level = np.append(domain.levels.upper, domain.positions[-1])[chosen]
         upper = np.where(is_open, upper, at_level)
     return lower, upper

@@ -136,9 +136,11 @@ class Job(_Keys):
         return read_method(self.method or Mondrian.name, self.asked)
 
     def how(self) -> dict[str, Any]:
-        """The method or the effort: keyword arguments of `anon.anonymize`."""
+        """The method or the effort, where one is given: keyword arguments of `anon.anonymize`."""
         method = self.configured_method()
-        return {"method": method, "effort": self.effort if method is None else None}
+        if method is not None:
+            return {"method": method}
+        return {} if self.effort is None else {"effort": self.effort}
 
     def write_options(self) -> dict[str, Any]:
         """Keyword arguments of `Release.write`."""

@@ -114,7 +114,7 @@ def anonymize(
         ends = {"input": source, "output": output}
         note = note_on_unpublished(unpublished)
         notes = [*notes_of(job.publish), *([] if note is None else [note])]
-        if how["method"] is None:
+        if "method" not in how and not quiet:
             notes.append("Spark made it by Mondrian alone (effort fast)")
         report_spark(ends, measured, warned, notes, as_json, quiet)
         return

@@ -25,9 +25,10 @@ class Coding:
 
     Code c belongs to the block `first[c]..last[c]` (uint32), whose rows all have the code `first[c]`. On a
     line `lower[c]` and `upper[c]` (of the type of the values) are the ends of what it is published as, and
-    `closed[c]` whether the upper one belongs to it; a tree has `labels[c]`, a line of one block its name.
-    With `has_bottom` the first block holds everything up to its upper end, with `has_top` the last everything
-    from its lower end on. `is_star`: there is one block, which null belongs to.
+    `closed[c]` whether the upper one belongs to it; `reach` are the ends of all that is published as it, as
+    places on the line (float64) from the least value to the greatest. A tree has `labels[c]`, a line of one
+    block its name. With `has_bottom` the first block holds everything up to its upper end, with `has_top` the
+    last everything from its lower end on. `is_star`: there is one block, which null belongs to.
     """
 
     first: Ends
@@ -39,6 +40,7 @@ class Coding:
     has_bottom: bool = False
     has_top: bool = False
     is_star: bool = False
+    reach: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
 
     @classmethod
     def star(cls, n_values: int) -> Self:
@@ -66,6 +68,18 @@ class Coding:
         """Which ranges of codes reach into the bottom or the top."""
         below = self.has_bottom & (np.asarray(low) <= self.last[0])
         return np.asarray(below | (self.has_top & (np.asarray(high) >= self.first[-1])))
+
+
+def within(coding: Coding, values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """For each of the sorted `values` the ends of all that is published as it, inside the domain."""
+    code = np.arange(len(values))
+    lower, upper = coding.lower, coding.upper
+    lowest = (coding.has_bottom & (code <= coding.last[0])) | np.asarray(pc.less(lower, values[0]))
+    highest = (coding.has_top & (code >= coding.first[-1])) | np.asarray(pc.greater(upper, values[-1]))
+    return (
+        pc.if_else(pa.array(lowest), values[0], lower),
+        pc.if_else(pa.array(highest), values[-1], upper),
+    )
 
 
 def coding_of(attribute: Attribute, values: pa.Array, unit_lattice: bool, tree: Tree | None) -> Coding | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.encoding.coding import coding_of
+from anon.encoding.coding import coding_of, within
 from anon.encoding.domain import Codes, Domain, Encoded, code_type
 from anon.encoding.factors import Factors, each_column, factors_of
 from anon.errors import DataError
@@ -150,6 +151,12 @@ def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
             levels = levels_of(hierarchy, distinct, positions, unit_lattice, attribute.name)
         except MissingValues as error:
             raise _Unlisted(error.missing[ranks], "hierarchy") from None
+    coding = coding_of(attribute, distinct, unit_lattice, None)
+    if coding is not None:
+        # between the first and the last value, so that all are measured alike
+        ends = [pa.concat_arrays([distinct[:1], one, distinct[-1:]]) for one in within(coding, distinct)]
+        lower, upper = (_positions(one)[0][1:-1] for one in ends)
+        coding = replace(coding, reach=(lower, upper))
     domain = Domain(
         attribute.name,
         "numeric",
@@ -160,7 +167,7 @@ def _numeric(values: pa.Array, attribute: Attribute, has_null: bool) -> tuple[Do
         None,
         levels,
         float(attribute.weight),
-        coding_of(attribute, distinct, unit_lattice, None),
+        coding,
     )
     return domain, ranks
 

@@ -64,6 +64,14 @@ class Domain:
         """Number of codes, null's included."""
         return len(self.values) + self.has_null
 
+    @property
+    def ends(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Where on the line what each code is published as begins and ends: all that is coded as one."""
+        assert self.positions is not None
+        if self.coding is None or self.coding.reach is None:
+            return self.positions, self.positions
+        return self.coding.reach
+
     @cached_property
     def attribute(self) -> Attribute:
         """The domain as the kernels read it, widths in NCP; checked and built once."""

@@ -199,7 +199,8 @@ def make(
     judged = Judged.whole(encoded) if judged is None else judged
     if encoded.schema.household:
         _check_households(method, publish, numeric)
-    require = counting((*require, *method.implied()), encoded.schema.unit if encoded.units else None)
+    unit = encoded.schema.unit if encoded.units else None
+    require = counting((*require, *method.implied()), unit, method.counts_bags)
     impossible = judged.impossible(require)
     if impossible is not None and not trivial:
         raise impossible

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,9 @@ import anoncore.queries as kernel
 from anon.classes import Published, Showing, published_of
 from anon.encoding import Encoded
 from anon.errors import UsageError
-from anon.measures.estimates import Boxes, Predicates, boxes, overlaps
+from anon.measures.estimates import Boxes, Predicates, boxes, members_of, overlaps
 from anon.measures.queries import NOWHERE, Bounds, Held, Indices, Workload
+from anon.measures.weighted import weighted_counts
 from anon.plain import as_plain
 from anon.threads import available_threads
 
@@ -29,14 +30,26 @@ class Answers:
 
     `estimated` (float64) is under the uniform assumption, `true`, `least` and `most` are int64. Errors are
     relative, in percent, over the queries whose true count is above 0 (Li & Li 2009, 5.2); widths are
-    (most - least)/true (Srivastava & Weis 2005). Without such a query they are 0.
+    (most - least)/true (Srivastava & Weis 2005). Without such a query they are 0. Where rows stand for
+    different numbers of people, `weighted` are the answers in people, all of them float64.
     """
 
     workload: Workload
-    true: npt.NDArray[np.int64]
+    true: npt.NDArray[Any]
     estimated: npt.NDArray[np.float64]
-    least: npt.NDArray[np.int64]
-    most: npt.NDArray[np.int64]
+    least: npt.NDArray[Any]
+    most: npt.NDArray[Any]
+    published: Published | None = field(default=None, compare=False)
+
+    @cached_property
+    def weighted(self) -> Answers | None:
+        """True and estimated numbers of people, and the bounds; None without sampling weights.
+
+        Raises UsageError where the release does not tell sensitive values row by row.
+        """
+        if self.published is None or self.published.weights is None:
+            return None
+        return _weighted(self.workload, self.published)
 
     @property
     def n_counted(self) -> int:
@@ -99,6 +112,8 @@ class Answers:
             "average_width": self.average_width,
             "by_attribute": self.by_attribute(),
         }
+        if self.published is not None and self.published.weights is not None:
+            summary["weighted"] = None if self.weighted is None else self.weighted.to_dict()
         return dict(as_plain(summary))
 
     def __repr__(self) -> str:
@@ -128,7 +143,7 @@ def matching_rows(workload: Workload, i: int, encoded: Encoded) -> npt.NDArray[n
         strict=True,
     ):
         if p >= 0:
-            meets &= _members(predicates, predicates.domain.n_codes)[p][codes]
+            meets &= members_of(predicates, predicates.domain.n_codes)[p][codes]
     return meets
 
 
@@ -169,9 +184,55 @@ def answer(
             asked, asks = np.ones((1, 1), np.bool_), np.zeros(len(alike), np.int32)
         else:
             lists = (counts.offsets, counts.values, counts.counts)
-            asked, asks = _members(workload.sensitive[s], len(counts.table)), workload.asked[alike, s]
+            asked, asks = members_of(workload.sensitive[s], len(counts.table)), workload.asked[alike, s]
         estimated[alike], least[alike], most[alike] = estimate(workload.chosen[alike], lists, asked, asks)
-    return Answers(workload, true, estimated, least, most)
+    return Answers(workload, true, estimated, least, most, published)
+
+
+def _weighted(workload: Workload, published: Published) -> Answers:
+    """Answers with the people that rows stand for in place of rows, query by query."""
+    original, weights, estimable = published.original, published.weights, boxes(published)
+    assert weights is not None
+    assert original.weights is not None
+    held, n_classes = weighted_counts(published, weights), len(estimable.sizes)
+    of_row = weights.of_row[published.classes.rows]
+    class_of_row = np.repeat(np.arange(n_classes), estimable.sizes)
+    people, groups = np.bincount(class_of_row, of_row, n_classes), estimable.groups
+    parts = [
+        overlaps(cells, reach, predicates)
+        for cells, reach, predicates in zip(
+            estimable.quasi_cells, estimable.reaches, workload.quasi, strict=True
+        )
+    ]
+    members = [members_of(one, one.domain.n_codes) for one in workload.quasi]
+    of_query: list[tuple[float, float, float, float]] = []
+    for q in range(len(workload)):
+        asked = people
+        for s in np.flatnonzero(workload.asked[q] >= 0).tolist():
+            counts, entries = estimable.sensitive_counts[s], held[s]
+            if counts is None or entries is None:
+                name = original.sensitive[s].name
+                raise UsageError(f"the release does not tell {name!r} row by row, which weights need")
+            member = members_of(workload.sensitive[s], len(counts.table))[workload.asked[q, s]]
+            class_of_entry = np.repeat(np.arange(n_classes), np.diff(counts.offsets))
+            asked = np.bincount(class_of_entry, entries * member[counts.values], n_classes)
+        conditions = [(a, p) for a, p in enumerate(workload.chosen[q].tolist()) if p >= 0]
+        if groups is None:
+            share, kind = np.ones(n_classes), np.full(n_classes, 2, np.uint8)
+            for a, p in conditions:
+                share = share * parts[a][0][p][estimable.cells[a]]
+                kind = np.minimum(kind, parts[a][1][p][estimable.cells[a]])
+            estimated, least, most = share * asked, asked * (kind == 2), asked * (kind > 0)
+        else:
+            meets = np.ones(len(groups), np.bool_)
+            for a, p in conditions:
+                meets &= members[a][p][estimable.cells[a]]
+            inside = np.bincount(groups, of_row * meets, n_classes)
+            estimated = inside * asked / people
+            least, most = np.maximum(inside + asked - people, 0), np.minimum(inside, asked)
+        true = original.weights[matching_rows(workload, q, original)].sum()
+        of_query.append((float(true), float(estimated.sum()), float(least.sum()), float(most.sum())))
+    return Answers(workload, *np.array(of_query).reshape(-1, 4).T)
 
 
 def true_counts(workload: Workload, original: Encoded, n_threads: int = 1) -> npt.NDArray[np.int64]:
@@ -193,15 +254,6 @@ def _listed(
     somewhere = predicates.first != NOWHERE
     offsets = np.concatenate([[0], np.cumsum(somewhere)])[predicates.offsets].astype(np.int64)
     return offsets, predicates.first[somewhere], predicates.last[somewhere]
-
-
-def _members(predicates: Predicates, n_codes: int) -> npt.NDArray[np.bool_]:
-    """Which codes each predicate holds (predicates x codes)."""
-    member = np.zeros((len(predicates), n_codes), np.bool_)
-    for p, (start, stop) in enumerate(zip(predicates.offsets, predicates.offsets[1:], strict=False)):
-        for run in range(start, stop):
-            member[p, predicates.first[run] : int(predicates.last[run]) + 1] = True
-    return member
 
 
 def _estimator(workload: Workload, published: Boxes, n_threads: int) -> Callable[..., Bounds]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from anon.classes import Cells, Classes, Published, group
+from anon.classes import Cells, Classes, Published, group, reach
 from anon.encoding import Codes
-from anon.measures.loss import CLASSES_AT_ONCE, PAIRS_AT_ONCE, Floats, Ints, dot, reach, values_per_cell
+from anon.measures.loss import CLASSES_AT_ONCE, PAIRS_AT_ONCE, Floats, Ints, dot, values_per_cell
 
 
 def kl_divergence(published: Published) -> float:
@@ -149,7 +149,9 @@ def _share(cells: Cells, by_level: bool, cell: Ints, code: Ints) -> Floats:
     domain = cells.domain
     n_places = values_per_cell(cells).astype(np.float64)
     if domain.positions is not None and domain.unit_lattice:
-        lower, upper = reach(cells, by_level)
+        ends = reach(cells, by_level)
+        assert ends is not None
+        lower, upper = ends
         n_places = np.where(n_places > 0, upper - lower + 1, 0.0)
     on_null = np.where(cells.null, 1.0, 0.0)
     valued = n_places > 0

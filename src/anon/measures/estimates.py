@@ -40,6 +40,15 @@ class Predicates:
         return f"Predicates({self.domain.name!r}, {len(self)})"
 
 
+def members_of(predicates: Predicates, n_codes: int) -> npt.NDArray[np.bool_]:
+    """Which codes each predicate holds (predicates x codes)."""
+    member = np.zeros((len(predicates), n_codes), np.bool_)
+    for p, (start, stop) in enumerate(zip(predicates.offsets, predicates.offsets[1:], strict=False)):
+        for run in range(start, stop):
+            member[p, predicates.first[run] : int(predicates.last[run]) + 1] = True
+    return member
+
+
 # What a release says
 
 

@@ -6,9 +6,8 @@ Counts are of all rows, and exact. A sample chooses which columns are looked at 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,8 @@ import pyarrow as pa
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded, equal_codes
 from anon.measures.risk import Risk, prosecutor_risk
-from anoncore.classes import group
+from anon.threads import in_threads
+from anoncore.classes import few_candidates, group, split
 
 Rows = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]
@@ -26,10 +26,8 @@ MOST_SAMPLED = 10_000  # rows, in whole classes
 LEAST_EXPECTED = 10  # disagreements that chance would bring, for none to say that a column tells another
 MOST_DISAGREEING = 0.01  # of those that chance would bring
 LEAST_FEW = 0.01  # share of rows with fewer than k candidates
-PAIRS_AT_ONCE = 1 << 16  # of a class and a value
-MOST_IN_TABLE = 1 << 26  # pairs of values
-SHIFT, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-AT_ONCE = 3  # columns by which rows are grouped together
+MOST_VALUES = 1000  # combinations of values of columns by which rows are told apart together
+SHIFT = np.uint64(32)
 
 
 @dataclass(frozen=True)
@@ -78,122 +76,186 @@ def known(
     """
     sizes = classes.sizes
     if not len(sizes):
-        return Known(
-            k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, at_risk), columns={}
-        )
+        return Known(k=0, sample_uniques=0, prosecutor=prosecutor_risk(sizes, sizes, at_risk), columns={})
     k = int(sizes.min()) if k is None else k
-    sample, class_of = _sampled(classes)
+    sample = _sampled(encoded, classes)
     seen, not_counted = {}, []
     for name in names:
-        codes = equal_codes(_taken(encoded, name, sample), name)
+        codes = sample.codes_of(encoded.column(name), name)
         if codes is None:
             not_counted.append(name)
         else:
             seen[name] = codes
-    told = {name: _tells(encoded, sample, class_of, codes, k, intact) for name, codes in seen.items()}
-    of_class = np.zeros(encoded.n_rows, np.uint32)
-    of_class[classes.rows] = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+    pairs = {name: _tells(encoded, sample, codes, k, intact) for name, codes in seen.items()}
+    pairs = {name: pair for name, pair in pairs.items() if any(pair)}
+    rounds = _rounds({name: int(codes.max()) + 1 for name, codes in seen.items()}, pairs)
+    whole = _whole(encoded, [*pairs, *(rounds[0] if rounds else ())], {}, n_threads)
     columns = {}
-    for name, (narrows, copies) in told.items():
-        if narrows or copies:
-            telling = _telling(encoded, classes, of_class, name, narrows, copies, k, n_threads)
-            if telling.n_narrowed or telling.n_copied:
-                columns[name] = telling
-    alone, repeated = _grouped(encoded, classes, of_class, _by_cost(seen), n_threads)
-    every = np.concatenate([np.ones(alone, np.int64), repeated])
+    for name, (narrows, copies) in pairs.items():
+        telling = _telling(encoded, classes, whole[name], narrows, copies, k, n_threads)
+        if telling.n_narrowed or telling.n_copied:
+            columns[name] = telling
+    size, count = _grouped(encoded, classes, rounds, whole, n_threads)
     return Known(
-        k=int(every.min()),
-        sample_uniques=int(np.count_nonzero(every == 1)),
-        prosecutor=prosecutor_risk(every, every, at_risk),
+        k=int(size.min()),
+        sample_uniques=int(count[size == 1].sum()),
+        prosecutor=prosecutor_risk(size * count, size, at_risk),
         columns=columns,
         not_counted=tuple(not_counted),
     )
 
 
-def _taken(encoded: Encoded, name: str, rows: Rows | None) -> pa.ChunkedArray:
-    column = encoded.column(name)
-    return column if rows is None else column.take(pa.array(rows))
+@dataclass(frozen=True)
+class _Sample:
+    """Rows of whole classes, evenly spread over the classes, and the offsets of these.
+
+    `order` sorts the rows. `quasi` and `sensitive` are the codes of the rows; `varies` tells for each
+    quasi-identifier whether a class has several values.
+    """
+
+    rows: Rows
+    offsets: Ints
+    order: Ints
+    quasi: tuple[Codes, ...]
+    sensitive: tuple[Codes, ...]
+    varies: tuple[bool, ...]
+
+    def codes_of(self, column: pa.ChunkedArray, name: str) -> Codes | None:
+        """Codes of the rows in another column, equal where its values are; None if none can be."""
+        codes = equal_codes(_taken(column, self.rows[self.order]), name)
+        if codes is None:
+            return None
+        placed = np.empty_like(codes)
+        placed[self.order] = codes
+        return placed
 
 
-def _sampled(classes: Classes) -> tuple[Rows, Rows]:
-    """Rows of whole classes, evenly spread over the classes, and the class of each among those sampled."""
+def _sampled(encoded: Encoded, classes: Classes) -> _Sample:
     n_classes = classes.n_classes
     step = max(1, -(-len(classes.rows) // MOST_SAMPLED))
     chosen = np.arange(0, n_classes, min(step, n_classes))
     starts, ends = classes.offsets[chosen], classes.offsets[chosen + 1]
     ends = np.minimum(ends, starts + MOST_SAMPLED)
     rows = np.concatenate([classes.rows[a:b] for a, b in zip(starts, ends, strict=True)])
-    return rows, np.repeat(np.arange(len(chosen), dtype=np.uint32), ends - starts)
+    offsets = np.concatenate([[0], np.cumsum(ends - starts)]).astype(np.int64)
+    quasi = tuple(codes[rows] for codes in encoded.quasi_codes)
+    return _Sample(
+        rows,
+        offsets,
+        np.argsort(rows),
+        quasi,
+        tuple(codes[rows] for codes in encoded.sensitive_codes),
+        tuple(_varies(offsets, codes) for codes in quasi),
+    )
 
 
-def _by_cost(seen: Mapping[str, Codes]) -> list[str]:
-    """Columns in the order in which they are grouped by: soon those that leave few rows, and cheap ones."""
-    n_distinct = {name: int(codes.max(initial=0)) + 1 for name, codes in seen.items()}
-    return sorted(n_distinct, key=lambda name: (-min(n_distinct[name], 1000), n_distinct[name]))
+def _taken(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
+    """Some rows, which ascend, of a column, chunk by chunk."""
+    ends = np.cumsum([len(chunk) for chunk in column.chunks], dtype=np.int64)
+    cuts = [0, *np.searchsorted(rows, ends)]
+    taken = [
+        chunk.take(pa.array(rows[a:b] - np.uint32(end - len(chunk))))
+        for chunk, end, a, b in zip(column.chunks, ends, cuts, cuts[1:], strict=False)
+    ]
+    return pa.chunked_array(taken, column.type)
+
+
+def _rounds(n_distinct: Mapping[str, int], whole: Collection[str]) -> list[list[str]]:
+    """The columns in the order in which rows are told apart: soon those that leave few, and cheap ones.
+
+    Those of a round are taken together; those of which all codes are known anyhow are the second.
+    """
+    first: list[str] = []
+    later: list[list[str]] = []
+    into, combined = first, 1
+    for name in sorted(n_distinct, key=lambda name: (-min(n_distinct[name], MOST_VALUES), n_distinct[name])):
+        if combined >= MOST_VALUES:
+            into, combined = [], 1
+            later.append(into)
+        if into is first or name not in whole:
+            into.append(name)
+            combined *= n_distinct[name]
+    second = [name for name in whole if name not in first]
+    return [names for names in (first, second, *later) if names]
+
+
+def _whole(
+    encoded: Encoded, names: Sequence[str], known: Mapping[str, Codes], n_threads: int
+) -> dict[str, Codes]:
+    """Codes of every row in these columns, of which some may be known already."""
+
+    def coded(name: str) -> Codes:
+        codes = equal_codes(encoded.column(name), name)
+        assert codes is not None
+        return codes
+
+    missing = [name for name in dict.fromkeys(names) if name not in known]
+    return {**known, **dict(zip(missing, in_threads(n_threads, coded, missing), strict=True))}
 
 
 def _grouped(
-    encoded: Encoded, classes: Classes, of_class: Rows, names: Sequence[str], n_threads: int
-) -> tuple[int, Ints]:
-    """How many rows are alone with their class and these columns, and the sizes of the groups of others.
+    encoded: Encoded,
+    classes: Classes,
+    rounds: Sequence[Sequence[str]],
+    whole: Mapping[str, Codes],
+    n_threads: int,
+) -> tuple[Ints, Ints]:
+    """The sizes of groups of rows alike in class and columns, ascending, and how many groups have each.
 
     Rows that are alone stay so whatever else is known, and are left out as soon as they are.
     """
-    n_alone = int(np.count_nonzero(classes.sizes == 1))
-    sizes = classes.sizes[classes.sizes > 1]
-    rows, group_of = classes.rows, of_class
+    n_alone, rows, offsets = 0, classes.rows, classes.offsets
+    for names in rounds:
+        if 2 * len(rows) > encoded.n_rows or all(name in whole for name in names):
+            columns = _whole(encoded, names, whole, n_threads)
+        else:
+            columns = _placed(encoded, names, np.sort(rows), n_threads)
+        alone, rows, offsets = split([columns[name] for name in names], rows, offsets, n_threads)
+        n_alone += alone
+    size, count = np.unique(np.diff(offsets), return_counts=True)
     if n_alone:
-        rows = rows[np.repeat(classes.sizes > 1, classes.sizes)]
-    for start in range(0, len(names), AT_ONCE):
-        if not len(rows):
-            break
-        whole = len(rows) == encoded.n_rows
-        columns = []
-        for name in names[start : start + AT_ONCE]:
-            codes = equal_codes(_taken(encoded, name, None if whole else rows), name)
-            assert codes is not None
-            if whole:
-                columns.append(codes)
-            else:
-                placed = np.zeros(encoded.n_rows, codes.dtype)
-                placed[rows] = codes
-                columns.append(placed)
-        members, offsets = group([group_of, *columns], np.sort(rows), n_threads)
-        sizes = np.diff(offsets)
-        several = sizes > 1
-        n_alone += int(np.count_nonzero(~several))
-        rows = members[np.repeat(several, sizes)]
-        sizes = sizes[several]
-        group_of = np.zeros(encoded.n_rows, np.uint32)
-        group_of[rows] = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
-    return n_alone, sizes
+        ones = size == 1
+        n_alone += int(count[ones].sum())
+        size, count = np.append(1, size[~ones]), np.append(n_alone, count[~ones])
+    return size.astype(np.int64), count.astype(np.int64)
+
+
+def _placed(encoded: Encoded, names: Sequence[str], rows: Rows, n_threads: int) -> dict[str, Codes]:
+    """Codes of some rows, which ascend, in these columns, each at its row; other rows have none."""
+
+    def coded(name: str) -> Codes:
+        codes = equal_codes(_taken(encoded.column(name), rows), name)
+        assert codes is not None
+        placed = np.zeros(encoded.n_rows, codes.dtype)
+        placed[rows] = codes
+        return placed
+
+    return dict(zip(names, in_threads(n_threads, coded, names), strict=True))
 
 
 def _tells(
-    encoded: Encoded, rows: Rows, class_of: Rows, codes: Codes, k: int, intact: bool
+    encoded: Encoded, sample: _Sample, codes: Codes, k: int, intact: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Of which quasi-identifiers a column narrows the cells, which sensitive ones it copies, by a sample."""
-    narrows = (
-        ()
-        if intact
-        else tuple(
+    narrows: tuple[str, ...] = ()
+    if not intact:
+        shuffled = np.random.default_rng(0).permutation(codes)
+        narrows = tuple(
             domain.name
-            for domain, quasi in zip(encoded.quasi, encoded.quasi_codes, strict=True)
-            if _varies(class_of, quasi[rows])
-            and (_is_function(quasi[rows], codes) or _leaves_few(class_of, quasi[rows], codes, k))
+            for domain, quasi, varies in zip(encoded.quasi, sample.quasi, sample.varies, strict=True)
+            if varies and (_is_function(quasi, codes) or _leaves_few(sample, quasi, codes, shuffled, k))
         )
-    )
     copies = tuple(
         domain.name
-        for domain, sensitive in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-        if _is_function(sensitive[rows], codes) or _is_function(codes, sensitive[rows])
+        for domain, sensitive in zip(encoded.sensitive, sample.sensitive, strict=True)
+        if _is_function(sensitive, codes) or _is_function(codes, sensitive)
     )
     return narrows, copies
 
 
-def _varies(class_of: Rows, codes: Codes) -> bool:
+def _varies(offsets: Ints, codes: Codes) -> bool:
     """Has a class several values?"""
-    return len(_pairs(class_of, codes)[0]) > len(np.unique(class_of))
+    return bool(np.any(np.minimum.reduceat(codes, offsets[:-1]) != np.maximum.reduceat(codes, offsets[:-1])))
 
 
 def _is_function(of: Codes, codes: Codes) -> bool:
@@ -207,59 +269,11 @@ def _is_function(of: Codes, codes: Codes) -> bool:
     return expected >= LEAST_EXPECTED and n - int(most.sum()) <= MOST_DISAGREEING * expected
 
 
-def _leaves_few(class_of: Rows, quasi: Codes, codes: Codes, k: int) -> bool:
+def _leaves_few(sample: _Sample, quasi: Codes, codes: Codes, shuffled: Codes, k: int) -> bool:
     """Have clearly more people than by chance, as a shuffled column tells it, fewer than k candidates?"""
-    shuffled = np.random.default_rng(0).permutation(codes)
-    few, by_chance = (_n_few(class_of, quasi, each, k) for each in (codes, shuffled))
+    rows = np.arange(len(codes), dtype=np.uint32)
+    few, by_chance = (few_candidates(quasi, each, rows, sample.offsets, k) for each in (codes, shuffled))
     return few >= LEAST_FEW * len(codes) and few >= 2 * by_chance
-
-
-def _n_few(class_of: Rows, quasi: Codes, codes: Codes, k: int) -> int:
-    """Rows with fewer than k candidates, rows of their class whose value goes with their quasi-identifier.
-
-    Values that are in one row somewhere go together. `class_of` ascends.
-    """
-    goes = _goes_with(quasi, codes)
-    starts = np.flatnonzero(np.diff(class_of.astype(np.int64), prepend=-1))
-    sizes = np.diff(starts, append=len(class_of))
-    # in a class with one value of the quasi-identifier every row goes with it
-    alike = np.minimum.reduceat(quasi, starts) == np.maximum.reduceat(quasi, starts)
-    n_few = int(sizes[alike & (sizes < k)].sum())
-    mixed = np.repeat(~alike, sizes)
-    if not mixed.any():
-        return n_few
-    class_of, quasi, codes = class_of[mixed], quasi[mixed], codes[mixed]
-    left, n_left = _pairs(class_of, quasi)
-    right, n_right = _pairs(class_of, codes)
-    ends = np.searchsorted(right >> SHIFT, np.arange(int(class_of[-1]) + 2, dtype=np.uint64))
-    for start in range(0, len(left), PAIRS_AT_ONCE):
-        pairs = left[start : start + PAIRS_AT_ONCE]
-        in_class = (pairs >> SHIFT).astype(np.int64)
-        lengths = ends[in_class + 1] - ends[in_class]
-        firsts = np.cumsum(lengths) - lengths
-        at = np.repeat(ends[in_class] - firsts, lengths) + np.arange(lengths.sum())
-        fits = goes(np.repeat(pairs & LOW, lengths), right[at] & LOW)
-        candidates = np.add.reduceat(n_right[at] * fits, firsts)
-        n_few += int(n_left[start : start + PAIRS_AT_ONCE][candidates < k].sum())
-    return n_few
-
-
-def _goes_with(first: Codes, second: Codes) -> Callable[[Any, Any], npt.NDArray[np.bool_]]:
-    """Are two values in one row somewhere?"""
-    n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
-    if n_first * n_second <= MOST_IN_TABLE:
-        table = np.zeros((n_first, n_second), np.bool_)
-        table[first, second] = True
-        return lambda one, other: table[one.astype(np.int64), other.astype(np.int64)]
-    known_pairs, _ = _pairs(first, second)
-
-    def occur(one: Any, other: Any) -> npt.NDArray[np.bool_]:
-        pairs = one << SHIFT | other
-        at = np.minimum(np.searchsorted(known_pairs, pairs), len(known_pairs) - 1)
-        same: npt.NDArray[np.bool_] = known_pairs[at] == pairs
-        return same
-
-    return occur
 
 
 def _pairs(first: Codes, second: Codes) -> tuple[npt.NDArray[np.uint64], Ints]:
@@ -270,21 +284,19 @@ def _pairs(first: Codes, second: Codes) -> tuple[npt.NDArray[np.uint64], Ints]:
 def _telling(
     encoded: Encoded,
     classes: Classes,
-    of_class: Rows,
-    name: str,
+    codes: Codes,
     narrows: tuple[str, ...],
     copies: tuple[str, ...],
     k: int,
     n_threads: int,
 ) -> Telling:
-    codes = equal_codes(encoded.column(name), name)
-    assert codes is not None
-    rows = np.sort(classes.rows)
+    """Exact counts for a column, of which the sample says what it tells of."""
     n_narrowed = n_copied = 0
-    ordered, shown = of_class[classes.rows], codes[classes.rows]
     for domain, quasi in zip(encoded.quasi, encoded.quasi_codes, strict=True):
         if domain.name in narrows:
-            n_narrowed = max(n_narrowed, _n_few(ordered, quasi[classes.rows], shown, k))
+            few = few_candidates(quasi, codes, classes.rows, classes.offsets, k, n_threads)
+            n_narrowed = max(n_narrowed, few)
+    rows = np.sort(classes.rows) if copies else classes.rows
     for domain, sensitive in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
         if domain.name in copies:
             n_copied = max(

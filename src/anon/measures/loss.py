@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, Counts, Published, sensitive_counts
+from anon.classes import Cells, Classes, Counts, Published, reach, sensitive_counts
 from anon.encoding import Codes, Domain
 from anon.schema import lca
 from anon.threads import in_threads
@@ -206,24 +206,11 @@ def _q_diversity(cells: Cells, by_level: bool) -> Floats:
 def _range_share(cells: Cells, by_level: bool) -> Floats:
     positions = cells.domain.positions
     assert positions is not None
-    lower, upper = reach(cells, by_level)
+    ends = reach(cells, by_level)
+    assert ends is not None
+    lower, upper = ends
     span = positions[-1] - positions[0]
     return _with_null(cells, (upper - lower) / (span or 1.0))
-
-
-def reach(cells: Cells, by_level: bool) -> tuple[Floats, Floats]:
-    """Where each cell of an ordered attribute begins and ends on its line."""
-    domain = cells.domain
-    assert domain.positions is not None
-    low, high = _ends(cells)
-    lower, upper = domain.positions[low], domain.positions[high]
-    if by_level and domain.levels is not None:
-        chosen = domain.levels.interval_of(low, high)
-        is_open = domain.coding is not None and domain.coding.is_open(low, high)
-        # -1 (no level holds the cell) picks the whole domain
-        lower = np.where(is_open, lower, np.append(domain.levels.lower, domain.positions[0])[chosen])
-        upper = np.where(is_open, upper, np.append(domain.levels.upper, domain.positions[-1])[chosen])
-    return lower, upper
 
 
 def _ordered_loss(cells: Cells) -> Floats:

@@ -81,11 +81,11 @@ def as_share(min_support: float | Fraction) -> Fraction:
     return share
 
 
-def frequent_predicates(domain: Domain, counts: npt.NDArray[np.int64], min_count: int) -> Predicates:
+def frequent_predicates(domain: Domain, counts: npt.NDArray[Any], min_count: float) -> Predicates:
     """The values and hierarchy nodes of a domain that at least `min_count` rows meet.
 
-    `counts[c]` is the number of rows of code c. Nodes that hold all values are left out; of those that
-    hold the same values the narrowest is kept.
+    `counts[c]` is the number of rows of code c, or of the people that they stand for. Nodes that hold all
+    values are left out; of those that hold the same values the narrowest is kept.
     """
     n = domain.n_values
     labels: list[str] = []
@@ -134,7 +134,7 @@ def frequent_predicates(domain: Domain, counts: npt.NDArray[np.int64], min_count
 
 
 def _sets(
-    levels: Levels, counts: npt.NDArray[np.int64], min_count: int, domain: Domain
+    levels: Levels, counts: npt.NDArray[Any], min_count: float, domain: Domain
 ) -> list[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.int64], Reach]]:
     """The frequent sets of levels, narrowest first, with their runs of codes and where these reach."""
     positions = domain.positions
@@ -144,7 +144,7 @@ def _sets(
         support = np.bincount(of_code[of_code >= 0], counts[of_code >= 0], len(levels.labels))
         starts = np.flatnonzero(np.append(True, of_code[1:] != of_code[:-1]))
         ends = np.append(starts[1:], len(of_code)) - 1
-        for s in np.flatnonzero(support >= max(min_count, 1)):
+        for s in np.flatnonzero((support >= min_count) & (support > 0)):
             first, last = starts[of_code[starts] == s], ends[of_code[starts] == s]
             reach = (positions[first], positions[last])
             if len(first) == 1:
@@ -203,10 +203,8 @@ def u_loss(
     an empty estimate counts as ln 2. `populations` of the same table can be given to save their search.
     """
     published = published_of(release)
-    sensitive, dropped = published.original.sensitive, published.dropped
-    if not sensitive or dropped:
-        named = f"; {dropped[0]!r} is not published" if dropped else ""
-        raise UsageError(f"U_loss compares sensitive attributes, and the release has none{named}")
+    refuse_without_sensitive(published)
+    sensitive = published.original.sensitive
     threads = available_threads(n_threads)
     if populations is None:
         populations = large_populations(published.original, min_support, n_threads=threads)
@@ -252,6 +250,14 @@ def u_loss(
         len(populations),
         float(populations.min_support),
     )
+
+
+def refuse_without_sensitive(published: Published) -> None:
+    """Raise UsageError where a release does not show every sensitive attribute, or there is none."""
+    dropped = published.dropped
+    if not published.original.sensitive or dropped:
+        named = f"; {dropped[0]!r} is not published" if dropped else ""
+        raise UsageError(f"U_loss compares sensitive attributes, and the release has none{named}")
 
 
 def _joined(

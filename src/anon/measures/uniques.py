@@ -325,14 +325,14 @@ def thinned(sample: Histogram, fraction: float) -> float:
     """Extrapolated from the sample's own samples: how the number of unique rows grows with what is drawn.
 
     Of the share s of the sample, U(s) = sum n_i i s (1 - s)^(i - 1) rows are expected to be unique. ln U is
-    fitted by a quadratic of ln s from s = pi to 1, weighted by U, through U(1) = n_1, and taken at s = 1/pi:
-    as far beyond the sample as it was looked at below. No model of the population is behind it.
+    fitted by a quadratic of ln s from s = 1/2 to 1, weighted by U, through U(1) = n_1, and taken at s = 1/pi.
+    No model of the population is behind it.
     """
     i, n = sample.sizes.astype(np.float64), sample.counts.astype(np.float64)
     alone = sample.of_size(1)
     if not alone or fraction >= 1:
         return float(alone)
-    logs = np.linspace(math.log(fraction), 0, 41)[:-1]
+    logs = np.linspace(math.log(0.5), 0, 41)[:-1]
     by_share = np.array([float(n @ (i * s * np.exp((i - 1) * math.log1p(-s)))) for s in np.exp(logs)])
     weight = np.sqrt(by_share)
     line = np.stack([logs, logs**2], axis=1) * weight[:, None]

@@ -135,10 +135,10 @@ class Utility:
     @cached_property
     def weighted(self) -> WeightedLoss | None:
         """The loss of the people that the rows of a sample stand for; None without sampling weights."""
-        weights = self.published.original.weights
+        weights = self.published.weights
         if weights is None or self.loss is None:
             return None
-        return weighted_loss(self.published, weights)
+        return weighted_loss(self.published, weights, self.min_support)
 
     @cached_property
     def kl(self) -> float:
@@ -173,7 +173,13 @@ class Utility:
         """
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         del plain["loss"], plain["published"]
-        plain["weighted"] = self.weighted
+        weighted = self.weighted
+        plain["weighted"] = None if weighted is None else {"n": weighted.n, "gcp": weighted.gcp}
+        if weighted is not None and estimates:
+            try:
+                plain["weighted"]["u_loss"] = weighted.u_loss
+            except UsageError:
+                plain["weighted"]["u_loss"] = None
         for name in (*_CELL_MEASURES, *(("kl", "u_loss") if estimates else ())):
             try:
                 plain[name] = getattr(self, name)

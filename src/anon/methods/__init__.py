@@ -67,7 +67,9 @@ METHOD = Option("method", Literal[tuple(BY_NAME)], f"{', '.join(BY_NAME)}; witho
 METHOD_OPTIONS = merged(each.options for each in METHODS)
 
 
-def chosen(method: Method | None, effort: Effort | None, only_fast: str | None = None) -> Method:
+def chosen(
+    method: Method | None = None, effort: Effort | None = None, only_fast: str | None = None
+) -> Method:
     """The method that is given; without one that of an effort: Mondrian for "fast", otherwise Curve.
 
     The default is "balanced", or "fast" where `only_fast` says what keeps more from being made.

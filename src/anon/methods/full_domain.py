@@ -80,6 +80,8 @@ class FullDomain(Method):
     """
 
     name: ClassVar[str] = "full-domain"
+    counts_units: ClassVar[bool] = True
+    counts_bags: ClassVar[bool] = True
     recodes: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
@@ -126,7 +128,7 @@ class FullDomain(Method):
         self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
     ) -> tuple[Encoded, FullDomain, Lattice]:
         """The table with the chosen level as every column's least one, without the rows that fail there."""
-        _refuse(encoded, self.levels)
+        _refuse(encoded, self.levels, require)
         ladders = [
             ladder_of(attribute.hierarchy, domain.values, domain.levels, domain.name, self.domain)
             for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True)
@@ -145,9 +147,8 @@ class FullDomain(Method):
             if found is None:
                 raise InfeasibleError("no level of the columns meets the requirements", requirement=None)
             node = found.node
-        table = judge.table(node)
-        out, _ = judge.suppressed(table, everything=True)
-        n_out = int(table.counts[out].sum())
+        left_out = _left_out(judge, node)
+        n_out = int(np.count_nonzero(left_out))
         if n_out > judge.most_suppressed or n_out == judge.base.n_rows:
             n_rows = judge.base.n_rows
             share = -(-10_000 * n_out // n_rows) / 10_000  # rounded up, so that it does
@@ -170,14 +171,14 @@ class FullDomain(Method):
             MappingProxyType(seen),
             self.quality,
         )
-        rows = _rows_of(judge, node, out)
+        rows = judge.base.rows[left_out]
         suppressed = np.sort(np.concatenate([encoded.suppressed, rows])).astype(np.uint32)
         suppressed.flags.writeable = False
         made = _at(encoded, ladders, node)
         return replace(made, suppressed=suppressed), replace(self, levels=node), lattice
 
 
-def _refuse(encoded: Encoded, levels: Sequence[int] | None) -> None:
+def _refuse(encoded: Encoded, levels: Sequence[int] | None, require: Sequence[Requirement]) -> None:
     schema = encoded.schema
     if schema.coded:
         raise UsageError(
@@ -186,14 +187,14 @@ def _refuse(encoded: Encoded, levels: Sequence[int] | None) -> None:
         )
     if schema.linked:
         raise UsageError("FullDomain recodes every column by itself: leave out linked, or use Mondrian()")
-    if encoded.units is not None:
-        raise UsageError("FullDomain counts rows, not units: leave out unit, or use Mondrian()")
     for attribute in schema.quasi:
         if attribute.kind == "numeric" and not isinstance(attribute.hierarchy, Intervals | Dates | None):
             raise UsageError(
                 f"column {attribute.name!r} is numeric with labels of a file or dict: declare it nominal to "
                 "recode it to these labels, or give it intervals()"
             )
+    if any(getattr(each, "count", None) == "unit-bags" for each in require) and len(require) > 1:
+        raise UsageError("k of unit-bags is enforced alone: leave out the other requirements")
     if levels is not None and len(levels) != len(schema.quasi):
         raise UsageError(f"levels has {len(levels)} numbers for {len(schema.quasi)} quasi-identifiers")
 
@@ -211,7 +212,7 @@ def _judge(
         for a, domain in enumerate(judged.quasi)
     ]
     reference = None
-    if method.reference == "table":
+    if method.reference == "table" and judged.units is None:
         reference = tuple(
             np.bincount(values, rows, domain.n_codes).astype(np.int64)
             for (_, values, rows), domain in zip(base.values, judged.sensitive, strict=True)
@@ -224,11 +225,12 @@ def _judge(
     return judge
 
 
-def _rows_of(judge: Judge, node: Node, out: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """The rows of the classes of a node that are suppressed."""
-    base = judge.base
-    number = judge.classes_of(node)
-    return base.rows[np.repeat(out[number], np.diff(base.offsets))]
+def _left_out(judge: Judge, node: Node) -> npt.NDArray[np.bool_]:
+    """Which of the base's rows are suppressed at a node."""
+    if judge.k_bags:
+        return judge.rows_of_rare_bags(node)
+    out, _ = judge.suppressed(judge.table(node), everything=True)
+    return np.asarray(np.repeat(out[judge.classes_of(node)], np.diff(judge.base.offsets)), np.bool_)
 
 
 def _at(encoded: Encoded, ladders: Sequence[Ladder], node: Node) -> Encoded:

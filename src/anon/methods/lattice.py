@@ -21,7 +21,7 @@ import numpy.typing as npt
 from anon.classes import group
 from anon.encoding import Domain, Encoded
 from anon.methods.quality import Quality
-from anon.requirements import Requirement, compile
+from anon.requirements import KAnonymity, Requirement, compile
 from anon.schema import Ladder
 from anoncore.lattice import Lattice, roll_up
 from anoncore.requirement import passing_classes
@@ -39,7 +39,9 @@ class Base:
 
     Combination i has the codes `codes[i]` (uint32, n x m) and `counts[i]` rows (int64); row
     `rows[offsets[i]:offsets[i + 1]]` of the table are its rows. Per sensitive attribute `values[a]` holds the
-    combination, code and number of rows of each pair that occurs (int64, sorted).
+    combination, code and number of rows of each pair that occurs (int64, sorted). Where units
+    count, `n_units` of them, `unit_of_row` has each row's (as `rows`), a code is code * n_units + unit, and
+    `pairs` are the combinations and units that occur together.
     """
 
     codes: npt.NDArray[np.uint32]
@@ -48,6 +50,9 @@ class Base:
     offsets: npt.NDArray[np.int64]
     values: tuple[tuple[npt.NDArray[np.int64], ...], ...]
     n_codes: tuple[int, ...]
+    n_units: int = 0
+    unit_of_row: npt.NDArray[Any] | None = None
+    pairs: tuple[npt.NDArray[np.int64], ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -86,18 +91,28 @@ def base_of(encoded: Encoded, n_threads: int) -> Base:
     classes = group(encoded.quasi_codes, encoded.suppressed, n_threads)
     first = classes.rows[classes.offsets[:-1]]
     codes = np.column_stack([column[first].astype(np.uint32) for column in encoded.quasi_codes])
-    values = []
+    values, n_codes = [], []
+    of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+    ones = np.ones(len(of_row), np.int64)
+    units = encoded.units
+    of_unit = np.empty(0, np.int64) if units is None else units.codes[classes.rows].astype(np.int64)
     for domain, column in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
-        of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
-        keys = of_row * domain.n_codes + column[classes.rows]
-        values.append(_counted(keys, np.ones(len(keys), np.int64), domain.n_codes))
+        codes_here, n = column[classes.rows].astype(np.int64), domain.n_codes
+        if units is not None:
+            codes_here, n = codes_here * units.n + of_unit, n * units.n
+        n_codes.append(n)
+        values.append(_counted(of_row * n + codes_here, ones, n))
+    pairs = () if units is None else _counted(of_row * units.n + of_unit, ones, units.n)
     return Base(
         np.ascontiguousarray(codes),
         classes.sizes.astype(np.int64),
         classes.rows,
         classes.offsets,
         tuple(values),
-        tuple(domain.n_codes for domain in encoded.sensitive),
+        tuple(n_codes),
+        0 if units is None else units.n,
+        None if units is None else of_unit,
+        pairs,
     )
 
 
@@ -119,6 +134,7 @@ class _Table:
     members: npt.NDArray[np.uint32]
     counts: npt.NDArray[np.int64]
     values: tuple[tuple[npt.NDArray[np.int64], ...], ...]
+    pairs: tuple[npt.NDArray[np.int64], ...] = ()
 
 
 @dataclass
@@ -153,19 +169,25 @@ class Judge:
         self.labels = labels
         self.kernel = Lattice(self.base.codes, labels)
         whole = np.arange(len(self.base.counts), dtype=np.uint32)
-        self._tables[bottom] = _Table(whole, self.base.counts, self.base.values)
+        self._tables[bottom] = _Table(whole, self.base.counts, self.base.values, self.base.pairs)
         self._levels = np.array([bottom], np.int64)
         self._sizes = np.array([len(whole)], np.int64)
         self._nodes = [bottom]
         self.k = max((each.least_rows or 1 for each in self.require), default=1)
-        totals = [
-            np.bincount(codes, rows, n).astype(np.int64)
-            for (_, codes, rows), n in zip(self.base.values, self.base.n_codes, strict=True)
-        ]
+        totals = [np.ones(domain.n_codes, np.int64) for domain in self.sensitive]
         rules = [rule for each in self.require for rule in each.rules(self.sensitive, totals)]
-        self._only_sizes = all(rule[0] == "size" for rule in rules)
+        self.k_units = max((rule[1] for rule in rules if rule[0] == "units"), default=0)
+        self.k_bags = max(
+            (each.k for each in self.require if isinstance(each, KAnonymity) and each.count == "unit-bags"),
+            default=0,
+        )
+        self._only_sizes = all(rule[0] in ("size", "units") for rule in rules)
         if self._only_sizes:
-            self._tables[bottom] = _Table(whole, self.base.counts, ())
+            self._tables[bottom] = _Table(whole, self.base.counts, (), self.base.pairs)
+        # by units a value may be too frequent in two classes together, and in neither alone
+        is_sure = self._only_sizes or not self.base.n_units
+        self.monotone = is_sure and all(each.monotone for each in self.require)
+        self.absorbing = all(each.absorbing for each in self.require) and is_sure
 
     def table(self, node: Node) -> _Table:
         """The classes of a node, rolled up from the smallest known table of a finer one."""
@@ -178,7 +200,12 @@ class Judge:
             _counted(number[of_class].astype(np.int64) * n_codes + codes, rows, n_codes)
             for (of_class, codes, rows), n_codes in zip(before.values, self.base.n_codes, strict=False)
         )
-        table = _Table(first, counts, values)
+        pairs: tuple[npt.NDArray[np.int64], ...] = ()
+        if before.pairs:
+            of_class, units, rows = before.pairs
+            n = self.base.n_units
+            pairs = _counted(number[of_class].astype(np.int64) * n + units, rows, n)
+        table = _Table(first, counts, values, pairs)
         size = len(first) + sum(len(one[0]) for one in values)
         if self._kept + size <= MOST_KEPT:
             self._kept += size
@@ -193,12 +220,12 @@ class Judge:
 
         Also whether all finer nodes fail too. Unless `everything` is asked for, it stops at too many rows.
         """
-        out = table.counts < self.k
+        out = (table.counts < self.k) | (self._units(table) < self.k_units)
         absorbing = [each for each in self.require if each.absorbing]
         others = [each for each in self.require if not each.absorbing]
         if self._is_beyond(table, out) and not everything:
             return out, True
-        if absorbing and not self._only_sizes:
+        if absorbing and not self._only_sizes and not self.base.n_units:
             out = self._failing(table, absorbing, out)
             if self._is_beyond(table, out) and not everything:
                 return out, True
@@ -208,8 +235,13 @@ class Judge:
                 break
             out = more
             if self._is_beyond(table, out) and not everything:
-                return out, self.most_suppressed == 0 and all(each.monotone for each in self.require)
+                return out, self.most_suppressed == 0 and self.monotone
         return out, False
+
+    def _units(self, table: _Table) -> npt.NDArray[np.int64]:
+        """The units of every class; none where they do not count."""
+        of_class = table.pairs[0] if table.pairs else np.empty(0, np.int64)
+        return np.bincount(of_class, minlength=len(table.counts)).astype(np.int64)
 
     def _is_beyond(self, table: _Table, out: npt.NDArray[np.bool_]) -> bool:
         return int(table.counts[out].sum()) > self.most_suppressed
@@ -229,36 +261,84 @@ class Judge:
         offsets, codes, counts, totals = [], [], [], []
         for (of_class, values, rows), n_codes in zip(table.values, self.base.n_codes, strict=True):
             kept = ~out[of_class]
-            totals.append(np.bincount(values[kept], rows[kept], n_codes).astype(np.int64))
+            if self.base.n_units:
+                in_table = np.unique(values[kept]) // self.base.n_units
+                totals.append(np.bincount(in_table, minlength=n_codes // self.base.n_units).astype(np.int64))
+                n_codes //= self.base.n_units
+                keys = of_class * n_codes + values // self.base.n_units
+                of_class, values, rows = _counted(keys, np.ones(len(keys), np.int64), n_codes)
+            else:
+                totals.append(np.bincount(values[kept], rows[kept], n_codes).astype(np.int64))
             offsets.append(np.searchsorted(of_class, np.arange(len(table.counts) + 1)).astype(np.int64))
             codes.append(values)
             counts.append(rows)
         if self.reference is not None:
             totals, n = list(self.reference), self.base.n_rows
-        asked = compile(require, self.sensitive, totals, n)
+        asked = compile(require, self.sensitive, totals, n, by_units=self.base.n_units > 0)
         kept_classes = np.flatnonzero(~out)
         passes = passing_classes(
             asked,
             table.counts[kept_classes],
             *_of_classes(kept_classes, offsets, codes, counts),
+            self._units(table)[kept_classes] if self.k_units else None,
         )
         out = out.copy()
         out[kept_classes[passes == 0]] = True
         return out
 
+    def rows_of_rare_bags(self, node: Node) -> npt.NDArray[np.bool_]:
+        """Which rows belong to a unit whose bag of cells fewer than `k_bags` units have (Nergiz 2009)."""
+        base, units = self.base, self.base.unit_of_row
+        assert units is not None
+        of_row = np.repeat(self.classes_of(node), np.diff(base.offsets)).astype(np.int64)
+        order = np.lexsort((of_row, units))
+        starts = np.flatnonzero(np.diff(units[order], prepend=-1))
+        lengths = np.diff(np.append(starts, len(order)))
+        rare = np.zeros(base.n_units, np.bool_)
+        for length in np.unique(lengths).tolist():
+            first = starts[lengths == length]
+            bags = of_row[order[first[:, None] + np.arange(length)]]
+            _, of_unit, n_units = np.unique(bags, axis=0, return_inverse=True, return_counts=True)
+            rare[units[order[first]]] = (n_units < self.k_bags)[of_unit.ravel()]
+        return np.asarray(rare[units], np.bool_)
+
+    def _judge_bags(self, node: Node) -> Judged:
+        rare = self.rows_of_rare_bags(node)
+        number = self.classes_of(node)
+        of_row = np.repeat(number, np.diff(self.base.offsets))
+        n_suppressed = int(np.count_nonzero(rare))
+        if n_suppressed > self.most_suppressed or n_suppressed == self.base.n_rows:
+            return Judged(n_suppressed, np.inf, False, True)
+        table = self.table(node)
+        parts = [np.bincount(of_row[which], minlength=len(table.counts)) for which in (~rare, rare)]
+        members = np.concatenate([table.members[part > 0] for part in parts])
+        sizes = np.concatenate([part[part > 0] for part in parts]).astype(np.int64)
+        out = np.arange(len(sizes)) >= np.count_nonzero(parts[0])
+        return Judged(n_suppressed, self._score(node, members, sizes, out), True, False)
+
     def judge(self, node: Node) -> Judged:
+        if self.k_bags:
+            return self._judge_bags(node)
         table = self.table(node)
         out, absorbing = self.suppressed(table)
         n_suppressed = int(table.counts[out].sum())
         feasible = n_suppressed <= self.most_suppressed and n_suppressed < self.base.n_rows
         if not feasible:
             return Judged(n_suppressed, np.inf, False, absorbing)
+        return Judged(n_suppressed, self._score(node, table.members, table.counts, out), True, False)
+
+    def _score(
+        self,
+        node: Node,
+        members: npt.NDArray[np.uint32],
+        sizes: npt.NDArray[np.int64],
+        out: npt.NDArray[np.bool_],
+    ) -> float:
         left_out = [
-            levels[g][self.base.codes[table.members[out], a]]
+            levels[g][self.base.codes[members[out], a]]
             for a, (levels, g) in enumerate(zip(self.labels, node, strict=True))
         ]
-        score = self.quality.score(node, table.counts, out, left_out)
-        return Judged(n_suppressed, score, True, False)
+        return self.quality.score(node, sizes, out, left_out)
 
 
 def _of_classes(
@@ -298,9 +378,7 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
     is_passing = np.zeros(shape, np.bool_)
     seen: dict[Node, Judged] = {}
     least = np.inf
-    prunes_up = (judge.most_suppressed == 0 and all(each.monotone for each in judge.require)) or all(
-        each.absorbing for each in judge.require
-    )
+    prunes_up = judge.absorbing or (judge.most_suppressed == 0 and judge.monotone)
 
     def judged(node: Node) -> Judged:
         nonlocal least

@@ -89,7 +89,7 @@ class Quality:
         facts = self.facts
         weight, total = float(facts.weights[a]), float(facts.weights.sum())
         if self.name in ("loss", "loss_geometric"):
-            loss = float(facts.rows[a][g] @ facts.losses[a][g]) / max(facts.n, 1)
+            loss = _dot(facts.rows[a][g], facts.losses[a][g]) / max(facts.n, 1)
             if self.name == "loss":
                 return weight * loss / total
             return float(np.log1p(weight * loss)) / len(facts.weights)
@@ -128,8 +128,8 @@ class Quality:
         self, node: Sequence[int], sizes: Counts, out: npt.NDArray[np.bool_], left_out: Labels
     ) -> float:
         facts, n = self.facts, self.facts.n
-        lost = sizes[out]
-        n_lost = int(lost.sum())
+        n_lost = int(sizes[out].sum())
+        lost = sizes[out].astype(np.float64)
         if self.name == "dm":
             kept = sizes[~out].astype(np.float64)
             return float((kept**2).sum()) + n * n_lost
@@ -144,7 +144,8 @@ class Quality:
             weighted = []
             for a, labels in enumerate(left_out):
                 losses = facts.losses[a][node[a]]
-                kept_loss = float(facts.rows[a][node[a]] @ losses) - float(lost @ losses[labels])
+                kept_loss = _dot(facts.rows[a][node[a]], losses)
+                kept_loss -= _dot(lost, losses[labels])
                 weighted.append(float(facts.weights[a]) * (kept_loss + n_lost) / n)
             if self.name == "loss":
                 return sum(weighted) / float(facts.weights.sum())
@@ -154,7 +155,7 @@ class Quality:
             term = float(self._terms[a][node[a]])
             rows = facts.rows[a][node[a]]
             if self.name == "entropy":
-                more = float(lost @ (np.log(n) - np.log(rows[labels])))
+                more = _dot(lost, np.log(n) - np.log(rows[labels]))
                 term += float(facts.weights[a]) * more
             else:
                 of_label = np.bincount(labels, lost).astype(np.int64)
@@ -168,3 +169,8 @@ class Quality:
 def _xlogx(counts: Counts) -> float:
     present = counts[counts > 0].astype(np.float64)
     return float((present * np.log(present)).sum())
+
+
+def _dot(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> float:
+    """The sum of products, without the threads that a matrix product starts for it."""
+    return float(np.multiply(x, y, dtype=np.float64).sum())

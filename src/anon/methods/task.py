@@ -72,9 +72,10 @@ class Method(Declared):
     `name` is what a job, a grid and --method call it; where `forms` lists names, each stands for some fixed
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
     least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
-    `repaired`, and units where they do not themselves see to them (`counts_units`). `keeps_households`: the
-    rows of one show the same in its columns. `perturbs` is whether it changes the table, `recodes` whether it
-    chooses levels of whole columns first, `on_spark` whether Spark runs it. `ties` orders equal rows.
+    `repaired`, and units where they do not themselves see to them (`counts_units`; `counts_bags`: their bags
+    of cells too). `keeps_households`: the rows of one show the same in its columns. `perturbs` is whether it
+    changes the table, `recodes` whether it chooses levels of whole columns first, `on_spark` whether Spark
+    runs it. `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -84,6 +85,7 @@ class Method(Declared):
     needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = False
     counts_units: ClassVar[bool] = False
+    counts_bags: ClassVar[bool] = False
     keeps_households: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     recodes: ClassVar[bool] = False

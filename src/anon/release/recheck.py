@@ -30,10 +30,11 @@ from anon.release.recheck_cells import (
     chunks,
     codes_inside,
     facts_of,
+    whole,
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
-from anon.release.recheck_units import count_by_units, units_of_groups
+from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
 
 
@@ -56,12 +57,19 @@ def recheck(
     shown = []
     original = encoded.original
     facts = facts_of(original, classes, published, n_threads)
+    leading = set(encoded.schema.follows.values())
+    hidden_by = {
+        domain.name: whole(domain, columns, numeric)
+        for domain, columns in zip(encoded.quasi, published, strict=True)
+        if domain.name in leading and columns
+    }
     for attribute, domain, codes, columns, fact in zip(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
             if domain.name not in encoded.schema.household:
-                _check_column(attribute, domain, codes, classes, columns, numeric, fact)
+                hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             shown += [_identities(column) for column in columns]
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
@@ -122,6 +130,7 @@ def _check_column(
     columns: Sequence[Column],
     numeric: str,
     fact: Facts,
+    hidden: Bools | None = None,
 ) -> None:
     """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
     if domain.kind == "numeric" and numeric == "interval":
@@ -132,7 +141,7 @@ def _check_column(
                 "allows; this is a fault of the tool, nothing was written"
             )
     fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
-    check_cells(domain, codes, classes, columns, numeric, fact)
+    check_cells(domain, codes, classes, columns, numeric, fact, hidden)
 
 
 def misread(
@@ -229,6 +238,11 @@ def _check_requirements(
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
+        if getattr(requirement, "count", None) == "unit-bags" and units is not None:
+            n_rare, n_all = n_in_rare_bags(units, classes, group_of, requirement.k)
+            if n_rare:
+                raise unmet(requirement, n_rare, n_all)
+            continue
         if type(requirement).__name__ not in ("KAnonymity", *OF_ROWS):
             only = getattr(requirement, "sensitive", None)
             for name, (domain, codes) in sensitive.items():

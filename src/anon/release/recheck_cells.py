@@ -112,10 +112,34 @@ def _is_flat(domain: Domain) -> bool:
     return domain.kind == "nominal" and domain.tree is None
 
 
+def whole(domain: Domain, columns: Sequence[Column], numeric: str) -> Bools:
+    """Which classes show `*` for a column of several values."""
+    [column, *_] = columns
+    if domain.n_values < 2 or (domain.kind == "numeric" and numeric not in ("interval", "level")):
+        return np.zeros(len(column.index), np.bool_)
+    read = reader(domain)
+    cells = [read(text) for text in column.values.to_pylist()]
+    return np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
+
+
+def _is_whole(domain: Domain, cell: Cell) -> bool:
+    n_codes = cell.high - cell.low + 1 if cell.codes is None else len(cell.codes)
+    return cell.low == 0 and n_codes == domain.n_values
+
+
 def check_cells(
-    domain: Domain, codes: Codes, classes: Classes, columns: Sequence[Column], numeric: str, fact: Facts
+    domain: Domain,
+    codes: Codes,
+    classes: Classes,
+    columns: Sequence[Column],
+    numeric: str,
+    fact: Facts,
+    hidden: Bools | None = None,
 ) -> None:
-    """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for."""
+    """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for.
+
+    In the classes `hidden`, where the column that it is linked to is `*`, it shows `*` and nothing else.
+    """
     low, high, null = fact.low, fact.high, fact.null
     if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
         _check_numbers(domain, codes, classes, columns, numeric, fact)
@@ -124,22 +148,28 @@ def check_cells(
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
     shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
-    is_whole = all(cell.low == 0 and cell.high == domain.n_values - 1 for cell in cells)
+    hidden = np.zeros(classes.n_classes, np.bool_) if hidden is None else hidden
+    if hidden.any():
+        seen = hidden & ~np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
+        if seen.any():
+            raise _fault(domain, "a cell beside `*` of the column that it is linked to", int(seen.sum()))
+    is_whole = all(_is_whole(domain, cell) for cell in cells)
     if is_whole and len(cells) == 1 and (shown_null | ~null).all():
         return  # a suppressed column
-    if (shown_null != null).any():
-        raise _fault(domain, "missing values outside their cell", int((shown_null != null).sum()))
+    unlike_null = np.where(hidden, null & ~shown_null, shown_null != null)
+    if unlike_null.any():
+        raise _fault(domain, "missing values outside their cell", int(unlike_null.sum()))
     if is_whole:
         return
     if _is_flat(domain):
-        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits)
+        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits) & ~hidden
         if unlike.any():
             raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
         return
     shown_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
     shown_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
     empty = low > high
-    outside = (shown_low > shown_high) != empty
+    outside = ((shown_low > shown_high) != empty) & ~hidden
     outside |= ~empty & ((shown_low > low) | (shown_high < high))
     if outside.any():
         raise _fault(domain, "rows outside their cell", int(outside.sum()))
@@ -151,7 +181,7 @@ def check_cells(
         for _ in range(tree.height):
             node = np.where(tree.last[node] < np.where(empty, 0, high), tree.parent[node], node)
         low, high = tree.first[node].astype(np.int64), tree.last[node].astype(np.int64)
-    wide = ~empty & ((shown_low != low) | (shown_high != high))
+    wide = ~empty & ~hidden & ((shown_low != low) | (shown_high != high))
     if wide.any():
         raise _fault(domain, "a cell wider than its rows", int(wide.sum()))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,22 @@ def units_of_groups(
     return sum(
         (np.bincount(key // n_units, minlength=n_groups) for key in keys), np.zeros(n_groups, np.int64)
     )
+
+
+def n_in_rare_bags(
+    units: Codes, classes: Classes, group_of: npt.NDArray[np.int64], k: int
+) -> tuple[int, int]:
+    """Units whose multiset of groups fewer than k units have, and how many units there are."""
+    of_row = np.repeat(group_of, classes.sizes)
+    whose = units[classes.rows]
+    order = np.lexsort((of_row, whose))
+    bags: dict[bytes, int] = {}
+    starts = np.append(np.flatnonzero(np.diff(whose[order].astype(np.int64), prepend=-1)), len(order))
+    sorted_groups = of_row[order]
+    for start, stop in pairwise(starts.tolist()):
+        bag = sorted_groups[start:stop].tobytes()
+        bags[bag] = bags.get(bag, 0) + 1
+    return sum(n for n in bags.values() if n < k), len(starts) - 1
 
 
 def count_by_units(

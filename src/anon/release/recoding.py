@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, Classes, Column, Rendering, merge, render, to_levels
+from anon.classes import Cells, Classes, Column, Rendering, blank, is_full, merge, render, to_levels
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
@@ -76,6 +76,7 @@ def recode(
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
+        cells = _blank_with_first(encoded, cells, numeric)
         if len(classes.suppressed):
             cells = [
                 _without_hidden_null(one, codes, classes.rows)
@@ -130,6 +131,24 @@ def recode(
     return release
 
 
+def _blank_with_first(encoded: Encoded, cells: Sequence[Cells], numeric: Rendering) -> list[Cells]:
+    """The cells, those of linked columns the whole domain where the first one of the group shows `*`.
+
+    What is shown by numbers is never blank: bounds, middles and means say what the rows are.
+    """
+    by_name = {one.domain.name: one for one in cells}
+    for name, first in encoded.schema.follows.items():
+        ahead, behind = by_name[first], by_name[name]
+        if any(one.domain.kind == "numeric" for one in (ahead, behind)) and numeric not in (
+            "interval",
+            "level",
+        ):
+            continue
+        if ahead.domain.n_values > 1:
+            by_name[name] = blank(behind, is_full(ahead)[ahead.of_class])
+    return [by_name[one.domain.name] for one in cells]
+
+
 def _without_hidden_null(cells: Cells, codes: Codes, published: npt.NDArray[np.uint32]) -> Cells:
     """The cells without null, where only suppressed rows have it; other cells are as they were."""
     domain = cells.domain
@@ -160,7 +179,8 @@ def _merge_alike(
         merged, _ = merge(classes, looks, n_threads)
         if merged.n_classes == classes.n_classes:
             return classes, tuple(cells), published
-        classes, cells = merged, cells_of(encoded, merged, n_threads)
+        classes = merged
+        cells = _blank_with_first(encoded, cells_of(encoded, merged, n_threads), numeric)
 
 
 def _looks(column: Column) -> npt.NDArray[np.uint32]:

@@ -24,6 +24,7 @@ from anon.classes import (
     Cells,
     Classes,
     Published,
+    RowWeights,
     counts_of,
     equal_rows,
     group,
@@ -270,6 +271,9 @@ class Release(Recoded):
                 for cells, columns in zip(self.cells, self.columns, strict=True)
             ),
             k_asked=max((one.least_rows or 0 for one in self.requirements if one.asks_k), default=None),
+            weights=None
+            if self.encoded.weights is None
+            else RowWeights(self.encoded.weights, self.encoded.sensitive_codes),
         )
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,6 +16,8 @@ from anon.errors import RecheckError, UsageError
 from anon.schema import value_type
 
 Weights = Literal["class-mean", "keep"]
+MOST_EXACT = 2.0**53  # below it every whole number is a float64
+DIGITS = 100  # more than a sum of Arrow's longest decimals has
 
 
 def check_weights(weights: Any) -> None:
@@ -32,32 +35,58 @@ def class_means(encoded: Encoded, classes: Classes) -> pa.Array:
     assert encoded.weights is not None
     assert encoded.schema.sampling_weight is not None
     kind = value_type(encoded.table.schema.field(encoded.schema.sampling_weight).type)
-    of_row, sizes = encoded.weights[classes.rows], classes.sizes
-    starts = classes.offsets[:-1]
-    shown = np.zeros(encoded.n_rows, np.float64)
+    sizes, starts = classes.sizes, classes.offsets[:-1]
     if pa.types.is_floating(kind):
-        shown[classes.rows] = np.repeat(np.add.reduceat(of_row, starts) / sizes, sizes)
-    else:
-        units = np.rint(of_row * _per_unit(kind)).astype(np.int64)
-        least, more = np.divmod(np.add.reduceat(units, starts), sizes)
-        place = np.arange(len(units)) - np.repeat(starts, sizes)
-        shown[classes.rows] = np.repeat(least, sizes) + (place < np.repeat(more, sizes))
-        if pa.types.is_decimal(kind):
-            whole = pa.array(shown.astype(np.int64)).cast(pa.decimal128(38, 0))
-            return _scaled(whole, kind)
+        of_class = _means(encoded.weights[classes.rows], classes)
+        shown = np.zeros(encoded.n_rows, np.float64)
+        shown[classes.rows] = np.repeat(of_class, sizes)
+        return pa.array(shown, mask=_suppressed(encoded, classes)).cast(kind, safe=False)
+    units = _units(encoded, encoded.schema.sampling_weight, kind)
+    totals = np.add.reduceat(units[classes.rows], starts)
+    place = np.arange(len(classes.rows)) - np.repeat(starts, sizes)
+    of_row = np.zeros(encoded.n_rows, units.dtype)
+    of_row[classes.rows] = np.repeat(totals // sizes, sizes) + (place < np.repeat(totals % sizes, sizes))
+    missing = _suppressed(encoded, classes)
+    if pa.types.is_decimal(kind):
+        return _scaled(of_row, missing, kind)
+    return pa.array(of_row, kind, mask=missing)
+
+
+def _suppressed(encoded: Encoded, classes: Classes) -> npt.NDArray[np.bool_]:
     missing = np.zeros(encoded.n_rows, np.bool_)
     missing[classes.suppressed] = True
-    return pa.array(shown, mask=missing).cast(kind)
+    return missing
 
 
-def _per_unit(kind: pa.DataType) -> float:
-    """Units of the last place in one."""
-    return float(10**kind.scale) if pa.types.is_decimal(kind) else 1.0
+def _means(of_row: npt.NDArray[np.float64], classes: Classes) -> npt.NDArray[np.float64]:
+    """The mean of each class, whose sum may overflow; `of_row` is in the order of `classes.rows`."""
+    starts = classes.offsets[:-1]
+    means = np.add.reduceat(of_row / np.repeat(classes.sizes, classes.sizes), starts)
+    return np.clip(means, np.minimum.reduceat(of_row, starts), np.maximum.reduceat(of_row, starts))
 
 
-def _scaled(units: pa.Array, kind: pa.DataType) -> pa.Array:
+def _units(encoded: Encoded, name: str, kind: pa.DataType) -> npt.NDArray[Any]:
+    """The weight of every row in units of the last place: int64, or ints of Python where sums need more."""
+    assert encoded.weights is not None
+    scale = kind.scale if pa.types.is_decimal(kind) else 0
+    if encoded.weights.sum() * 10.0**scale < MOST_EXACT:
+        return np.rint(encoded.weights * 10.0**scale).astype(np.int64)
+    whole = encoded.table.select([name])
+    column = (whole if isinstance(whole, pa.Table) else whole.whole()).column(name).cast(kind)
+    with decimal.localcontext(prec=DIGITS):
+        return np.array([int(decimal.Decimal(each).scaleb(scale)) for each in column.to_pylist()], object)
+
+
+def _scaled(units: npt.NDArray[Any], missing: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
     """Units of the last place as decimals."""
-    return pa.array([value.as_py().scaleb(-kind.scale) for value in units], kind)
+    with decimal.localcontext(prec=DIGITS):
+        return pa.array(
+            [
+                None if gone else decimal.Decimal(int(each)).scaleb(-kind.scale)
+                for each, gone in zip(units, missing, strict=True)
+            ],
+            kind,
+        )
 
 
 def alone_with_weight(classes: Classes, weights: npt.NDArray[np.float64]) -> int:
@@ -72,15 +101,25 @@ def alone_with_weight(classes: Classes, weights: npt.NDArray[np.float64]) -> int
 
 
 def recheck_weights(encoded: Encoded, classes: Classes, shown: pa.Array) -> None:
-    """Raise RecheckError unless the weights of each class differ by one unit at most and keep their sum."""
+    """Raise RecheckError unless the weights of each class differ by one unit at most and keep their mean."""
     assert encoded.weights is not None
-    before = np.add.reduceat(encoded.weights[classes.rows], classes.offsets[:-1])
+    of_class = np.repeat(np.arange(classes.n_classes), classes.sizes)
     of_row = np.asarray(shown.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))[classes.rows]
-    after = np.add.reduceat(of_row, classes.offsets[:-1])
+    before, after = (
+        np.bincount(of_class, each / classes.sizes[of_class], classes.n_classes)
+        for each in (encoded.weights[classes.rows], of_row)
+    )
     low, high = (each.reduceat(of_row, classes.offsets[:-1]) for each in (np.minimum, np.maximum))
-    unit = 0.0 if pa.types.is_floating(shown.type) else 1 / _per_unit(shown.type)
-    slack = 1e-9 * np.maximum(before, 1)
-    wrong = (np.abs(after - before) > slack) | (high - low > unit + slack)
+    unit, slack = 0.0, 1e-9 * before
+    if pa.types.is_floating(shown.type):
+        of_type = np.finfo(shown.type.to_pandas_dtype())
+        slack = np.maximum(slack, float(of_type.eps) * before) + float(of_type.smallest_subnormal)
+    elif pa.types.is_decimal(shown.type):
+        unit = 10.0**-shown.type.scale
+    else:
+        unit = 1.0
+    right = (np.abs(after - before) <= slack) & (low > 0) & (high - low <= unit + slack)
+    wrong = ~right
     if wrong.any():
         raise RecheckError(
             f"{int(wrong.sum())} classes show other weights than the mean of their rows; this is a fault of "

@@ -31,7 +31,7 @@ class KAnonymity(Requirement):
 
     `count` is what k counts: "rows", or the distinct "units" of the schema (its default where the schema
     names a unit; (X,Y)-anonymity, Wang & Fung 2006). "unit-bags" asks for k units with the same multiset of
-    published rows (Nergiz 2009): it is measured, and no method enforces it.
+    published rows (Nergiz 2009), which full-domain recoding enforces.
     """
 
     asks_k: ClassVar[bool] = True

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anon.encoding import Domain
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.requirements.requirement import Counts, Requirement, plural
 from anoncore.requirement import Conjunction, passing_classes
 
@@ -28,20 +28,21 @@ def check_list(require: Any) -> None:
             )
 
 
-def counting(require: Sequence[Requirement], unit: str | None) -> tuple[Requirement, ...]:
+def counting(require: Sequence[Requirement], unit: str | None, bags: bool = False) -> tuple[Requirement, ...]:
     """The requirements with whom they count said: units where the schema names one, else rows.
 
-    UsageError where units are to be counted and there are none, or what no method enforces is.
+    UsageError where units are to be counted and there are none, or their `bags` by a method that does not.
     """
     said: list[Requirement] = []
     for each in require:
         count = getattr(each, "count", "rows")
-        if count == "unit-bags":
+        if count == "unit-bags" and not bags:
             raise UsageError(
-                f"{each}: no method enforces it, as no test of one class decides it; count units, and see "
-                "what holds of their bags in privacy().units.k_bags"
+                f"{each}: no test of one class decides it: use ",
+                Parameter("FullDomain()", "--method full-domain"),
+                ", or count units, and see what holds of their bags in privacy().units.k_bags",
             )
-        if count == "units" and unit is None:
+        if count in ("units", "unit-bags") and unit is None:
             raise UsageError(f"{each}: nobody knows whose a row is: name the column in the schema (unit=...)")
         said.append(each.of_units() if count is None and unit is not None else each)
     return tuple(said)

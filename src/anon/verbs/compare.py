@@ -25,7 +25,7 @@ from anon.release import (
     refuse_sensitive_half,
     second_table,
 )
-from anon.schema import Attribute, Schema, check_names
+from anon.schema import CODING, Attribute, Schema, check_names
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.foreign import asked_k, generalized, refuse_unknown
@@ -162,11 +162,23 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
                 ),
             )
     attributes = [
-        [Attribute(name, "numeric" if told["kinds"][name] == "numeric" else "nominal") for name in names]
+        [
+            Attribute(name, "numeric", **_coding_of(told, name))
+            if told["kinds"][name] == "numeric"
+            else Attribute(name, "nominal")
+            for name in names
+        ]
         for names in (told["roles"]["quasi"], told["roles"]["sensitive"])
     ]
     quasi, sensitive = attributes
     return Schema(quasi, sensitive)
+
+
+def _coding_of(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What a release says of least levels, top and bottom of a column."""
+    given = told.get("coding")
+    one = given.get(name) if isinstance(given, dict) else None
+    return {key: one[key] for key in CODING if key in one} if isinstance(one, dict) else {}
 
 
 # --- bucketization: two tables linked by class id

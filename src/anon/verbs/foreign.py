@@ -23,6 +23,7 @@ from anon.classes import (
     Classes,
     Counts,
     Published,
+    RowWeights,
     group,
     keys,
     number,
@@ -31,7 +32,7 @@ from anon.classes import (
     sensitive_counts,
     texts,
 )
-from anon.encoding import Codes, Domain, Encoded, encode_like, label_codes
+from anon.encoding import Codes, Domain, Encoded, encode_like, encode_weights, label_codes
 from anon.errors import DataError
 from anon.requirements import REQUIREMENTS
 from anon.schema import (
@@ -103,16 +104,21 @@ def generalized(
         left_out = np.flatnonzero(starred).astype(np.uint32)
         classes = group([one.of_class for one in shown], left_out, n_threads)
     first = classes.rows[classes.offsets[:-1]]
+    counts, sensitive_codes = _counts(encoded.sensitive, table, classes, n_threads)
+    weight = encoded.schema.sampling_weight
     published = Published(
         encoded,
         classes,
-        _counts(encoded.sensitive, table, classes, n_threads),
+        counts,
         cells=None if refusal else tuple(replace(one, of_class=one.of_class[first]) for one in shown),
         by_level=told is not None and told["numeric"] == "level",
         k_asked=asked_k(told),
         n_starred=int(np.count_nonzero(starred)),
         refusal=refusal,
         n_threads=n_threads,
+        weights=RowWeights(encode_weights(table, weight), sensitive_codes)
+        if weight is not None and encoded.weights is not None and weight in table.column_names
+        else None,
     )
     return published, None if refusal else shown
 
@@ -278,14 +284,17 @@ def _cells_of(domain: Domain, distinct: Sequence[Cell], of_class: npt.NDArray[np
 
 def _counts(
     domains: Sequence[Domain], table: pa.Table | Scan, classes: Classes, n_threads: int
-) -> tuple[Counts | None, ...]:
-    """What each class holds of the sensitive attributes; None for those that the release leaves out."""
+) -> tuple[tuple[Counts | None, ...], tuple[Codes | None, ...]]:
+    """What each class and each row holds of the sensitive attributes; None for those that are left out."""
     published = [domain for domain in domains if domain.name in table.column_names]
     counts: dict[str, Counts] = {}
+    of_row: dict[str, Codes] = {}
     for domain, codes in zip(published, encode_like(table, published, n_threads), strict=True):
         refuse_unknown(domain, codes)
         counts[domain.name] = sensitive_counts(classes, codes, domain.n_codes, n_threads)
-    return tuple(counts.get(domain.name) for domain in domains)
+        of_row[domain.name] = codes
+    names = [domain.name for domain in domains]
+    return tuple(map(counts.get, names)), tuple(map(of_row.get, names))
 
 
 def refuse_unknown(domain: Domain, codes: Codes) -> None:

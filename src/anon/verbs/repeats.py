@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anon.classes import Classes
 from anon.encoding import Units, number_units
@@ -59,7 +60,10 @@ def notes_on_repeats(
         if not (is_text(value_type(column.type)) or pa.types.is_integer(value_type(column.type))):
             continue
         few = _first(classes, SAMPLE)
-        if (_persons(column, few, n_threads) == few.sizes).all():
+        persons = _persons(column, few, n_threads)
+        if (persons == few.sizes).all():
+            continue
+        if role_of_name(name) is not Role.IDENTIFYING and _is_coarse(column, few, persons):
             continue
         if of_rows:
             told = f"several rows of one class belong to the same{of_rows}"
@@ -76,6 +80,16 @@ def notes_on_repeats(
             f"name it as the unit (unit={name!r}), and k counts them"
         )
     return notes
+
+
+def _is_coarse(column: pa.ChunkedArray, classes: Classes, values: npt.NDArray[np.int64]) -> bool:
+    """If a column that is merely kept back has too few values to be people; `values` counts each class's.
+
+    So it is where each stands in more than four classes and on more than 20 rows: rows of one person mostly
+    agree in the quasi-identifiers.
+    """
+    n = pc.count_distinct(column.take(pa.array(classes.rows)).cast(value_type(column.type))).as_py()
+    return bool(4 * n < values.sum() and 20 * n < len(classes.rows))
 
 
 def _first(classes: Classes, n_rows: int) -> Classes:
