@@ -98,9 +98,13 @@ def _steering(table: pa.Table, name: str) -> Floats:
 
 def ranks(values: Floats) -> Floats:
     """Ranks from 1 on; equal values share the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - (counts - 1) / 2)[inverse])
+    order = np.argsort(values)
+    in_order = values[order]
+    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1])[: len(values)])
+    counts = np.diff(np.append(starts, len(values)))
+    shared = np.empty(len(values))
+    shared[order] = np.repeat(starts + (counts + 1) / 2, counts)
+    return shared
 
 
 def scores(fixed: Floats, moved: Floats, drawn: Floats) -> Floats:
