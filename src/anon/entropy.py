@@ -55,3 +55,8 @@ def keyed(key: bytes, number: int = 0) -> Entropy:
 def permutation(n: int, entropy: Entropy) -> npt.NDArray[np.uint32]:
     """The numbers 0..n-1 (uint32) in random order, every order with equal chance up to n / 2**64."""
     return shuffle(np.arange(n, dtype=np.uint32), np.unique([0, n]).astype(np.int64), entropy(n))
+
+
+def uniform(n: int, entropy: Entropy = system) -> npt.NDArray[np.float64]:
+    """Random numbers (float64, n) strictly between 0 and 1, each the middle of one of 2**53 equal parts."""
+    return ((entropy(n) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

@@ -754,6 +754,10 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("codes first 255", "codes last 255"),
     ),
+    "swap.swapped": Kernel(
+        lambda: {"draws": np.array([0.5, 0.0, 0.25]), "window": 2},
+        right=("draws shorter", "draws longer", "draws empty"),
+    ),
     "tgc.Objective": Kernel(
         lambda: {
             "attributes": described(),

@@ -82,6 +82,15 @@ sensitivity = 3
 rounding = 1
 clip = false
 clamp = true
+amount = 0.1
+noise = "correlated"
+p = 0.05
+pd = 0.8
+invariant = true
+pram_alpha = 0.5
+strata = "region"
+by = ["age"]
+columns = ["age"]
 grid = ["k=10,20", "t=0.1"]
 privacy = "k"
 utility = "gcp"
@@ -222,7 +231,7 @@ def test_no_order_from_what_may_never_end(tmp_path: Path, monkeypatch: pytest.Mo
     ("text", "message"),
     [
         ("k = '10'", r"job\.toml: k: input should be a valid integer"),
-        ("k = 10\ncolour = 'red'", r"job\.toml: colour: no such key; the keys are input"),
+        ("k = 10\nhue = 'red'", r"job\.toml: hue: no such key; the keys are input"),
         ("quais = ['age']", r"job\.toml: quais: no such key; did you mean 'quasi'.*\? the keys are input"),
         ("k = 2\non-infeasible = 'error'", r"no such key; did you mean 'on_infeasible'\?"),
         ("cuts = 'middle'", r"job\.toml: cuts: input should be 'nearest' or 'median'"),

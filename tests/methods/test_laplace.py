@@ -253,7 +253,7 @@ def test_every_measure_that_needs_cells_refuses() -> None:
     with pytest.raises(UsageError, match="needs cells"):
         release.privacy(population=people())
     compared = anon.compare(people(), release.table)
-    with pytest.raises(UsageError, match="'age' with noise"):
+    with pytest.raises(UsageError, match="'age' perturbed"):
         _ = compared.gcp
     assert release.privacy(sampling_fraction=0.5).population is not None
 
@@ -393,9 +393,10 @@ def test_without_opendp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 TOLD = {
+    "kind": "laplace",
     "attributes": {
         "age": {"bounds": [17, 99], "scale": 164.0, "clipped": True, "clamped": False, "rounding": None}
-    }
+    },
 }
 
 

@@ -17,7 +17,11 @@ from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
+from anon.methods.noise import Noise
+from anon.methods.pram import Pram, pram_estimate
+from anon.methods.rank_swap import RankSwap
 from anon.methods.repair import repair
+from anon.methods.shuffle import Shuffle
 from anon.methods.task import NO_LIMITS, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
@@ -41,11 +45,16 @@ __all__ = [
     "Limits",
     "Method",
     "Mondrian",
+    "Noise",
+    "Pram",
     "Progress",
+    "RankSwap",
+    "Shuffle",
     "Suppress",
     "Task",
     "chosen",
     "counts_units",
+    "pram_estimate",
     "read_method",
     "repair",
 ]
@@ -58,6 +67,10 @@ METHODS: tuple[type[Method], ...] = (
     FullDomain,
     Anatomy,
     Laplace,
+    Noise,
+    RankSwap,
+    Pram,
+    Shuffle,
     Identity,
     Suppress,
 )

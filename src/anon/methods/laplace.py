@@ -28,13 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from annotated_types import Len
 
-from anon.classes import Classes
-from anon.encoding import Encoded
 from anon.errors import DataError, Parameter, UsageError
-from anon.methods.task import Method, Progress, Task
-from anon.methods.trivial import identity
+from anon.methods.perturbation import Perturbation, as_numbers
+from anon.methods.task import Progress
 from anon.requirements import Option, exact
-from anon.schema import Attribute, Schema, is_text, value_type
+from anon.schema import Schema, is_text, value_type
 from anon.tables import Source, read_table
 from anon.threads import in_threads
 
@@ -87,7 +85,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Laplace(Method):
+class Laplace(Perturbation):
     """Laplace noise of scale df / epsilon on numeric attributes; enforces nothing, accepts no requirement.
 
     Noise is added to every column that `bounds` names, among which must be all numeric
@@ -103,8 +101,8 @@ class Laplace(Method):
 
     name: ClassVar[str] = "laplace"
     needs: ClassVar[tuple[str, ...]] = ("epsilon",)
-    enforces: ClassVar[bool] = False
-    perturbs: ClassVar[bool] = True
+    kind: ClassVar[str] = "laplace"
+    what: ClassVar[str] = "noise"
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "epsilon",
@@ -177,15 +175,6 @@ class Laplace(Method):
         if self.budget is not None and not isinstance(self.budget, Budget):
             raise UsageError("budget must be an anon.Budget")
 
-    def check_published(self, publish: str, numeric: str) -> None:
-        if publish != "generalization" or numeric != "interval":
-            raise UsageError(
-                "Laplace publishes numbers with noise and intact labels: leave publish and numeric out"
-            )
-
-    def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
-        return identity(encoded, task)
-
     def perturb(
         self, source: Source, schema: Schema, n_threads: int, progress: Progress | None
     ) -> tuple[Source, Schema, dict[str, Any], list[str]]:
@@ -248,7 +237,7 @@ def perturb(
     told = _told(plan, total, method)
     return (
         replace(source, table=table, schema=stored),
-        _schema(bound, names),
+        as_numbers(bound, names),
         told,
         _warnings(told, n_outside, method),
     )
@@ -370,19 +359,6 @@ def _noise(name: str, values: pa.Array, method: Laplace) -> Noise:
     return Noise(name, epsilon, lower, upper, sensitivity, scale, grid, method.value_of("rounding", name))
 
 
-def _schema(schema: Schema, names: Sequence[str]) -> Schema:
-    """The roles; attributes with noise are plain numbers, whatever hierarchy they had."""
-
-    def plain(attribute: Attribute) -> Attribute:
-        if attribute.name not in names:
-            return attribute
-        return Attribute(attribute.name, "numeric", weight=attribute.weight)
-
-    return replace(
-        schema, quasi=tuple(map(plain, schema.quasi)), sensitive=tuple(map(plain, schema.sensitive))
-    )
-
-
 # Noise
 
 
@@ -471,6 +447,7 @@ def _told(plan: Sequence[Noise], total: Fraction, method: Laplace) -> dict[str, 
     if short:
         faults.append(f"the sensitivity given for {', '.join(short)} is less than upper - lower")
     return {
+        "kind": "laplace",
         "distribution": "Laplace",
         "library": f"OpenDP {version('opendp')}",
         "reproducible": False,

@@ -8,7 +8,7 @@ docs/definitions.md; decisions are exact on integers, logarithms pass within 1e-
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Classes, Column
+from anon.classes import Classes, Column, texts
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import RecheckError
 from anon.release.recheck_cells import (
@@ -36,6 +36,8 @@ from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
+
+Numbers = npt.NDArray[np.float64]
 
 
 def recheck(
@@ -313,19 +315,18 @@ def unmet(requirement: Any, n_failing: int, n_classes: int) -> RecheckError:
     )
 
 
-# Noise
+# Perturbations
 
 
 def recheck_noise(original: pa.Table, published: pa.Table, told: Mapping[str, Any]) -> None:
-    """Raise RecheckError unless a table with noise is what its metadata claims.
+    """Raise RecheckError unless a perturbed table is what its metadata claims.
 
-    Tested, row by row: columns without noise are as they were, the same values are missing, numbers
-    are finite, and inside the bounds or rounded where that is claimed. The mean size of the noise
-    itself, where neither hides it, is that of its scale: by Chernoff's bound on a sum of exponential
-    variables a right one fails with probability below 1e-12.
+    Tested, row by row: other columns are as they were, the same values are missing, and the changed ones
+    are what `told["kind"]` says. The size of noise that nothing hides is that of its scale: by
+    Chernoff's bound a right one fails with probability below 1e-12.
     """
     if original.column_names != published.column_names or original.num_rows != published.num_rows:
-        raise _wrong_noise("the table with noise has other rows or columns", "")
+        raise _wrong_noise("the perturbed table has other rows or columns", "")
     for name in original.column_names:
         before, after = original.column(name), published.column(name)
         attribute = told["attributes"].get(name)
@@ -333,22 +334,76 @@ def recheck_noise(original: pa.Table, published: pa.Table, told: Mapping[str, An
             if not _same_values(before, after):
                 raise _wrong_noise("values changed that were to stay", name)
             continue
-        truth, shown = _floats(before), _floats(after)
-        if not np.array_equal(np.isnan(truth), np.isnan(shown)):
-            raise _wrong_noise("other values are missing", name)
-        truth, shown = truth[~np.isnan(truth)], shown[~np.isnan(shown)]
-        lower, upper = attribute["bounds"]
-        wrong = not np.isfinite(shown).all()
-        if attribute["clamped"]:
-            wrong |= bool(((shown < lower) | (shown > upper)).any())
-        elif attribute["rounding"] is None:
-            noise = np.abs(shown - (np.clip(truth, lower, upper) if attribute["clipped"] else truth))
-            size = max(float(noise.mean()) / attribute["scale"], 1e-9) if len(noise) else 1.0
-            wrong |= len(noise) * (size - 1 - log(size)) > 28
+        if told["kind"] == "pram":
+            wrong = _wrong_draws(before, after, attribute)
         else:
-            wrong |= bool((np.round(shown, attribute["rounding"]) != shown).any())
+            truth, shown = _floats(before), _floats(after)
+            if not np.array_equal(np.isnan(truth), np.isnan(shown)):
+                raise _wrong_noise("other values are missing", name)
+            truth, shown = truth[~np.isnan(truth)], shown[~np.isnan(shown)]
+            wrong = _WRONG[told["kind"]](truth, shown, attribute)
         if wrong:
-            raise _wrong_noise("the noise is not what it claims to be", name)
+            raise _wrong_noise("the perturbation is not what it claims to be", name)
+
+
+def _wrong_laplace(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+    """Numbers not finite, outside bounds, not rounded as claimed, or further off than by the scale."""
+    lower, upper = attribute["bounds"]
+    if not np.isfinite(shown).all():
+        return True
+    if attribute["clamped"]:
+        return bool(((shown < lower) | (shown > upper)).any())
+    if attribute["rounding"] is not None:
+        return bool((np.round(shown, attribute["rounding"]) != shown).any())
+    noise = np.abs(shown - (np.clip(truth, lower, upper) if attribute["clipped"] else truth))
+    size = max(float(noise.mean()) / attribute["scale"], 1e-9) if len(noise) else 1.0
+    return len(noise) * (size - 1 - log(size)) > 28
+
+
+def _wrong_normal(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+    """Numbers that are not finite, or whose distance from the truth has another variance."""
+    owner = attribute["owner"]
+    if not np.isfinite(shown).all():
+        return True
+    noise = (shown - owner["factor"] * truth - owner["shift"]) / owner["scale"]
+    size = max(float(np.mean(noise**2)), 1e-18) if len(noise) else 1.0
+    return len(noise) / 2 * (size - 1 - log(size)) > 28
+
+
+def _wrong_shuffle(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+    """Other values than before, or not as often."""
+    return not np.array_equal(np.sort(truth), np.sort(shown))
+
+
+def _wrong_swap(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+    """The same, or a value further away than the greatest difference of ranks."""
+    window, ordered = attribute["owner"]["window"], np.sort(truth)
+    rank = np.empty(len(truth), np.int64)
+    rank[np.argsort(truth, kind="stable")] = np.arange(len(truth))
+    low = ordered[np.maximum(rank - window, 0)]
+    high = ordered[np.minimum(rank + window, len(truth) - 1)]
+    return _wrong_shuffle(truth, shown, attribute) or bool(((shown < low) | (shown > high)).any())
+
+
+def _wrong_draws(before: pa.ChunkedArray, after: pa.ChunkedArray, attribute: Mapping[str, Any]) -> bool:
+    """A missing value that was none, or the reverse, or a value that the matrices never draw."""
+    pairs = pa.table({"before": _plain(before), "after": _plain(after)}).group_by(["before", "after"])
+    code = {value: at for at, value in enumerate(attribute["values"])}
+    matrices = [attribute["matrix"]] if "matrix" in attribute else list(attribute["matrices"].values())
+    possible = np.max(np.array(matrices, np.float64), axis=0) > 0
+    columns = [column.combine_chunks() for column in pairs.aggregate([]).select(["before", "after"]).columns]
+    if not np.array_equal(*(column.is_null().to_numpy(zero_copy_only=False) for column in columns)):
+        return True
+    truth, shown = (texts(column.drop_null()) for column in columns)
+    return not all(b in code and possible[code[a], code[b]] for a, b in zip(truth, shown, strict=True))
+
+
+_WRONG: dict[str, Callable[[Numbers, Numbers, Mapping[str, Any]], bool]] = {
+    "laplace": _wrong_laplace,
+    "noise": _wrong_normal,
+    "rank-swap": _wrong_swap,
+    "shuffle": _wrong_shuffle,
+}
 
 
 def _same_values(before: pa.ChunkedArray, after: pa.ChunkedArray) -> bool:
@@ -362,9 +417,12 @@ def _same_values(before: pa.ChunkedArray, after: pa.ChunkedArray) -> bool:
 
 def _floats(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
     """Numbers as float64, missing ones as not-a-number."""
-    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    values = column.cast(plain).cast(pa.float64(), safe=False)
-    return np.asarray(values.to_numpy(), dtype=np.float64)
+    return np.asarray(_plain(column).cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values, no longer by dictionary."""
+    return column.cast(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
 
 
 def _wrong_noise(what: str, name: str) -> RecheckError:

@@ -34,7 +34,11 @@ _MEANING = {
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
     "intact": "the original value",
-    "noise": "number: the value with Laplace noise added",
+    "laplace": "number: the value with Laplace noise added",
+    "noise": "perturbed: the value with normal noise added",
+    "rank-swap": "perturbed: the value of a row of near rank",
+    "pram": "perturbed: a value drawn from the row of a matrix that the metadata holds",
+    "shuffle": "perturbed: a value of the column, re-dealt by a model of ranks",
 }
 _CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
 
@@ -255,11 +259,13 @@ def _sensitive_counts(encoded: Encoded, classes: Classes) -> pa.Table:
 
 
 def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
-    """What everybody may know of noise: bounds that were read off the table are two of its values."""
+    """What everybody may know of a perturbation: not what the owner's key holds, and of bounds that were
+    read off the table, which are two of its values, only the size.
+    """
 
     def without_values(attribute: Mapping[str, Any]) -> dict[str, Any]:
-        if attribute["bounds_from"] != "data":
-            return dict(attribute)
+        if attribute.get("bounds_from") != "data":
+            return {name: value for name, value in attribute.items() if name != "owner"}
         size = Measure(greatest_is_worst=True)
         spread = {name: away(attribute[name], size) for name in ("sensitivity", "scale")}
         return {**attribute, "bounds": None, **spread}
@@ -269,7 +275,7 @@ def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rendering(release: Recoded, cells: Cells) -> str:
     if release.noise is not None:
-        return "noise" if cells.domain.name in release.noise["attributes"] else "intact"
+        return release.noise["kind"] if cells.domain.name in release.noise["attributes"] else "intact"
     if release.publish == "bucketization":
         return "intact"
     if cells.domain.kind == "numeric":

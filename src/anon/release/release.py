@@ -318,7 +318,11 @@ class Release(Recoded):
             **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
             **({} if self.lattice is None else {"levels": _levels_in_words(self.lattice)}),
-            **({} if self.noise is None else {name: self.noise[name] for name in ("epsilon", "guarantee")}),
+            **{
+                name: self.noise[name]
+                for name in ("epsilon", "guarantee")
+                if self.noise and name in self.noise
+            },
         }
 
     def _repr_html_(self) -> str:
@@ -456,6 +460,6 @@ def _as_full_as(ours: Cells, wider: Cells) -> Cells:
 
 def _no_cells(release: Release) -> str:
     return (
-        f"{type(release.method).__name__} publishes numbers with noise, which are no cells that hold the "
+        f"{type(release.method).__name__} publishes changed values, which are no cells that hold the "
         "original values; this measure needs cells: measure such a release by what miners learn from it"
     )

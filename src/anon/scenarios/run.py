@@ -120,6 +120,11 @@ class Run:
         names = release.encoded.table.column_names
         for column in (name for name in self.columns if name in names):
             domain, codes = self.columns[column]
+            if column in noisy and domain.kind != "numeric":
+                raise UsageError(
+                    f"{name} perturbs column {column!r}, which holds no numbers: scenarios take perturbed "
+                    "numbers alone"
+                )
             if column in noisy:
                 published[column] = numbers(column, release.encoded.column(column).take(pa.array(rows)))
             elif column not in published and column not in release.dropped:

@@ -164,8 +164,8 @@ def _columns_of(name: str, table: pa.Table | Scan, told: Mapping[str, Any] | Non
 def _refusal(told: Mapping[str, Any] | None) -> str:
     """Why the cells cannot be read: numbers stand for them."""
     for name, cell in (told or {"cells": {}})["cells"].items():
-        if cell["meaning"].startswith("number: the value with Laplace noise"):
-            return f"the release shows column {name!r} with noise, without cells; this measure needs them"
+        if cell["meaning"].startswith(("number: the value with Laplace noise", "perturbed:")):
+            return f"the release shows column {name!r} perturbed, without cells; this measure needs them"
         for rendering in ("midpoint", "mean"):
             if cell["meaning"].startswith(f"number: {rendering}"):
                 return (

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rank swapping against its twin."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference.swap as twin
+from anoncore import swap
+
+DRAWS = st.lists(st.floats(0, 1, exclude_max=True), max_size=70)
+
+
+@given(DRAWS, st.integers(0, 80))
+def test_swapped_is_its_twin(draws: list[float], window: int) -> None:
+    assert swap.swapped(np.array(draws), window).tolist() == twin.swapped(draws, window)
+
+
+@given(DRAWS, st.integers(0, 80))
+def test_values_are_exchanged_in_pairs_of_near_ranks(draws: list[float], window: int) -> None:
+    source = swap.swapped(np.array(draws), window)
+    ranks = np.arange(len(draws))
+    assert (source[source] == ranks).all()
+    assert (np.abs(source - ranks) <= window).all()
+
+
+def test_the_value_of_the_definition() -> None:
+    values = np.arange(10, 101, 10)
+    swapped = values[swap.swapped(np.full(10, 0.5), 3)]
+    assert swapped.tolist() == [30, 50, 10, 70, 20, 90, 40, 100, 60, 80]
