@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import anon
 from attacks.limits import ROWS, lines
 
 PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
@@ -42,3 +44,14 @@ def test_the_text_repeats_the_table() -> None:
     named = {each.replace(" ", "") for each in re.findall(r"\d+ %", text)}
     assert named
     assert named <= of_table
+
+
+def test_what_everybody_of_a_class_has_is_not_bounded_over_persons() -> None:
+    """The page's words on pairs of person and value: all have both values, and l = 2 holds."""
+    table = pa.table({"age": [30] * 4 + [60] * 4, "pid": list("aabbccdd"), "d": ["flu", "hiv"] * 4})
+    schema = anon.Schema(["age"], ["d"], unit="pid")
+    require = [anon.KAnonymity(2), anon.LDiversity(2)]
+    release = anon.anonymize(table, schema, require=require, method=anon.Mondrian())
+    privacy = release.privacy()
+    assert (privacy.k, privacy.units.k if privacy.units else None, privacy.l_probabilistic) == (4, 2, 2)
+    assert "pairs of person and value, not the share of the persons who have s" in " ".join(PAGE.split())
