@@ -152,10 +152,14 @@ class Job:
 
     @property
     def schema(self) -> anon.Schema:
+        return self.schema_of(None)
+
+    def schema_of(self, unit: str | None) -> anon.Schema:
+        """The schema where a column tells whose a row is."""
         attributes = [
             [self.columns[name].attribute for name in names] for names in (self.quasi, self.sensitive)
         ]
-        return anon.Schema(*attributes, ["name"], neutral="rest")
+        return anon.Schema(*attributes, ["name"], neutral="rest", unit=unit)
 
     def expect(self, holds: bool, fault: str) -> None:
         if not holds:
@@ -397,6 +401,8 @@ def _run(job: Job, folder: Path) -> tuple[str, list[str]]:
             judge(job, release, *published)
         if job.n_rows <= 20 or job.rng.random() < 0.5:
             shuffled(job, release)
+        if job.n_rows <= 100:
+            by_units(job)
         job.expect(repr(before) == repr(job.table.to_pydict()), "the input was changed")
     except Exception as error:
         job.faults.append(f"{type(error).__name__}: {error}")
@@ -927,6 +933,37 @@ def _as_twin(column: Column) -> dict[str, Any]:
         case "text" | "bool":
             return {"kind": "flat", "values": values}
     return {"kind": "numeric", "values": values, "lattice": column.kind not in ("float", "time")}
+
+
+def by_units(job: Job) -> None:
+    """The table once more, its rows those of fewer units: who counts in a class, and with what values."""
+    rng = random.Random(f"units of {job.seed}")
+    n_units = max(1, job.n_rows // rng.choice([1, 2, 5]))
+    unit = [rng.choice([0, rng.randrange(n_units)]) for _ in range(job.n_rows)]
+    k, secret = rng.choice([1, 2, 3]), rng.choice([None, *job.sensitive])
+    require: list[Any] = [anon.KAnonymity(k)]
+    if secret is not None:
+        require.append(anon.LDiversity(1.5, sensitive=secret))
+    methods = [anon.Mondrian(), anon.Mondrian(cuts="median"), anon.Mondrian(relaxed=True)]
+    method = rng.choice([*methods, anon.Mondrian(split="information-gain", target="id"), anon.Curve()])
+
+    def met(rows: Sequence[int]) -> bool:
+        pairs = {(unit[row], None if secret is None else job.columns[secret].values[row]) for row in rows}
+        most = max(Counter(value for _, value in pairs).values())
+        return len({unit[row] for row in rows}) >= k and (secret is None or 3 * most <= 2 * len(pairs))
+
+    table = job.table.append_column("unit", pa.array(unit))
+    try:
+        release = anon.anonymize(table, job.schema_of("unit"), require=require, method=method)
+    except anon.InfeasibleError:
+        job.expect(not met(range(job.n_rows)), f"by units {require} is infeasible without a reason")
+        return
+    ids = release.encoded.table["id"].to_pylist()
+    rows, offsets = release.classes.rows.tolist(), release.classes.offsets.tolist()
+    classes = [[ids[row] for row in rows[start:end]] for start, end in itertools.pairwise(offsets)]
+    job.expect(sorted(itertools.chain(*classes)) == list(range(job.n_rows)), "by units rows are lost")
+    failing = sum(not met(rows) for rows in classes)
+    job.expect(not failing, f"{failing} of {len(classes)} classes fail {require} by units, {method}")
 
 
 # --- what must not matter

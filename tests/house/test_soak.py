@@ -101,3 +101,21 @@ def test_a_refusal_without_reason_is_seen() -> None:
     job, _ = released()
     soak.judge_refusal(job)
     assert job.faults == ["infeasible without a reason"]
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_the_judge_counts_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release whose classes have enough rows is not one whose classes have enough units."""
+    anonymize, faults = anon.anonymize, []
+
+    def by_rows(table: pa.Table, schema: anon.Schema, **options: Any) -> anon.Release:
+        alone = anon.Schema(schema.quasi, schema.sensitive, ["name"], neutral="rest")
+        return anonymize(table, alone, **options)
+
+    monkeypatch.setattr(anon, "anonymize", by_rows)
+    for seed in range(5, 15):
+        job = soak.draw(seed)
+        if job.n_rows <= 100:
+            soak.by_units(job)
+        faults += job.faults
+    assert any("by units" in fault for fault in faults)
