@@ -86,11 +86,13 @@ def test_means_add_nothing_to_what_is_known() -> None:
         anon.anonymize(table, each, require=[anon.KAnonymity(5)]).privacy(neutral=True).known
         for each in (beside, alike)
     )
-    assert one is not None and one == other
+    assert one is not None
+    assert one == other
     with pytest.warns(anon.PrivacyWarning, match="keeps its weights"):
         kept = anon.anonymize(table, SCHEMA, require=[anon.KAnonymity(5)], weights="keep")
     known = kept.privacy(neutral=True).known
-    assert known is not None and known.sample_uniques
+    assert known is not None
+    assert known.sample_uniques
 
 
 def test_kept_weights_are_warned_of() -> None:
