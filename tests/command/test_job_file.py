@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -110,3 +111,20 @@ def test_levels_are_given_by_a_flag(people: str, tmp_path: Path, capsys: pytest.
     assert main([*words, "a"]) == 2
     assert "--levels takes whole numbers" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_the_command_speaks_of_flags(people: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["anonymize", people, "-o", str(tmp_path / "out.csv"), *ROLES]
+    assert main([*words, "--k-count", "units"]) == 2
+    assert "name the column with --unit" in capsys.readouterr().err
+    pq.write_table(
+        pa.table({"home": [1, 2], "age": [1, 2], "disease": ["a", "b"]}), tmp_path / "homes.parquet"
+    )
+    homes = ["anonymize", str(tmp_path / "homes.parquet"), *words[2:], "--unit", "home", "--household", "age"]
+    assert main([*homes, "--method", "curve"]) == 2
+    assert "use --method mondrian; or leave out --household" in capsys.readouterr().err
+    assert main([*words, "--publish", "bucketization", "--k", "4"]) == 0
+    shown = capsys.readouterr()
+    assert "the sensitive values of all rows are told together" in shown.err
+    assert "fully generalized" not in shown.err
+    assert re.search(r"published unchanged +none\n", shown.out)

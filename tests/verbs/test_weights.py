@@ -98,6 +98,7 @@ def test_means_add_nothing_to_what_is_known() -> None:
     table = sample()
     shown = anon.anonymize(table, SCHEMA, require=[anon.KAnonymity(5)])
     assert shown.privacy(neutral=True).known is None
+    assert shown.summary()["published unchanged"] == []
     assert not any("narrows" in each for each in shown.warnings)
     beside = anon.Schema(["age"], ["disease"], neutral=["sex"], sampling_weight="w")
     alike = anon.Schema(["age"], ["disease"], neutral=["sex"])

@@ -130,8 +130,6 @@ def privacy_words(title: str, measures: Mapping[str, Any]) -> list[Table]:
     names = [name for name in next(iter(by_sensitive.values()), {}) if name != "worst"]
     left_out = {*names, "by_sensitive", "joint", "worst", "worst_sensitive", "worst_cells", "notes"}
     facts_of_all = {name: value for name, value in measures.items() if name not in left_out}
-    if facts_of_all.get("unmet") == []:
-        facts_of_all["unmet"] = "none"
     if "t_js" in measures.get("worst_cells", {}):
         facts_of_all["greatest p_loss"] = {
             name: _shortened(cell) for name, cell in measures["worst_cells"]["t_js"].items()
@@ -271,7 +269,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
+        return ", ".join(map(_text, value)) or "none"
     return str(value)
 
 

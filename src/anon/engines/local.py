@@ -221,15 +221,18 @@ def make(
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:
     """Raise UsageError where the rows of a household would not show the same."""
-    what = ""
+    what: tuple[str | Parameter, ...] = ()
     if method.perturbs or (method.enforces and not method.keeps_households):
-        what = f"{type(method).__name__} does not keep households together: use Mondrian()"
+        what = (
+            f"{type(method).__name__} does not keep households together: use ",
+            Parameter("Mondrian()", "--method mondrian"),
+        )
     elif publish == "bucketization":
-        what = "a bucketization leaves quasi-identifiers intact"
+        what = ("a bucketization leaves quasi-identifiers intact",)
     elif numeric in ("midpoint", "mean"):
-        what = f"numeric={numeric!r} is of classes, not of households: choose interval, bounds or level"
+        what = (f"numeric={numeric!r} is of classes, not of households: choose interval, bounds or level",)
     if what:
-        raise UsageError(f"{what}; or leave out household=")
+        raise UsageError(*what, "; or leave out ", Parameter("household=", "--household"))
 
 
 def _classes(

@@ -310,7 +310,7 @@ class Release(Recoded):
             "suppressed": len(self.classes.suppressed),
             "classes": told["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
-            "published unchanged": told["roles"]["neutral"],
+            "published unchanged": [name for name in told["roles"]["neutral"] if not self.is_mean(name)],
             **(
                 {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
             ),

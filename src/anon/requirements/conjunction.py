@@ -43,7 +43,10 @@ def counting(require: Sequence[Requirement], unit: str | None, bags: bool = Fals
                 ", or count units, and see what holds of their bags in privacy().units.k_bags",
             )
         if count in ("units", "unit-bags") and unit is None:
-            raise UsageError(f"{each}: nobody knows whose a row is: name the column in the schema (unit=...)")
+            raise UsageError(
+                f"{each}: nobody knows whose a row is: name the column ",
+                Parameter("in the schema (unit=...)", "with --unit"),
+            )
         said.append(each.of_units() if count is None and unit is not None else each)
     return tuple(said)
 

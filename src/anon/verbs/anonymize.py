@@ -141,7 +141,14 @@ def anonymize(
     if made.impossible is not None:
         notes.append(f"{made.impossible}; this one-class release can be measured, not written")
     elif made.require and made.classes.n_classes == 1:
-        notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
+        notes.append(
+            "only one class satisfies the requirements: "
+            + (
+                "every quasi-identifier is fully generalized"
+                if publish == "generalization"
+                else "the sensitive values of all rows are told together"
+            )
+        )
 
     n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
     if n_failing:

@@ -217,7 +217,8 @@ def _units_of(
         return None, of_rows, []
     if of_bags and unit is None:
         raise UsageError(
-            f"{of_bags[0]}: nobody knows whose a row is: name the column in the schema (unit=...)"
+            f"{of_bags[0]}: nobody knows whose a row is: name the column ",
+            Parameter("in the schema (unit=...)", "with --unit"),
         )
     of_classes = counting([each for each in require if each not in of_bags], unit)
     return None if unit is None else encode_units(table, unit), of_classes, of_bags

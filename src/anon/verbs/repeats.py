@@ -78,7 +78,7 @@ def notes_on_repeats(
             )
         notes.append(
             f"column {name!r} repeats inside classes, and k counts rows: {told}; if it tells people apart, "
-            f"name it as the unit (unit={name!r}), and k counts them"
+            f"name it as the unit (unit={name!r} or --unit {name}), and k counts them"
         )
     return notes
 

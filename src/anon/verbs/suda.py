@@ -40,7 +40,7 @@ class Suda:
     that a match of the row is right; None where no sampling fraction was given. `contributions` is the
     percentage of all scores that comes from minimal sample uniques with each quasi-identifier (they sum to
     more than 100).
-    `n_sets[s]` is the number of minimal sample uniques of s + 1 attributes.
+    `n_sets[s]` is the number of minimal sample uniques of s + 1 attributes, up to the greatest size sought.
     """
 
     scores: Floats
@@ -191,7 +191,7 @@ def suda(
         dis.flags.writeable = False
     score.flags.writeable = False
     names = [domain.name for domain in encoded.quasi]
-    sizes = np.bincount(found.sizes, minlength=found.n_columns + 1)[1:]
+    sizes = np.bincount(found.sizes, minlength=found.n_columns + 1)[1:][:max_size]
     return Suda(
         score,
         dis,
