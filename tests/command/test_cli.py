@@ -597,6 +597,9 @@ def test_check_says_whose_word_the_roles_are(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().err.endswith(message)
     assert main(["check", release, "--k", "2", "--roles-from-file", *roles]) == 2
     assert "to be taken from the file with --roles-from-file: choose one" in capsys.readouterr().err
+    for words in (["--unit", "age"], ["--sampling-weight", "age"]):  # not left out without a word
+        assert main(["check", release, "--k", "2", "--roles-from-file", *words]) == 2
+        assert "name its quasi-identifiers with --quasi" in capsys.readouterr().err
     for words, claimed in ((roles, False), (["--roles-from-file"], True)):
         assert main(["check", release, "--k", "2", *words, "--report", page, "-q"]) == 0
         text = Path(page).read_text(encoding="utf-8")

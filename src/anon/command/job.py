@@ -27,7 +27,7 @@ from anon.command.options import (
     SWEEPING,
     Flag,
 )
-from anon.errors import UsageError, did_you_mean
+from anon.errors import NAME_QUASI, UsageError, did_you_mean
 from anon.methods import Method, Mondrian, read_method
 from anon.requirements import Requirement, flag, in_toml, read_requirements
 
@@ -96,6 +96,11 @@ class Job(_Keys):
                         "name it in one of the two"
                     )
         if not (named or self.identifying):
+            for key in ("unit", "household", "sampling_weight"):
+                if getattr(self, key):
+                    raise UsageError(
+                        f"the table is measured by {key} only where its roles are given: ", NAME_QUASI
+                    )
             return None
         return Schema(
             [self._attribute(name) for name in (*self.quasi, *further)],
