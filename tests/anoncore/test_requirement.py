@@ -195,7 +195,9 @@ def test_by_units_an_attribute_has_its_own_counts(
     rule = exact_rule(kind, 0, alone, offset, 2, tree(random, len(table)))
     n_rows = sum(table) + sum(rows for rows, _ in more)
     tables = [np.array(table, dtype=np.int64)]
-    conjunction = kernel.Conjunction(tables, n_rows, [("units", k), rule], by_units=True)
+    conjunction = kernel.Conjunction(
+        tables, n_rows, [("units", k), *kernel_rules([rule], [table])], by_units=True
+    )
     assert (conjunction.min_units, conjunction.by_units) == (k, True)
     sizes = np.array(
         [sum(one[0]) + rows for one, (rows, _) in zip(alone, more, strict=False)], dtype=np.int64
@@ -209,7 +211,7 @@ def test_by_units_an_attribute_has_its_own_counts(
     with pytest.raises(ValueError, match="give those of each class"):
         kernel.passing_classes(conjunction, sizes, [offsets], [values], [counts])
     with pytest.raises(ValueError, match="sum to n_rows"):
-        kernel.Conjunction(tables, sum(table) + 1, [rule])
+        kernel.Conjunction(tables, sum(table) + 1, kernel_rules([rule], [table]))
 
 
 @settings(max_examples=60, deadline=None)
