@@ -143,6 +143,7 @@ def as_local(release: Any, columns: list[str] | None = None) -> Counter[tuple[An
 def test_strict_mondrian_is_the_release_of_one_machine(spark: Any, case: str) -> None:
     require, options = CASES[case]
     small = table(700, 1)
+    options = {"method": anon.Mondrian(), **options}
     local = anon.anonymize(small, SCHEMA, require=require, **options)
     release = anonymize_spark(spark.createDataFrame(small), SCHEMA, require=require, node_rows=200, **options)
     assert release.columns == local.table.column_names
@@ -158,7 +159,7 @@ def flat(told: Any, above: str = "") -> dict[str, Any]:
 
 def test_measures_are_those_of_one_machine(spark: Any) -> None:
     small = table(600, 2, nulls=0.0)
-    local = anon.anonymize(small, SCHEMA, require=DIVERSE)
+    local = anon.anonymize(small, SCHEMA, require=DIVERSE, effort="fast")
     release = anonymize_spark(spark.createDataFrame(small), SCHEMA, require=DIVERSE, node_rows=200)
     found = check_spark(release, SCHEMA, require=[anon.KAnonymity(1000), anon.KAnonymity(4)])
     assert len(flat(found.to_dict())) > 80
@@ -346,6 +347,7 @@ def test_growing_methods_work_inside_the_nodes_of_a_strict_tree(spark: Any, meth
 def test_buckets_are_those_of_one_machine(spark: Any) -> None:
     small = table(400, 7)
     options: dict[str, Any] = {"require": DIVERSE, "publish": "bucketization"}
+    options = {"method": anon.Mondrian(), **options}
     local = anon.anonymize(small, SCHEMA, **options)
     whole, second = anonymize_spark(spark.createDataFrame(small), SCHEMA, node_rows=150, **options)
 
@@ -446,7 +448,7 @@ def test_nodes_that_no_cut_divides_stay_whole(spark: Any) -> None:
     schema = anon.Schema(["a", "b"], ["s"])
     df = spark.createDataFrame(small).repartition(5, "a")
     assert min(map(len, df.rdd.glom().collect())) == 0
-    local = anon.anonymize(small, schema, require=K5)
+    local = anon.anonymize(small, schema, require=K5, effort="fast")
     release = anonymize_spark(df, schema, require=K5, node_rows=10)
     assert as_local(release) == rows(local.table)
     assert local.classes.n_classes == 3
@@ -679,7 +681,7 @@ def test_moments_in_any_zone_of_the_session(spark: Any, numeric: Any) -> None:
         released.unpersist()
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
-    theirs = anon.anonymize(moments, schema, require=[anon.KAnonymity(5)], numeric=numeric)
+    theirs = anon.anonymize(moments, schema, require=[anon.KAnonymity(5)], numeric=numeric, effort="fast")
     expected = theirs.table.replace_schema_metadata(None)
     us = pa.schema(
         [
