@@ -527,7 +527,8 @@ def test_a_job_file_runs_on_one_machine_and_on_spark(
     pq.write_table(table(300, 12), tmp_path / "in.parquet")
     (tmp_path / "job.toml").write_text(
         'input = "in.parquet"\noutput = "out.parquet"\nquasi = ["i", "f", "d"]\nsensitive = ["s"]\n'
-        f'identifying = ["name"]\nk = 6\npublish = "{publish}"\nordinal = {{d = "low<mid<high"}}\n'
+        f'identifying = ["name"]\nk = 6\neffort = "fast"\npublish = "{publish}"\n'
+        'ordinal = {d = "low<mid<high"}\n'
     )
     job = str(tmp_path / "job.toml")
     privacy, unpublished = run(load_job(job, {"output": str(tmp_path / "spark.parquet")}))
