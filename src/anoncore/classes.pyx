@@ -653,10 +653,10 @@ def _box_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_t[
     cdef int64_t c, i
     cdef uint32_t code, least, most
     cdef uint8_t missing
-    cdef bint found
+    cdef bint has_value
     with nogil:
         for c in range(first, end):
-            found = False
+            has_value = False
             missing = 0
             least = 1
             most = 0
@@ -664,8 +664,8 @@ def _box_block(const code_t[::1] codes, const uint32_t[::1] rows, const int64_t[
                 code = codes[rows[i]]
                 if code == null_code:
                     missing = 1
-                elif not found:
-                    found = True
+                elif not has_value:
+                    has_value = True
                     least = most = code
                 else:
                     least = min(least, code)

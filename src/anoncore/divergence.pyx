@@ -207,7 +207,7 @@ def _ordered_block(const int64_t[::1] offsets, const uint32_t[::1] values, const
                    const int64_t[::1] ranks, const int64_t[::1] sums, const uint64_t[::1] areas, int64_t first,
                    int64_t end, double[::1] distance):
     cdef int64_t c, i, size, position, n_values = sums.shape[0]
-    cdef uint64_t held, n_rows = <uint64_t> sums[n_values - 1]
+    cdef uint64_t rows, n_rows = <uint64_t> sums[n_values - 1]
     cdef int128 moved
     cdef Line line
     line.ranks = &ranks[0]
@@ -219,13 +219,13 @@ def _ordered_block(const int64_t[::1] offsets, const uint32_t[::1] values, const
             for i in range(offsets[c], offsets[c + 1]):
                 size += counts[i]
             position = 0
-            held = 0
+            rows = 0
             moved = 0
             for i in range(offsets[c], offsets[c + 1]):
-                moved += area(&line, position, values[i], held * n_rows, size)
-                held += <uint64_t> counts[i]
+                moved += area(&line, position, values[i], rows * n_rows, size)
+                rows += <uint64_t> counts[i]
                 position = values[i]
-            moved += area(&line, position, n_values, held * n_rows, size)
+            moved += area(&line, position, n_values, rows * n_rows, size)
             distance[c] = <double> moved / (<double> (n_rows * <uint64_t> size) * (n_values - 1))
 
 
@@ -255,11 +255,11 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
                         const int32_t[::1] parent, const int32_t[::1] depth, const int32_t[::1] leaf,
                         const int64_t[::1] node_counts, int32_t height, int64_t first, int64_t end,
                         double[::1] distance):
-    # held: the class's rows below a node; seen: the table's rows below its children that the class
+    # rows: the class's rows below a node; seen: the table's rows below its children that the class
     # touches; more, less: the sums of the positive and the negative differences of its children.
     cdef int64_t n_nodes = parent.shape[0]
     cdef list keep = []
-    cdef uint64_t* held = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
+    cdef uint64_t* rows = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
     cdef uint64_t* seen = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
     cdef uint64_t* more = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
     cdef uint64_t* less = <uint64_t*>take(keep, n_nodes, sizeof(uint64_t))
@@ -276,17 +276,17 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
                 size += <uint64_t> counts[i]
                 node = leaf[values[i]]
                 while node >= 0:
-                    if held[node] == 0:
+                    if rows[node] == 0:
                         touched[n_touched] = node
                         n_touched += 1
-                    held[node] += <uint64_t> counts[i]
+                    rows[node] += <uint64_t> counts[i]
                     node = parent[node]
             for i in range(n_touched):
                 node = touched[i]
                 above = parent[node]
                 if above < 0:
                     continue
-                a = held[node] * n_rows
+                a = rows[node] * n_rows
                 b = <uint64_t> node_counts[node] * size
                 seen[above] += <uint64_t> node_counts[node]
                 if a > b:
@@ -298,7 +298,7 @@ def _hierarchical_block(const int64_t[::1] offsets, const uint32_t[::1] values, 
                 node = touched[i]
                 less[node] += (<uint64_t> node_counts[node] - seen[node]) * size
                 moved += <uint128> (height - depth[node]) * <uint128> min(more[node], less[node])
-                held[node] = seen[node] = more[node] = less[node] = 0
+                rows[node] = seen[node] = more[node] = less[node] = 0
             distance[c] = <double> moved / (<double> (n_rows * size) * height)
 
 

@@ -850,8 +850,8 @@ def grow(codes, offsets, rows, attributes, k, start, *, sensitive=None, progress
         if not isinstance(sensitive, tuple | list) or len(sensitive) != 4:
             raise ValueError("sensitive must be closeness, codes, offsets and rows")
         closeness = all_of(sensitive[0], Closeness, "closeness")
-        held = array_of(sensitive[1], np.int64, 2, "the codes of sensitive values").copy()
-        sensitive = (closeness, *_records_of(held, *sensitive[2:], [one.n_values - 1 for one in closeness]))
+        values = array_of(sensitive[1], np.int64, 2, "the codes of sensitive values").copy()
+        sensitive = (closeness, *_records_of(values, *sensitive[2:], [one.n_values - 1 for one in closeness]))
         if len(sensitive[3]) != len(rows):
             raise ValueError("the combinations of sensitive values must have the same rows")
     if codes.dtype == np.uint8:

@@ -1216,7 +1216,7 @@ cdef int64_t split(const Table* t, Work* w, const Node* node) noexcept nogil:
     cdef int64_t a, lanes = t.stride // t.width
     cdef uint8_t* target = t.buffers[(node.depth + 1) & 1] + node.start * t.stride
     cdef const uint8_t* codes
-    cdef bint found = False
+    cdef bint is_cut = False
     w.records = t.buffers[node.depth & 1] + node.start * t.stride
     w.n = node.size
     if w.n < 2 or w.n // 2 < t.rules.min_size:
@@ -1234,15 +1234,15 @@ cdef int64_t split(const Table* t, Work* w, const Node* node) noexcept nogil:
     while a >= 0:
         w.tried[a] = True
         if cut_attribute(t, w, a):
-            if not found or better(w.cut.disorder, w.best.disorder):
+            if not is_cut or better(w.cut.disorder, w.best.disorder):
                 w.cut, w.best = w.best, w.cut
-            found = True
+            is_cut = True
             if t.chooser != INFORMATION_GAIN:
                 break
         a = next_attribute(t, w)
     if w.totaled:
         clear(t, w, w.total)
-    if not found:
+    if not is_cut:
         return 1
     codes = w.records + w.best.attribute * t.width
     if t.width == 1:
@@ -1608,7 +1608,7 @@ cdef tuple cut_histogram(const Table* settings, Conjunction conjunction, histogr
     cdef Listed* listed
     cdef const int64_t[::1] view_s, view_c, view_r
     cdef int64_t i, j, d, n, size, largest = 1
-    cdef bint found
+    cdef bint is_cut
     a, values, below, tracked = all_of(histogram, object, "a histogram")
     a = whole(a, 0, t.n_attributes - 1, "the attribute of a histogram")
     values = array_of(values, np.int64, 1, "values")
@@ -1653,10 +1653,10 @@ cdef tuple cut_histogram(const Table* settings, Conjunction conjunction, histogr
         w.below[i] = below[i]
     w.below[d] = n
     with nogil:
-        found = cut_counted(&t, w)
-    parts = range(w.cut.n_parts if found else 0)
+        is_cut = cut_counted(&t, w)
+    parts = range(w.cut.n_parts if is_cut else 0)
     codes, sizes = [w.cut.codes[i] for i in parts], [w.cut.sizes[i] for i in parts]
-    return (a, codes, sizes, w.cut.disorder, w.cut.quota) if found else None
+    return (a, codes, sizes, w.cut.disorder, w.cut.quota) if is_cut else None
 
 
 def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=True, relaxed=False):

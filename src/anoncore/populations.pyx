@@ -222,12 +222,12 @@ def mine(columns, predicates, min_count, sensitive=(), n_values=(), n_threads=1)
             holders = _holders(offsets, first, last, int(codes.max()) + 1)
             _mark(codes, *holders, bits[starts[a] : starts[a + 1]])
         next_attribute = np.repeat(starts[1:], sizes)
-        held = np.empty((len(sensitive), n), np.uint32)
+        sensitive_codes = np.empty((len(sensitive), n), np.uint32)
         for s, column in enumerate(sensitive):
-            held[s] = column[rows]
+            sensitive_codes[s] = column[rows]
         base = np.concatenate([[0], np.cumsum(n_values)]).astype(np.int64)
         step = (n_items + TASKS - 1) // TASKS
-        fixed = (bits, next_attribute, held, base, total_values, min_count)
+        fixed = (bits, next_attribute, sensitive_codes, base, total_values, min_count)
         tasks = [(*fixed, t, min(t + step, n_items), len(columns)) for t in range(0, n_items, step)]
         parts = in_threads(_subtree, tasks, n_threads)
     depth, item, support = (

@@ -254,8 +254,8 @@ def _boxes_of(cells, shares, groups):
     shares = [array_of(share, np.float64, 2, "shares") for share in shares]
     if len(shares) != len(cells):
         raise ValueError("every attribute needs its shares")
-    for share, shown in zip(shares, cells):
-        if len(shown) and int(shown.max()) >= share.shape[1]:
+    for share, column in zip(shares, cells):
+        if len(column) and int(column.max()) >= share.shape[1]:
             raise ValueError("a box has a cell that its attribute's shares do not cover")
     return cells, shares, None if groups is None else array_of(groups, np.uint32, 1, "groups")
 
@@ -355,16 +355,16 @@ cdef void look_up(const uint32_t* code, int64_t n, const uint64_t* members, int6
             bits[items[t] * WORDS + i] = words[t]
 
 
-cdef void settle(int64_t group, int64_t held, const uint8_t* member, const int64_t[::1] offsets,
+cdef void settle(int64_t group, int64_t n_met, const uint8_t* member, const int64_t[::1] offsets,
                  const uint32_t[::1] values, const int64_t[::1] counts, const int64_t[::1] sizes,
                  double* estimate, int64_t* least, int64_t* most) noexcept nogil:
-    # Add a bucket of which `held` rows meet the conditions on quasi-identifiers.
+    # Add a bucket of which `n_met` rows meet the conditions on quasi-identifiers.
     cdef int64_t e, asked = 0
     for e in range(offsets[group], offsets[group + 1]):
         asked += counts[e] * member[values[e]]
-    estimate[0] += <double> (held * asked) / <double> sizes[group]
-    least[0] += max(held + asked - sizes[group], 0)
-    most[0] += min(held, asked)
+    estimate[0] += <double> (n_met * asked) / <double> sizes[group]
+    least[0] += max(n_met + asked - sizes[group], 0)
+    most[0] += min(n_met, asked)
 
 
 # One column of codes, of `width` bytes each.
@@ -402,7 +402,7 @@ def _count_chunk(_Index index, int64_t start, int64_t stop, buckets):
     cdef int64_t[::1] total = totals, least = leasts, most = mosts
     cdef double[::1] estimate = estimates
     # the bucket that a query is in, and how many of its rows were met so far
-    cdef int64_t[::1] inside = np.full(n_queries, -1, np.int64), held = np.zeros(n_queries, np.int64)
+    cdef int64_t[::1] inside = np.full(n_queries, -1, np.int64), n_met = np.zeros(n_queries, np.int64)
     cdef int64_t b, low, n, c, t, q, k, i, g
     cdef uint64_t word
     with nogil:
@@ -434,16 +434,16 @@ def _count_chunk(_Index index, int64_t start, int64_t stop, buckets):
                         g = group[low + (i << 6) + lowest_bit(word)]
                         word &= word - 1
                         if g != inside[q]:
-                            if held[q]:
-                                settle(inside[q], held[q], &asked[asks[q], 0], offsets, values, counts, sizes,
+                            if n_met[q]:
+                                settle(inside[q], n_met[q], &asked[asks[q], 0], offsets, values, counts, sizes,
                                        &estimate[q], &least[q], &most[q])
                             inside[q] = g
-                            held[q] = 0
-                        held[q] += 1
+                            n_met[q] = 0
+                        n_met[q] += 1
         if bucketized:
             for q in range(n_queries):
-                if held[q]:
-                    settle(inside[q], held[q], &asked[asks[q], 0], offsets, values, counts, sizes,
+                if n_met[q]:
+                    settle(inside[q], n_met[q], &asked[asks[q], 0], offsets, values, counts, sizes,
                            &estimate[q], &least[q], &most[q])
     return (estimates, leasts, mosts) if bucketized else (totals,)
 

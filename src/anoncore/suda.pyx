@@ -45,7 +45,7 @@ cdef inline bint alone(Search* s, uint64_t mask, uint32_t row) noexcept nogil:
     """Keep the set as one on which the row is alone, unless a subset of it is. False: memory is short."""
     cdef Set* sets = <Set*>s.sets.at
     cdef uint32_t at = s.last[row]
-    cdef Set* found
+    cdef Set* added
     if not s.single[row]:
         return True
     while at:
@@ -54,8 +54,8 @@ cdef inline bint alone(Search* s, uint64_t mask, uint32_t row) noexcept nogil:
         at = sets[at - 1].next
     if s.sets.length >= MOST_SETS or not reserve(s.sets, 1):
         return False
-    found = <Set*>extend(s.sets, 1)
-    found.mask, found.next, found.row = mask, s.last[row], row
+    added = <Set*>extend(s.sets, 1)
+    added.mask, added.next, added.row = mask, s.last[row], row
     s.last[row] = <uint32_t>s.sets.length
     return True
 
@@ -175,10 +175,10 @@ def _search(const code_t[:, ::1] codes, const int64_t[::1] nulls, const uint8_t[
 
 
 cdef _copy(Array* sets, uint32_t[::1] rows, uint64_t[::1] masks):
-    cdef Set* found = <Set*>sets.at
+    cdef Set* listed = <Set*>sets.at
     cdef int64_t i
     for i in range(sets.length):
-        rows[i], masks[i] = found[i].row, found[i].mask
+        rows[i], masks[i] = listed[i].row, listed[i].mask
     release(sets)
 
 

@@ -210,7 +210,7 @@ cdef uint32_t code_at(const code_t* codes, int64_t lanes, int64_t n, uint32_t lo
     # The code of the row with this rank (from 0) by code. OUT below: the rows with a lower code.
     cdef int64_t counts[256]
     cdef int64_t i
-    cdef uint32_t code, found = 0, range_ = high - low
+    cdef uint32_t code, digits = 0, range_ = high - low
     cdef int32_t shift = 0
     while range_ >> shift > 255:
         shift += 8
@@ -220,14 +220,14 @@ cdef uint32_t code_at(const code_t* codes, int64_t lanes, int64_t n, uint32_t lo
         for i in range(n):
             code = codes[lanes * i] - low
             # the digits above this one are those found (a shift by 32 would be undefined)
-            counts[(code >> shift) & 255] += ((code >> shift) >> 8) == ((found >> shift) >> 8)
+            counts[(code >> shift) & 255] += ((code >> shift) >> 8) == ((digits >> shift) >> 8)
         i = 0
         while below[0] + counts[i] <= rank:
             below[0] += counts[i]
             i += 1
-        found |= <uint32_t>i << shift
+        digits |= <uint32_t>i << shift
         if shift == 0:
-            return low + found
+            return low + digits
         shift -= 8
 
 

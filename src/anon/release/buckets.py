@@ -51,13 +51,13 @@ def values_as_written(second: Source) -> Source:
     return as_written(second, [name for name in ("value",) if name in second.table.column_names])
 
 
-def is_bucketized(source: Source, told: Mapping[str, Any] | None, schema: Schema) -> bool:
+def is_bucketized(source: Source, metadata: Mapping[str, Any] | None, schema: Schema) -> bool:
     """By its own word; or there are class ids, a table beside it, and no sensitive attribute in it."""
     names = source.table.column_names
-    if told is not None:
-        bucketized = bool(told["publish"] == "bucketization")
+    if metadata is not None:
+        bucketized = bool(metadata["publish"] == "bucketization")
         both = [attribute.name for attribute in schema.sensitive if attribute.name in names]
-        if bucketized and both and both[0] not in told["roles"]["sensitive"]:
+        if bucketized and both and both[0] not in metadata["roles"]["sensitive"]:
             raise DataError(
                 f"column {both[0]!r} stands in the first half of a bucketization, row by row: buckets hide "
                 "nothing of it; name as sensitive what the sensitive table counts, or, to measure the first "
@@ -137,8 +137,8 @@ def buckets_of(part: pa.Table, name: str, known: pa.Array, classes: Classes) -> 
         raise uncounted(name)
     bucket = pc.index_in(part[CLASS_ID], value_set=known)
     # whole numbers below 2**53, so that the sums in float64 are exact
-    held = np.bincount(bucket.fill_null(0).to_numpy(), part["count"].to_numpy(), classes.n_classes)
-    if bucket.null_count or not np.array_equal(held, classes.sizes):
+    totals = np.bincount(bucket.fill_null(0).to_numpy(), part["count"].to_numpy(), classes.n_classes)
+    if bucket.null_count or not np.array_equal(totals, classes.sizes):
         raise unpaired(name)
     return np.asarray(bucket.to_numpy(), np.int64)
 
@@ -162,24 +162,24 @@ def uncounted(name: str) -> DataError:
 
 
 def with_kinds(
-    sensitive: Sequence[Attribute], second: pa.Table, told: Mapping[str, Any] | None
+    sensitive: Sequence[Attribute], second: pa.Table, metadata: Mapping[str, Any] | None
 ) -> list[Attribute]:
     """The attributes, numeric those of no declared kind whose values were numbers, dates or times.
 
-    The sensitive table has them as text. Whether they were is what the file says, `told`; where it says
+    The sensitive table has them as text. Whether they were is what the file says, `metadata`; where it says
     nothing, as in CSV, they were if each can be read as one of its own.
     """
     return [
         replace(each, kind="numeric")
-        if (each.kind, each.hierarchy) == (None, None) and _is_numeric(each.name, second, told)
+        if (each.kind, each.hierarchy) == (None, None) and _is_numeric(each.name, second, metadata)
         else each
         for each in sensitive
     ]
 
 
-def _is_numeric(name: str, second: pa.Table, told: Mapping[str, Any] | None) -> bool:
-    if told is not None:
-        return bool(told["kinds"].get(name) == "numeric")
+def _is_numeric(name: str, second: pa.Table, metadata: Mapping[str, Any] | None) -> bool:
+    if metadata is not None:
+        return bool(metadata["kinds"].get(name) == "numeric")
     if not set(SECOND) <= set(second.column_names) or not is_text(value_type(second["value"].type)):
         return False
     return are_numbers(second.filter(pc.equal(second["attribute"], name))["value"], name)

@@ -65,7 +65,9 @@ def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
         if name in hidden:
             continue
         if published.get(name):
-            fields += [_Field(one.name, one.values.type, _shown(one), cells=True) for one in published[name]]
+            fields += [
+                _Field(one.name, one.values.type, _cell_column(one), cells=True) for one in published[name]
+            ]
             continue
         column = takeable(_column(table, name), name)
         means = release.mean_weights if name == release.encoded.schema.sampling_weight else None
@@ -104,7 +106,7 @@ def _column(table: pa.Table | Scan, name: str) -> pa.ChunkedArray:
     return pa.chunked_array([], table.schema.field(name).type)
 
 
-def _shown(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
+def _cell_column(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
     """A quasi-identifier's column: text as dictionary indices, numbers and marks as such."""
     if not _is_text(column.values.type):
         return lambda rows, of_row: column.values.take(pa.array(column.index[of_row]))

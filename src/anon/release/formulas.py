@@ -43,16 +43,16 @@ def guarded(texts: pa.Array) -> pa.Array:
 
 def guarded_names(names: Sequence[str]) -> list[str]:
     """The names of columns as a guarded file shows them; DataError where two become one."""
-    shown: list[str] = guarded(pa.array(names, pa.large_string())).to_pylist()
-    for i, name in enumerate(shown):
-        if name in shown[:i]:
+    written: list[str] = guarded(pa.array(names, pa.large_string())).to_pylist()
+    for i, name in enumerate(written):
+        if name in written[:i]:
             raise DataError(
-                f"columns {names[shown.index(name)]!r} and {names[i]!r}: an apostrophe before formulas (",
+                f"columns {names[written.index(name)]!r} and {names[i]!r}: an apostrophe before formulas (",
                 CSV_GUARD,
                 ") makes their names equal; rename one, choose Parquet, or leave the guard out",
                 column=names[i],
             )
-    return shown
+    return written
 
 
 @dataclass
@@ -77,9 +77,9 @@ class Formulas:
 
     def schema(self, written: pa.Schema) -> pa.Schema:
         """The schema of the file for that of the tables."""
-        shown = guarded_names(written.names) if self.guard else written.names
-        self.names = dict(zip(written.names, shown, strict=True))
-        return pa.schema([written.field(i).with_name(name) for i, name in enumerate(shown)])
+        names = guarded_names(written.names) if self.guard else written.names
+        self.names = dict(zip(written.names, names, strict=True))
+        return pa.schema([written.field(i).with_name(name) for i, name in enumerate(names)])
 
     def written(self, table: pa.Table) -> pa.Table:
         """The next rows as they stand in the file."""

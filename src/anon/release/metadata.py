@@ -38,10 +38,10 @@ def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any] | None:
         else:
             return None
         text = (stored or {}).get(METADATA_KEY.encode())
-        found = None if text is None else json.loads(text)
+        metadata = None if text is None else json.loads(text)
     except (OSError, ValueError) as error:
         raise DataError(f"cannot read the metadata of {os.fspath(path)!r}; is it a whole file?") from error
-    return found if isinstance(found, dict) else None
+    return metadata if isinstance(metadata, dict) else None
 
 
 PARQUET = (".parquet", ".pq")
@@ -53,20 +53,22 @@ def metadata_of(source: Source) -> dict[str, Any] | None:
     """What a release says about itself; None for a table that this package did not make."""
     try:
         if len(source.paths) == 1:
-            told = read_metadata(source.paths[0])
+            metadata = read_metadata(source.paths[0])
         else:
-            told = json.loads((source.table.schema.metadata or {}).get(METADATA_KEY.encode(), b"null"))
+            metadata = json.loads((source.table.schema.metadata or {}).get(METADATA_KEY.encode(), b"null"))
     except (ValueError, RecursionError):  # another's text under our key
         return None
-    return told if _is_ours(told) else None
+    return metadata if _is_ours(metadata) else None
 
 
-def _is_ours(told: Any) -> bool:
+def _is_ours(metadata: Any) -> bool:
     try:
-        cells, kinds, roles = told["cells"], told["kinds"], told["roles"]
-        shown = [text for cell in cells.values() for text in (cell["meaning"], *cell["columns"])]
-        words = [*kinds.values(), *roles["quasi"], *roles["sensitive"], *told["requirements"], *shown]
-        words += [name for key in ("hierarchies", "orders") for name, _ in told.get(key, {}).items()]
-        return set(cells) <= set(kinds) and all(isinstance(word, str) for word in [told["publish"], *words])
+        cells, kinds, roles = metadata["cells"], metadata["kinds"], metadata["roles"]
+        texts = [text for cell in cells.values() for text in (cell["meaning"], *cell["columns"])]
+        words = [*kinds.values(), *roles["quasi"], *roles["sensitive"], *metadata["requirements"], *texts]
+        words += [name for key in ("hierarchies", "orders") for name, _ in metadata.get(key, {}).items()]
+        return set(cells) <= set(kinds) and all(
+            isinstance(word, str) for word in [metadata["publish"], *words]
+        )
     except (AttributeError, KeyError, TypeError):
         return False

@@ -103,15 +103,15 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
     """The first column that was not read as it was written; else every requirement is tested."""
     n_threads = available_threads()
     rows, of_row = release._rows()
-    shown, kept = _written(release)
+    cells, kept = _written(release)
     sensitive = _sensitive(release)
     original = {each.name: each.name for each in sensitive}
     if guard:
-        shown = dict(zip(guarded_names([*shown]), shown.values(), strict=True))
+        cells = dict(zip(guarded_names([*cells]), cells.values(), strict=True))
         kept = dict(zip(guarded_names([*kept]), kept.values(), strict=True))
         sensitive = _guarded(release)
         original = {each.name: name for each, name in zip(sensitive, original, strict=True)}
-    names = [*shown, *kept]
+    names = [*cells, *kept]
     source = _read(release, files[0], names)
     if source.table.num_rows != len(rows):
         raise RecheckError(f"{len(rows)} rows were written and {source.table.num_rows} read back")
@@ -127,13 +127,15 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
             return wrong
         source = written
     apart = release.publish == "bucketization"
-    told = [] if apart else [_as_read(each, source) for each in sensitive]
-    quasi = [name for name in names if name not in (CLASS_ID, *(each.name for each in told))]
-    encoded = encode(source.table, Schema(quasi, told), empty=True, n_threads=n_threads)
+    attributes = [] if apart else [_as_read(each, source) for each in sensitive]
+    quasi = [name for name in names if name not in (CLASS_ID, *(each.name for each in attributes))]
+    encoded = encode(source.table, Schema(quasi, attributes), empty=True, n_threads=n_threads)
     domains, codes = encoded.sensitive, encoded.sensitive_codes
-    read = dict(zip((*quasi, *(each.name for each in told)), (*encoded.quasi_codes, *codes), strict=True))
+    read = dict(
+        zip((*quasi, *(each.name for each in attributes)), (*encoded.quasi_codes, *codes), strict=True)
+    )
     if not apart:
-        classes = group([read[name] for name in shown], n_threads=n_threads) if shown else _NO_CLASSES
+        classes = group([read[name] for name in cells], n_threads=n_threads) if cells else _NO_CLASSES
     else:
         ids = bucket_ids(source.table, n_threads)
         [read[CLASS_ID]] = ids.quasi_codes
@@ -146,7 +148,7 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
         classes,
         rows,
         of_row,
-        {name: (column, read[name]) for name, column in shown.items()},
+        {name: (column, read[name]) for name, column in cells.items()},
         {name: (before, read[name]) for name, before in kept.items()},
     )
     if wrong is None:
@@ -175,22 +177,22 @@ def _written(release: Recoded) -> tuple[dict[str, Column], dict[str, Codes]]:
     """The columns of cells, bucket numbers too, and the codes of columns published as they were."""
     encoded = release.encoded
     columns = zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
-    shown: dict[str, Column] = {}
+    cells: dict[str, Column] = {}
     kept: dict[str, Codes] = {}
     for domain, codes, published in columns:
-        shown |= {column.name: column for column in published}
+        cells |= {column.name: column for column in published}
         if not published:
             kept[domain.name] = codes
     if release.publish == "bucketization":
         number = np.arange(release.classes.n_classes, dtype=np.uint32)
-        shown[CLASS_ID] = Column(CLASS_ID, pa.array(number), number)
+        cells[CLASS_ID] = Column(CLASS_ID, pa.array(number), number)
     else:
         kept |= {
             domain.name: codes
             for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
             if domain.name not in release.dropped
         }
-    return shown, kept
+    return cells, kept
 
 
 def _sensitive(release: Recoded) -> list[Attribute]:

@@ -56,7 +56,7 @@ def recheck(
     class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
     """
     _check_rows(encoded, classes)
-    shown = []
+    identities = []
     original = encoded.original
     facts = facts_of(original, classes, published, n_threads)
     leading = set(encoded.schema.follows.values())
@@ -72,10 +72,10 @@ def recheck(
             if domain.name not in encoded.schema.household:
                 hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
-            shown += [_identities(column) for column in columns]
+            identities += [_identities(column) for column in columns]
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
-    group_of, n_groups = _groups(shown, classes.n_classes)
+    group_of, n_groups = _groups(identities, classes.n_classes)
     if not n_groups:
         return
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
@@ -150,13 +150,13 @@ def misread(
     classes: Classes,
     rows: npt.NDArray[np.uint32],
     of_row: npt.NDArray[np.uint32],
-    shown: Mapping[str, tuple[Column, Codes]],
+    cells: Mapping[str, tuple[Column, Codes]],
     kept: Mapping[str, tuple[Codes, Codes]],
 ) -> tuple[str, int] | None:
     """The first column of a file some of whose values were read as others, and its rows that hold them.
 
     `classes` are the file's rows by what was read of their cells; row i of the file was written from row
-    `rows[i]` of the table, in class `of_row[i]`. `shown` gives for each column of cells what was written
+    `rows[i]` of the table, in class `of_row[i]`. `cells` gives for each column of cells what was written
     and the code read in each row of the file; `kept` for each other column the codes of the table's rows
     and those read. Two values that are read as one are found, and one that is read as two. Raises
     RecheckError where rows stand in other classes although every column was read as it was written.
@@ -164,20 +164,20 @@ def misread(
     for name, (codes, read) in kept.items():
         if count := _n_unlike(codes[rows], read):
             return name, count
-    if not shown:
+    if not cells:
         return None
-    written = {name: _identities(column) for name, (column, _) in shown.items()}
+    written = {name: _identities(column) for name, (column, _) in cells.items()}
     group_of, n_groups = _groups(list(written.values()), len(next(iter(written.values()))))
     a_row = np.zeros(len(group_of), np.uint32)
     a_row[of_row] = np.arange(len(of_row), dtype=np.uint32)
     alike = n_groups == classes.n_classes
-    for name, (_, read) in shown.items():
+    for name, (_, read) in cells.items():
         alike &= not _n_unlike(written[name], read[a_row])
     for first, last in chunks(classes.offsets) if alike else ():
         of_file, starts = codes_inside(of_row, classes, first, last)
         group = group_of[of_file]
         alike &= np.array_equal(np.minimum.reduceat(group, starts), np.maximum.reduceat(group, starts))
-    for name, (_, read) in shown.items() if not alike else ():
+    for name, (_, read) in cells.items() if not alike else ():
         if count := _n_unlike(written[name][of_row], read):
             return name, count
     if not alike:
@@ -318,71 +318,71 @@ def unmet(requirement: Any, n_failing: int, n_classes: int) -> RecheckError:
 # Perturbations
 
 
-def recheck_noise(original: pa.Table, published: pa.Table, told: Mapping[str, Any]) -> None:
+def recheck_noise(original: pa.Table, published: pa.Table, metadata: Mapping[str, Any]) -> None:
     """Raise RecheckError unless a perturbed table is what its metadata claims.
 
     Tested, row by row: other columns are as they were, the same values are missing, and the changed ones
-    are what `told["kind"]` says. The size of noise that nothing hides is that of its scale: by
+    are what `metadata["kind"]` says. The size of noise that nothing hides is that of its scale: by
     Chernoff's bound a right one fails with probability below 1e-12.
     """
     if original.column_names != published.column_names or original.num_rows != published.num_rows:
         raise _wrong_noise("the perturbed table has other rows or columns", "")
     for name in original.column_names:
         before, after = original.column(name), published.column(name)
-        attribute = told["attributes"].get(name)
+        attribute = metadata["attributes"].get(name)
         if attribute is None:
             if not _same_values(before, after):
                 raise _wrong_noise("values changed that were to stay", name)
             continue
-        if told["kind"] == "pram":
+        if metadata["kind"] == "pram":
             wrong = _wrong_draws(before, after, attribute)
         else:
-            truth, shown = _floats(before), _floats(after)
-            if not np.array_equal(np.isnan(truth), np.isnan(shown)):
+            truth, perturbed = _floats(before), _floats(after)
+            if not np.array_equal(np.isnan(truth), np.isnan(perturbed)):
                 raise _wrong_noise("other values are missing", name)
-            truth, shown = truth[~np.isnan(truth)], shown[~np.isnan(shown)]
-            wrong = _WRONG[told["kind"]](truth, shown, attribute)
+            truth, perturbed = truth[~np.isnan(truth)], perturbed[~np.isnan(perturbed)]
+            wrong = _WRONG[metadata["kind"]](truth, perturbed, attribute)
         if wrong:
             raise _wrong_noise("the perturbation is not what it claims to be", name)
 
 
-def _wrong_laplace(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+def _wrong_laplace(truth: Numbers, perturbed: Numbers, attribute: Mapping[str, Any]) -> bool:
     """Numbers not finite, outside bounds, not rounded as claimed, or further off than by the scale."""
     lower, upper = attribute["bounds"]
-    if not np.isfinite(shown).all():
+    if not np.isfinite(perturbed).all():
         return True
     if attribute["clamped"]:
-        return bool(((shown < lower) | (shown > upper)).any())
+        return bool(((perturbed < lower) | (perturbed > upper)).any())
     if attribute["rounding"] is not None:
-        return bool((np.round(shown, attribute["rounding"]) != shown).any())
-    noise = np.abs(shown - (np.clip(truth, lower, upper) if attribute["clipped"] else truth))
+        return bool((np.round(perturbed, attribute["rounding"]) != perturbed).any())
+    noise = np.abs(perturbed - (np.clip(truth, lower, upper) if attribute["clipped"] else truth))
     size = max(float(noise.mean()) / attribute["scale"], 1e-9) if len(noise) else 1.0
     return len(noise) * (size - 1 - log(size)) > 28
 
 
-def _wrong_normal(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+def _wrong_normal(truth: Numbers, perturbed: Numbers, attribute: Mapping[str, Any]) -> bool:
     """Numbers that are not finite, or whose distance from the truth has another variance."""
     owner = attribute["owner"]
-    if not np.isfinite(shown).all():
+    if not np.isfinite(perturbed).all():
         return True
-    noise = (shown - owner["factor"] * truth - owner["shift"]) / owner["scale"]
+    noise = (perturbed - owner["factor"] * truth - owner["shift"]) / owner["scale"]
     size = max(float(np.mean(noise**2)), 1e-18) if len(noise) else 1.0
     return len(noise) / 2 * (size - 1 - log(size)) > 28
 
 
-def _wrong_shuffle(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+def _wrong_shuffle(truth: Numbers, perturbed: Numbers, attribute: Mapping[str, Any]) -> bool:
     """Other values than before, or not as often."""
-    return not np.array_equal(np.sort(truth), np.sort(shown))
+    return not np.array_equal(np.sort(truth), np.sort(perturbed))
 
 
-def _wrong_swap(truth: Numbers, shown: Numbers, attribute: Mapping[str, Any]) -> bool:
+def _wrong_swap(truth: Numbers, perturbed: Numbers, attribute: Mapping[str, Any]) -> bool:
     """The same, or a value further away than the greatest difference of ranks."""
     window, ordered = attribute["owner"]["window"], np.sort(truth)
     rank = np.empty(len(truth), np.int64)
     rank[np.argsort(truth, kind="stable")] = np.arange(len(truth))
     low = ordered[np.maximum(rank - window, 0)]
     high = ordered[np.minimum(rank + window, len(truth) - 1)]
-    return _wrong_shuffle(truth, shown, attribute) or bool(((shown < low) | (shown > high)).any())
+    return _wrong_shuffle(truth, perturbed, attribute) or bool(((perturbed < low) | (perturbed > high)).any())
 
 
 def _wrong_draws(before: pa.ChunkedArray, after: pa.ChunkedArray, attribute: Mapping[str, Any]) -> bool:
@@ -394,8 +394,8 @@ def _wrong_draws(before: pa.ChunkedArray, after: pa.ChunkedArray, attribute: Map
     columns = [column.combine_chunks() for column in pairs.aggregate([]).select(["before", "after"]).columns]
     if not np.array_equal(*(column.is_null().to_numpy(zero_copy_only=False) for column in columns)):
         return True
-    truth, shown = (texts(column.drop_null()) for column in columns)
-    return not all(b in code and possible[code[a], code[b]] for a, b in zip(truth, shown, strict=True))
+    truth, perturbed = (texts(column.drop_null()) for column in columns)
+    return not all(b in code and possible[code[a], code[b]] for a, b in zip(truth, perturbed, strict=True))
 
 
 _WRONG: dict[str, Callable[[Numbers, Numbers, Mapping[str, Any]], bool]] = {
@@ -458,13 +458,13 @@ def _identities(column: Column) -> npt.NDArray[np.int64]:
     return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.int64)[column.index]
 
 
-def _groups(shown: Sequence[npt.NDArray[np.int64]], n_classes: int) -> tuple[npt.NDArray[np.int64], int]:
+def _groups(identities: Sequence[npt.NDArray[np.int64]], n_classes: int) -> tuple[npt.NDArray[np.int64], int]:
     """Number the distinct combinations of published values; buckets stay what they are."""
-    if not shown or not n_classes:
+    if not identities or not n_classes:
         return np.arange(n_classes), n_classes
     group_of = np.zeros(n_classes, dtype=np.int64)
     n_groups = 1
-    for identity in shown:
+    for identity in identities:
         n_values = int(identity.max()) + 1
         if n_groups * n_values >= SAFE:
             values, group_of = np.unique(group_of, return_inverse=True)
@@ -477,9 +477,9 @@ def _groups(shown: Sequence[npt.NDArray[np.int64]], n_classes: int) -> tuple[npt
 
 def alike(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[npt.NDArray[np.int64], int]:
     """For each row the number of its combination of values, and how many combinations there are."""
-    shown = []
+    identities = []
     for column in columns:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         identity = whole.dictionary_encode(null_encoding="encode").indices
-        shown.append(np.asarray(identity.to_numpy(zero_copy_only=False), dtype=np.int64))
-    return _groups(shown, len(columns[0]))
+        identities.append(np.asarray(identity.to_numpy(zero_copy_only=False), dtype=np.int64))
+    return _groups(identities, len(columns[0]))

@@ -147,16 +147,16 @@ def check_cells(
     [column] = columns
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
-    shown_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    cell_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
     hidden = np.zeros(classes.n_classes, np.bool_) if hidden is None else hidden
     if hidden.any():
         seen = hidden & ~np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
         if seen.any():
             raise _fault(domain, "a cell beside `*` of the column that it is linked to", int(seen.sum()))
     is_whole = all(_is_whole(domain, cell) for cell in cells)
-    if is_whole and len(cells) == 1 and (shown_null | ~null).all():
+    if is_whole and len(cells) == 1 and (cell_null | ~null).all():
         return  # a suppressed column
-    unlike_null = np.where(hidden, null & ~shown_null, shown_null != null)
+    unlike_null = np.where(hidden, null & ~cell_null, cell_null != null)
     if unlike_null.any():
         raise _fault(domain, "missing values outside their cell", int(unlike_null.sum()))
     if is_whole:
@@ -166,11 +166,11 @@ def check_cells(
         if unlike.any():
             raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
         return
-    shown_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
-    shown_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
+    cell_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
+    cell_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
     empty = low > high
-    outside = ((shown_low > shown_high) != empty) & ~hidden
-    outside |= ~empty & ((shown_low > low) | (shown_high < high))
+    outside = ((cell_low > cell_high) != empty) & ~hidden
+    outside |= ~empty & ((cell_low > low) | (cell_high < high))
     if outside.any():
         raise _fault(domain, "rows outside their cell", int(outside.sum()))
     if domain.kind == "numeric" and numeric == "level":
@@ -181,7 +181,7 @@ def check_cells(
         for _ in range(tree.height):
             node = np.where(tree.last[node] < np.where(empty, 0, high), tree.parent[node], node)
         low, high = tree.first[node].astype(np.int64), tree.last[node].astype(np.int64)
-    wide = ~empty & ~hidden & ((shown_low != low) | (shown_high != high))
+    wide = ~empty & ~hidden & ((cell_low != low) | (cell_high != high))
     if wide.any():
         raise _fault(domain, "a cell wider than its rows", int(wide.sum()))
 
@@ -258,10 +258,10 @@ def _check_numbers(
         for first, last in chunks(classes.offsets):
             inside, starts = codes_inside(codes, classes, first, last)
             part = slice(first, last)
-            shown = Column(columns[0].name, columns[0].values, columns[0].index[part])
+            numbers = Column(columns[0].name, columns[0].values, columns[0].index[part])
             ends = rows_ends[0][part], rows_ends[1][part]
-            known = _shown_ends(domain)[: 1 if domain.coding is None else 2]
-            wrong[part] = _unlike_means(known, shown, ends, inside, starts) & ~empty[part]
+            known = _published_ends(domain)[: 1 if domain.coding is None else 2]
+            wrong[part] = _unlike_means(known, numbers, ends, inside, starts) & ~empty[part]
         wrong_if_full = wrong
     if wrong.any() and wrong_if_full.any():  # none if full: a suppressed column
         raise _fault(domain, "a number that is not the one of its rows", int(wrong.sum()))
@@ -270,7 +270,7 @@ def _check_numbers(
 def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Ints]) -> Bools:
     """Classes that do not show these ends (codes)."""
     wrong = np.zeros(len(ends[0]), dtype=np.bool_)
-    for column, code, known in zip(columns, ends, _shown_ends(domain), strict=True):
+    for column, code, known in zip(columns, ends, _published_ends(domain), strict=True):
         values = column.values
         if domain.coding is not None:  # ends may repeat
             both = pa.concat_arrays([known, values.cast(known.type)])
@@ -279,12 +279,12 @@ def _unlike_bounds(domain: Domain, columns: Sequence[Column], ends: Sequence[Int
             continue
         if pa.types.is_float16(known.type):  # index_in does not take them
             known, values = known.cast(pa.float32()), values.cast(pa.float32())
-        found = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
-        wrong |= found[column.index] != code
+        codes = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()
+        wrong |= codes[column.index] != code
     return wrong
 
 
-def _shown_ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
+def _published_ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
     """What each code is published as: itself, or the two ends of what it was recoded to."""
     coding = domain.coding
     if coding is None or coding.lower is None or coding.upper is None:
@@ -295,7 +295,7 @@ def _shown_ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
 def _unlike_midpoints(domain: Domain, column: Column, ends: Sequence[Ints]) -> Bools:
     """Classes that do not show the middle of these ends (codes)."""
     both = ends[0], domain.n_values + ends[1]
-    known = pa.concat_arrays(_shown_ends(domain))
+    known = pa.concat_arrays(_published_ends(domain))
     return _unlike_means([known], column, both, np.column_stack(both).ravel(), 2 * np.arange(len(ends[0])))
 
 
@@ -326,21 +326,21 @@ def _unlike_means(
             known = known.astype(object)
         total = np.add.reduceat(np.where(present, known[codes], 0), starts).astype(object)
         if pa.types.is_temporal(kind):
-            shown, _ = _whole_numbers(values)
-            return np.asarray(shown[column.index] != total // count, dtype=np.bool_)
+            published, _ = _whole_numbers(values)
+            return np.asarray(published[column.index] != total // count, dtype=np.bool_)
         right = [part / (n * per_unit) for part, n in zip(total.tolist(), count.tolist(), strict=True)]
         return np.asarray(values.to_numpy()[column.index] != np.array(right))
     numbers = known_values[0].cast(pa.float64()).to_numpy()
     if len(known_values) == 2:
         numbers = numbers / 2 + known_values[1].cast(pa.float64()).to_numpy() / 2
-    shown = values.to_numpy()[column.index]
+    published = values.to_numpy()[column.index]
     _, exponent = np.frexp(np.maximum(np.abs(numbers[ends[0]]), np.abs(numbers[ends[1]])))
     of_row = np.repeat(exponent, np.diff(np.append(starts, len(codes))))
     scaled = np.ldexp(np.where(present, numbers[codes], 0.0), -of_row)
     mean, size = (np.add.reduceat(part, starts) / count for part in (scaled, np.abs(scaled)))
     slack = (count + 8) * 2.0**-52 * size + np.ldexp(5e-324, -exponent)
     with np.errstate(over="ignore"):
-        off = np.abs(np.ldexp(shown, -exponent) - mean)
+        off = np.abs(np.ldexp(published, -exponent) - mean)
     return np.asarray(~(off <= slack), dtype=np.bool_)
 
 

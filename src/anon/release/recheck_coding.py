@@ -48,16 +48,16 @@ def n_finer(attribute: Attribute, domain: Domain, texts: Iterable[str]) -> int:
         return 0
     kind, n = domain.values.type, 0
     for text in texts:
-        found = _CELL.fullmatch(text.removesuffix(OR_MISSING))
-        if found is None:  # the whole domain, or missing
+        match = _CELL.fullmatch(text.removesuffix(OR_MISSING))
+        if match is None:  # the whole domain, or missing
             continue
         lower, upper = (
-            found["low"] or found["one"] or found["from"],
-            found["high"] or found["one"] or found["to"],
+            match["low"] or match["one"] or match["from"],
+            match["high"] or match["one"] or match["to"],
         )
         starts = [] if lower is None else [_value(lower, kind)]
         stops = [] if upper is None else [_value(upper, kind)]
-        if found["open"] or found["below"]:  # the upper end is the start of what follows
+        if match["open"] or match["below"]:  # the upper end is the start of what follows
             starts, stops = starts + stops, []
         n += any(_same(attribute, _beside(one, kind, -1), one, kind) for one in starts) or any(
             _same(attribute, one, _beside(one, kind, 1), kind) for one in stops

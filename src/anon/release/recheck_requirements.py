@@ -165,16 +165,16 @@ def _ordered_moves(attribute: Counts) -> tuple[Ints, int]:
     sums = np.concatenate([[0], np.cumsum(up_to)])
     running = np.cumsum(attribute.count)
     before = running[attribute.start] - attribute.count[attribute.start]
-    held = running - before[attribute.group]
+    rows = running - before[attribute.group]
     begin = np.searchsorted(published, attribute.value)
     end = np.append(begin[1:], n_values)
     end[np.append(attribute.start[1:], len(begin)) - 1] = n_values
-    held_, size, sums_ = _wide(bound, held, attribute.size, sums)
+    rows_, size, sums_ = _wide(bound, rows, attribute.size, sums)
     of_entry = size[attribute.group]
-    level = (held_ * n_rows // of_entry).astype(np.int64)
+    level = (rows_ * n_rows // of_entry).astype(np.int64)
     turn = np.clip(np.searchsorted(up_to, level, side="right"), begin, end)
-    above = (turn - begin) * (held_ * n_rows) - of_entry * (sums_[turn] - sums_[begin])
-    below = of_entry * (sums_[end] - sums_[turn]) - (end - turn) * (held_ * n_rows)
+    above = (turn - begin) * (rows_ * n_rows) - of_entry * (sums_[turn] - sums_[begin])
+    below = of_entry * (sums_[end] - sums_[turn]) - (end - turn) * (rows_ * n_rows)
     ahead = size * sums_[begin[attribute.start]]
     return np.asarray(attribute.per_group(above + below) + ahead), max(n_values - 1, 1)
 
@@ -214,8 +214,8 @@ def _tree_moves(attribute: Counts) -> tuple[Ints, int]:
     lower: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
     gain: Ints = np.empty(0, dtype=np.int64)
     for depth, group, node, rows in _levels_up(attribute):
-        [held] = _wide(bound, rows)
-        own = held * n_rows - total[node] * size[group]
+        [rows_] = _wide(bound, rows)
+        own = rows_ * n_rows - total[node] * size[group]
         if lower is not None:
             place = np.searchsorted(
                 group * len(tree.labels) + node, lower[0] * len(tree.labels) + tree.parent[lower[1]]
@@ -372,8 +372,8 @@ def _max_risk(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
     risk = np.zeros(len(f))
     for low, high in pairwise(edges):
         v = (low + high) / 2 + (high - low) / 2 * nodes
-        shown = np.exp(-v) * p / (p + (1 - p) * np.exp(-v / np.maximum(f, 1)[:, None]))
-        risk += (high - low) / 2 * (shown @ weights)
+        integrand = np.exp(-v) * p / (p + (1 - p) * np.exp(-v / np.maximum(f, 1)[:, None]))
+        risk += (high - low) / 2 * (integrand @ weights)
     risk /= np.maximum(f, 1)
     return np.asarray((size > 0) & (risk[where] <= float(requirement.threshold) * (1 + 1e-9)))
 

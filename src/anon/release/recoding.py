@@ -89,7 +89,7 @@ def recode(
     classes = _arranged(classes, order_of_classes, entropy, n_threads)
     cells = tuple(replace(one, of_class=_frozen(one.of_class[order_of_classes])) for one in cells)
     published = [
-        tuple(_only_shown(replace(column, index=column.index[order_of_classes])) for column in columns)
+        tuple(_without_unused(replace(column, index=column.index[order_of_classes])) for column in columns)
         for columns in rendered or [()] * len(cells)
     ]
     derived = [
@@ -219,7 +219,7 @@ def _arranged(classes: Classes, order: npt.NDArray[np.int64], entropy: Entropy, 
     return Classes(_frozen(source), _frozen(offsets), classes.suppressed)
 
 
-def _only_shown(column: Column) -> Column:
+def _without_unused(column: Column) -> Column:
     """The column without values that no class shows."""
     used = np.flatnonzero(np.bincount(column.index, minlength=len(column.values)))
     new_index = np.zeros(len(column.values), dtype=np.uint32)

@@ -198,9 +198,9 @@ class Release(Recoded):
             groups = group(encoded.quasi_codes, encoded.suppressed, threads)
             measured = of_intact(measured, groups, at_risk)
         else:
-            shown = [one.of_class for one in self.cells]
+            cells = [one.of_class for one in self.cells]
             null = [(one.low > one.high)[one.of_class] for one in self.cells]
-            matching = null_matching(shown, null, classes, encoded.sensitive, codes, threads)
+            matching = null_matching(cells, null, classes, encoded.sensitive, codes, threads)
             measured = replace(measured, null_matching=matching)
         if population is not None and self.noise is not None:
             raise UsageError(f"journalist and marketer risk of a population: {_no_cells(self)}")
@@ -284,17 +284,17 @@ class Release(Recoded):
         """What the release shows of one class, as text; None for null."""
         if self.publish == "bucketization":
             return {CLASS_ID: class_id}
-        shown = {}
+        cells = {}
         if self.noise is not None:
             row = int(self.classes.rows[self.classes.offsets[class_id]])
             for domain, codes in zip(self.encoded.quasi, self.encoded.quasi_codes, strict=True):
                 value = domain.values.slice(int(codes[row]), 1)
-                shown[domain.name] = texts(value)[0] if len(value) else None
-            return shown
+                cells[domain.name] = texts(value)[0] if len(value) else None
+            return cells
         for column in (column for columns in self.columns for column in columns):
             value = column.values.slice(int(column.index[class_id]), 1)
-            shown[column.name] = None if value.null_count else texts(value)[0]
-        return shown
+            cells[column.name] = None if value.null_count else texts(value)[0]
+        return cells
 
     @property
     def effort(self) -> str | None:
@@ -304,18 +304,20 @@ class Release(Recoded):
 
     def summary(self) -> dict[str, Any]:
         """What was made and how, in plain words and numbers."""
-        told = self.metadata
+        metadata = self.metadata
         return {
-            "rows": told["rows"],
+            "rows": metadata["rows"],
             "suppressed": len(self.classes.suppressed),
-            "classes": told["classes"],
+            "classes": metadata["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
-            "published unchanged": [name for name in told["roles"]["neutral"] if not self.is_mean(name)],
+            "published unchanged": [name for name in metadata["roles"]["neutral"] if not self.is_mean(name)],
             **(
-                {"quasi-identifiers of households": told["household"]["quasi"]} if "household" in told else {}
+                {"quasi-identifiers of households": metadata["household"]["quasi"]}
+                if "household" in metadata
+                else {}
             ),
             "not published": list(self.encoded.unpublished),
-            **{name: told[name] for name in ("method", "publish", "numeric", "missing", "order")},
+            **{name: metadata[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
             **({} if self.lattice is None else {"levels": _levels_in_words(self.lattice)}),
             **{
@@ -426,13 +428,13 @@ def _inside(
             "the population's quasi-identifiers have other types than the table's; convert them first"
         ) from None
     union = encode(both, Schema(quasi), n_threads=n_threads)
-    shown = cells_of(union, groups, n_threads)
+    cells = cells_of(union, groups, n_threads)
     if release.publish == "generalization":
         if release.numeric == "level":
-            shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
-        shown = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, shown, strict=True))
+            cells = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in cells)
+        cells = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, cells, strict=True))
     inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
-    return population_counts(shown, inside, n_threads), equal_rows(union.quasi_codes, before, n_threads)
+    return population_counts(cells, inside, n_threads), equal_rows(union.quasi_codes, before, n_threads)
 
 
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:

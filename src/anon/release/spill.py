@@ -75,7 +75,7 @@ class Spilled:
         self._extents: dict[int, list[tuple[int, int]]] = {}
         self._schema: pa.Schema = None
         self._words: dict[str, _Words] = {}
-        self._held: dict[str, pa.Array] = {}
+        self._columns: dict[str, pa.Array] = {}
         self._known: list[tuple[Domain, Codes]] = [
             (domain, codes)
             for domain, codes in zip(
@@ -152,19 +152,19 @@ class Spilled:
             raise _misplaced()
         for i, name in enumerate(self.names, 1):
             column = _one(table.column(i)).take(pa.array(order))
-            self._held[name] = self._words[name].of(column) if name in self._words else column
+            self._columns[name] = self._words[name].of(column) if name in self._words else column
         if len(rows):
             self._check(rows)
 
     def take(self, name: str) -> Take:
         """The column that is held, whatever rows are asked for: those of the piece, in order."""
-        return lambda rows, of_row: self._held[name]
+        return lambda rows, of_row: self._columns[name]
 
     def _check(self, rows: Rows) -> None:
         domains = [domain for domain, _ in self._known]
-        held = pa.table({domain.name: self._held[domain.name] for domain in domains})
-        for found, (_, codes) in zip(encode_like(held, domains), self._known, strict=True):
-            if (found != codes[rows]).any():
+        table = pa.table({domain.name: self._columns[domain.name] for domain in domains})
+        for read, (_, codes) in zip(encode_like(table, domains), self._known, strict=True):
+            if (read != codes[rows]).any():
                 raise _misplaced()
 
     def _full(self, error: OSError) -> DataError:

@@ -38,9 +38,9 @@ def class_means(encoded: Encoded, classes: Classes) -> pa.Array:
     sizes, starts = classes.sizes, classes.offsets[:-1]
     if pa.types.is_floating(kind):
         of_class = _means(encoded.weights[classes.rows], classes)
-        shown = np.zeros(encoded.n_rows, np.float64)
-        shown[classes.rows] = np.repeat(of_class, sizes)
-        return pa.array(shown, mask=_suppressed(encoded, classes)).cast(kind, safe=False)
+        means = np.zeros(encoded.n_rows, np.float64)
+        means[classes.rows] = np.repeat(of_class, sizes)
+        return pa.array(means, mask=_suppressed(encoded, classes)).cast(kind, safe=False)
     units = _units(encoded, encoded.schema.sampling_weight, kind)
     totals = np.add.reduceat(units[classes.rows], starts)
     place = np.arange(len(classes.rows)) - np.repeat(starts, sizes)
@@ -100,22 +100,22 @@ def alone_with_weight(classes: Classes, weights: npt.NDArray[np.float64]) -> int
     return int(np.count_nonzero(new[:-1] & new[1:]))
 
 
-def recheck_weights(encoded: Encoded, classes: Classes, shown: pa.Array) -> None:
+def recheck_weights(encoded: Encoded, classes: Classes, published: pa.Array) -> None:
     """Raise RecheckError unless the weights of each class differ by one unit at most and keep their mean."""
     assert encoded.weights is not None
     of_class = np.repeat(np.arange(classes.n_classes), classes.sizes)
-    of_row = np.asarray(shown.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))[classes.rows]
+    of_row = np.asarray(published.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))[classes.rows]
     before, after = (
         np.bincount(of_class, each / classes.sizes[of_class], classes.n_classes)
         for each in (encoded.weights[classes.rows], of_row)
     )
     low, high = (each.reduceat(of_row, classes.offsets[:-1]) for each in (np.minimum, np.maximum))
     unit, slack = 0.0, 1e-9 * before
-    if pa.types.is_floating(shown.type):
-        of_type = np.finfo(shown.type.to_pandas_dtype())
+    if pa.types.is_floating(published.type):
+        of_type = np.finfo(published.type.to_pandas_dtype())
         slack = np.maximum(slack, float(of_type.eps) * before) + float(of_type.smallest_subnormal)
-    elif pa.types.is_decimal(shown.type):
-        unit = 10.0**-shown.type.scale
+    elif pa.types.is_decimal(published.type):
+        unit = 10.0**-published.type.scale
     else:
         unit = 1.0
     right = (np.abs(after - before) <= slack) & (low > 0) & (high - low <= unit + slack)

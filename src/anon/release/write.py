@@ -39,16 +39,20 @@ _Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
 
 
 @contextmanager
-def _parquet(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+def _parquet(
+    path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]
+) -> Iterator[_Sink]:
     """Dictionaries are written as they are; the Arrow schema in the file names the original types."""
     schema = base64.b64encode(written.serialize().to_pybytes()).decode()
-    with opened(path) as file, pq.ParquetWriter(file, held, store_schema=False) as writer:
+    with opened(path) as file, pq.ParquetWriter(file, in_memory, store_schema=False) as writer:
         writer.add_key_value_metadata({"ARROW:schema": schema, METADATA_KEY: json.dumps(metadata)})
         yield writer
 
 
 @contextmanager
-def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+def _feather(
+    path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]
+) -> Iterator[_Sink]:
     schema = written.with_metadata({METADATA_KEY: json.dumps(metadata)})
     options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
     with opened(path) as file, pa.ipc.new_file(file, schema, options=options) as writer:
@@ -56,7 +60,7 @@ def _feather(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[
 
 
 @contextmanager
-def csv(path: Path, held: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
+def csv(path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Every string is quoted, null is an empty field without quotes."""
     plain = pa.schema([pa.field(f.name, value_type(f.type)) for f in written])
     with opened(path) as file, pa.csv.CSVWriter(file, plain) as writer:
@@ -116,10 +120,10 @@ def write_release(
                 spill.load(start)
             return rows_taken(fields, rows[start : start + piece], of_row[start : start + piece])
 
-        held = part(-(-len(rows) // piece) * piece).schema
+        in_memory = part(-(-len(rows) // piece) * piece).schema
         written = pa.schema([pa.field(f.name, f.written, f.nullable) for f in fields])
         parts = ahead(part(start) for start in range(0, len(rows), piece))
-        _write_tables(opener, temporary[0], held, written, metadata, parts, formulas[0])
+        _write_tables(opener, temporary[0], in_memory, written, metadata, parts, formulas[0])
     if len(temporary) > 1:
         table = release.sensitive_table
         _write_tables(opener, temporary[1], table.schema, table.schema, metadata, [table], formulas[1])
@@ -128,14 +132,14 @@ def write_release(
 def _write_tables(
     opener: _Open,
     path: Path,
-    held: pa.Schema,
+    in_memory: pa.Schema,
     written: pa.Schema,
     metadata: Mapping[str, Any],
     tables: Iterable[pa.Table],
     formulas: Formulas | None,
 ) -> None:
     """One file; the formulas in one of CSV are counted or guarded."""
-    with opener(path, held, written if formulas is None else formulas.schema(written), metadata) as sink:
+    with opener(path, in_memory, written if formulas is None else formulas.schema(written), metadata) as sink:
         for table in tables:
             sink.write_table(table if formulas is None else formulas.written(table))
     if formulas is not None:
@@ -151,8 +155,8 @@ def _spill(
         return nullcontext()
     from anon.release.spill import spilled
 
-    shown, hidden = columns_of(release), hidden_columns(release)
-    names = [name for name in encoded.table.column_names if name not in hidden and not shown.get(name)]
+    cells, hidden = columns_of(release), hidden_columns(release)
+    names = [name for name in encoded.table.column_names if name not in hidden and not cells.get(name)]
     return spilled(encoded, names, takeable, rows, folder)
 
 

@@ -158,10 +158,10 @@ def anonymize(
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
-        shown, _ = merge(made.classes, made.cells, n_threads)
-        alone = alone_with_weight(shown, encoded.weights)
+        merged, _ = merge(made.classes, made.cells, n_threads)
+        alone = alone_with_weight(merged, encoded.weights)
         notes.append(
-            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(shown.rows)} "
+            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(merged.rows)} "
             'rows are alone in their class; weights="class-mean" shows the mean of each class'
         )
 

@@ -104,9 +104,9 @@ def check(
         raise UsageError("roles are given, and to be taken from the file ", BELIEVED, ": choose one")
     table_source = read_source(source)
     table = table_source.table
-    told = metadata_of(table_source)
+    metadata = metadata_of(table_source)
     refuse_sensitive_half(table_source, schema)
-    if schema is None and told is None:
+    if schema is None and metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is None and require and not roles_from_file:
         raise UsageError(
@@ -132,8 +132,8 @@ def check(
         schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
     units, require, of_bags = _units_of(table, schema, require)
-    schema = measured_roles(told, schema).uncoded()  # the cells of a release are what they are
-    if sensitive_table is not None or is_bucketized(table_source, told, schema):
+    schema = measured_roles(metadata, schema).uncoded()  # the cells of a release are what they are
+    if sensitive_table is not None or is_bucketized(table_source, metadata, schema):
         if units is not None:
             raise UsageError(
                 "a bucketization tells the sensitive values of buckets, not of rows: leave the unit out to "
@@ -141,7 +141,7 @@ def check(
             )
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
-        sensitive = with_kinds(schema.sensitive, second, told)
+        sensitive = with_kinds(schema.sensitive, second, metadata)
         classes, domains, codes = in_buckets(ids, second, sensitive, n_threads)
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
@@ -150,11 +150,11 @@ def check(
         intact = encode(table, quasi_only, empty=True, n_threads=n_threads)
         groups = group(intact.quasi_codes, n_threads=n_threads)
         privacy = of_intact(privacy, groups, at_risk)
-        shown = ids
+        published = ids
     else:
         encoded = encode(table, schema, empty=True, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
-        if told is not None:
+        if metadata is not None:
             quasi = [_with_missing(*column) for column in quasi]
         domains, codes = encoded.sensitive, encoded.sensitive_codes
         privacy, classes = measure_columns(
@@ -162,13 +162,13 @@ def check(
             [column for _, column in quasi],
             domains,
             codes,
-            starred=starred_rows(encoded) if told is None else None,
+            starred=starred_rows(encoded) if metadata is None else None,
             at_risk=at_risk,
             per_class=per_class,
             units=units,
             n_threads=n_threads,
         )
-        shown, groups = encoded, classes
+        published, groups = encoded, classes
     if require or of_bags:
         missed = unmet(require, classes, domains, codes, n_threads, units)
         if privacy.n_starred and missed:  # of a release of ours, rows of `*` are a class
@@ -176,7 +176,7 @@ def check(
             missed = tuple(
                 each for each in unmet(require, whole, domains, codes, n_threads, units) if each in missed
             )
-        _refuse_undecided(missed, require, domains, told, roles_from)
+        _refuse_undecided(missed, require, domains, metadata, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         privacy = replace(privacy, unmet=missed)
     weight = None if given is None else given.sampling_weight
@@ -184,14 +184,14 @@ def check(
     if has_weights or population is not None or sampling_fraction is not None:
         inside = None
         if population is not None:
-            groups, inside, _ = people_inside(table, given or schema, told, population, n_threads)
+            groups, inside, _ = people_inside(table, given or schema, metadata, population, n_threads)
         of_row = encode_weights(table, weight) if has_weights and weight is not None else None
         measured = population_risk(groups, inside, sampling_fraction, at_risk, weights=of_row)
         privacy = replace(privacy, population=measured)
     return replace(
         privacy,
         roles_from=roles_from,
-        worst_cells=_worst_cells(shown, classes, privacy.worst),
+        worst_cells=_worst_cells(published, classes, privacy.worst),
         notes=notes,
     )
 
@@ -319,21 +319,21 @@ def _refuse_undecided(
     missed: Sequence[str],
     require: Sequence[Requirement],
     domains: Sequence[Domain],
-    told: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
     roles_from: Literal["given", "file"],
 ) -> None:
     """Raise UsageError where a requirement fails in a flat hierarchy, and the true one is not known.
 
     No hierarchy makes the distance greater than the flat one, so that what holds there holds in any.
     """
-    claimed = (told or {}).get("claimed")
+    claimed = (metadata or {}).get("claimed")
     for each in require:
         if str(each) in missed and isinstance(claimed, list) and repr(each) in claimed:
             raise UsageError(
                 f"{each}: the table alone cannot decide it: it does not hold of the rows, but was demanded "
                 "of units (persons), whose column no release shows, and decided before it was written"
             )
-    in_file: Mapping[str, Any] | None = (told or {}).get("hierarchies")
+    in_file: Mapping[str, Any] | None = (metadata or {}).get("hierarchies")
     for each in require:
         if not isinstance(each, TCloseness) or each.distance != "hierarchical" or str(each) not in missed:
             continue
@@ -359,19 +359,19 @@ def _refuse_undecided(
             )
 
 
-def measured_roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+def measured_roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     """Roles for measuring: published cells are opaque, sensitive attributes keep their kind."""
     if given is not None:
         return Schema([attribute.name for attribute in given.quasi], given.sensitive)
-    assert told is not None
-    quasi = [column for cells in told["cells"].values() for column in cells["columns"]]
-    return Schema(quasi, [_attribute(name, told) for name in told["roles"]["sensitive"]])
+    assert metadata is not None
+    quasi = [column for cells in metadata["cells"].values() for column in cells["columns"]]
+    return Schema(quasi, [_attribute(name, metadata) for name in metadata["roles"]["sensitive"]])
 
 
-def _attribute(name: str, told: Mapping[str, Any]) -> Attribute:
+def _attribute(name: str, metadata: Mapping[str, Any]) -> Attribute:
     """A sensitive attribute as a release describes it; DataError where its hierarchy or order is none."""
-    kind = told["kinds"].get(name)
-    tree, order = (told.get(key, {}).get(name) for key in ("hierarchies", "orders"))
+    kind = metadata["kinds"].get(name)
+    tree, order = (metadata.get(key, {}).get(name) for key in ("hierarchies", "orders"))
     try:
         if kind == "nominal" and tree is not None:
             return Attribute(name, "nominal", listed(tree, name))
@@ -416,7 +416,7 @@ def _text(domain: Domain) -> bool:
     return bool(pa.types.is_string(domain.values.type) or pa.types.is_large_string(domain.values.type))
 
 
-def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+def _worst_cells(published: Encoded, classes: Classes, worst: Mapping[str, int]) -> dict[str, dict[str, Any]]:
     """For every measure set by one class, the published cells of that class."""
 
     def cell(domain: Domain, codes: Codes, number: int) -> str | None:
@@ -426,7 +426,7 @@ def _worst_cells(shown: Encoded, classes: Classes, worst: Mapping[str, int]) -> 
     cells = {
         number: {
             domain.name: cell(domain, codes, number)
-            for domain, codes in zip(shown.quasi, shown.quasi_codes, strict=True)
+            for domain, codes in zip(published.quasi, published.quasi_codes, strict=True)
         }
         for number in set(worst.values())
     }

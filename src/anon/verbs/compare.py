@@ -100,29 +100,29 @@ def compare(
     """
     threads = available_threads(n_threads)
     source = read_source(released)
-    told = metadata_of(source)
+    metadata = metadata_of(source)
     refuse_sensitive_half(source, schema)
     before, after = (
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
     # nothing is published here: the column that matches rows needs no role
-    encoded = encode(before, replace(_roles(told, schema), neutral="rest"), n_threads=threads).original
+    encoded = encode(before, replace(_roles(metadata, schema), neutral="rest"), n_threads=threads).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
             "is the right table compared?"
         )
-    shown: list[Cells] | None
-    if sensitive_table is not None or is_bucketized(source, told, encoded.schema):
+    cells: list[Cells] | None
+    if sensitive_table is not None or is_bucketized(source, metadata, encoded.schema):
         second = second_table(source, sensitive_table)
-        published = _buckets(encoded, after, second, told, threads)
+        published = _buckets(encoded, after, second, metadata, threads)
         assert published.intact is not None
-        shown = [
+        cells = [
             replace(single_cells(domain), of_class=codes.astype(np.uint32))
             for domain, codes in zip(encoded.quasi, published.intact, strict=True)
         ]
     else:
-        published, shown = generalized(encoded, after, told, threads)
+        published, cells = generalized(encoded, after, metadata, threads)
     measured = measure(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
     weight = encoded.schema.sampling_weight
     has_weights = weight in after.column_names and population is None and sampling_fraction is None
@@ -130,7 +130,7 @@ def compare(
         intact = published.intact
         now = published.classes if intact is None else group(intact, n_threads=threads)
         sides = (
-            (after, now, told if intact is None else None),
+            (after, now, metadata if intact is None else None),
             (before, group(encoded.quasi_codes, n_threads=threads), None),
         )
         risks = []
@@ -144,16 +144,16 @@ def compare(
     if id is None:
         return measured
     rows = matched(encoded, after, id)
-    return replace(measured, aligned=aligned(published, shown, after, rows))
+    return replace(measured, aligned=aligned(published, cells, after, rows))
 
 
-def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     if given is not None:
         return given
-    if told is None:
+    if metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
-    for name, cell in told["cells"].items():
-        if told["kinds"][name] == "ordinal" or cell["meaning"].startswith("text: a value or a node"):
+    for name, cell in metadata["cells"].items():
+        if metadata["kinds"][name] == "ordinal" or cell["meaning"].startswith("text: a value or a node"):
             raise UsageError(
                 f"column {name!r} cannot be read without its order or hierarchy: ",
                 Parameter(
@@ -163,20 +163,20 @@ def _roles(told: Mapping[str, Any] | None, given: Schema | None) -> Schema:
             )
     attributes = [
         [
-            Attribute(name, "numeric", **_coding_of(told, name))
-            if told["kinds"][name] == "numeric"
+            Attribute(name, "numeric", **_coding_of(metadata, name))
+            if metadata["kinds"][name] == "numeric"
             else Attribute(name, "nominal")
             for name in names
         ]
-        for names in (told["roles"]["quasi"], told["roles"]["sensitive"])
+        for names in (metadata["roles"]["quasi"], metadata["roles"]["sensitive"])
     ]
     quasi, sensitive = attributes
     return Schema(quasi, sensitive)
 
 
-def _coding_of(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _coding_of(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What a release says of least levels, top and bottom of a column."""
-    given = told.get("coding")
+    given = metadata.get("coding")
     one = given.get(name) if isinstance(given, dict) else None
     return {key: one[key] for key in CODING if key in one} if isinstance(one, dict) else {}
 
@@ -188,7 +188,7 @@ def _buckets(
     encoded: Encoded,
     table: pa.Table | Scan,
     second: pa.Table,
-    told: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
     n_threads: int,
 ) -> Published:
     check_names([domain.name for domain in encoded.quasi], table.column_names)
@@ -201,7 +201,7 @@ def _buckets(
         part = second.filter(pc.equal(second["attribute"], domain.name))
         counts.append(_bucket_counts(domain, part, known, classes))
     return Published(
-        encoded, classes, tuple(counts), intact=intact, k_asked=asked_k(told), n_threads=n_threads
+        encoded, classes, tuple(counts), intact=intact, k_asked=asked_k(metadata), n_threads=n_threads
     )
 
 

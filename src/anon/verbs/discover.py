@@ -118,9 +118,9 @@ def discover(
     def below(first: int) -> list[tuple[tuple[int, ...], ColumnSet]]:
         return list(_sets(names, codes, first, max_size))
 
-    found = [one for part in in_threads(threads, below, range(len(names))) for one in part]
-    found.sort(key=lambda one: (len(one[0]), one[0]))
-    return Discovery(table.num_rows, tuple(each for _, each in found), tuple(not_counted))
+    sets = [one for part in in_threads(threads, below, range(len(names))) for one in part]
+    sets.sort(key=lambda one: (len(one[0]), one[0]))
+    return Discovery(table.num_rows, tuple(each for _, each in sets), tuple(not_counted))
 
 
 def _sets(

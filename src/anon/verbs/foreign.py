@@ -56,22 +56,22 @@ _ASKED_K = re.compile(rf"(?:{'|'.join(_HAVE_K)})\(.*\bk=([0-9]+)")
 _UNBOUNDED = {"inf": math.inf, "+inf": math.inf, "∞": math.inf, "-inf": -math.inf, "-∞": -math.inf}
 
 
-def asked_k(told: Mapping[str, Any] | None) -> int | None:
-    found = [_ASKED_K.match(text) for text in (told or {"requirements": ()})["requirements"]]
-    return max((int(match[1]) for match in found if match), default=None)
+def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
+    matches = [_ASKED_K.match(text) for text in (metadata or {"requirements": ()})["requirements"]]
+    return max((int(match[1]) for match in matches if match), default=None)
 
 
 def generalized(
-    encoded: Encoded, table: pa.Table | Scan, told: Mapping[str, Any] | None, n_threads: int
+    encoded: Encoded, table: pa.Table | Scan, metadata: Mapping[str, Any] | None, n_threads: int
 ) -> tuple[Published, list[Cells] | None]:
     """What the release shows, and the cell of every row per quasi-identifier, None where it hides cells."""
-    columns = [_columns_of(domain.name, table, told) for domain in encoded.quasi]
+    columns = [_columns_of(domain.name, table, metadata) for domain in encoded.quasi]
     names = [name for each in columns for name in each]
     texts_of = dict(zip(names, label_codes(table, names, n_threads), strict=True))
     written = [[texts_of[name] for name in each] for each in columns]
-    starred = np.full(table.num_rows, told is None)
-    refusal = _refusal(told)
-    shown: list[Cells] = []
+    starred = np.full(table.num_rows, metadata is None)
+    refusal = _refusal(metadata)
+    row_cells: list[Cells] = []
     for domain, attribute, codes, names, each in zip(
         encoded.quasi, encoded.schema.quasi, encoded.quasi_codes, columns, written, strict=True
     ):
@@ -80,9 +80,9 @@ def generalized(
         of_row, words = _joined(each, n_threads)
         stars = [word == ROOT or (word is None and not domain.has_null) for word in words]
         starred &= np.array(stars)[of_row]
-        reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+        reading = reader(domain) if metadata is not None else _foreign_reader(domain, attribute.hierarchy)
         reading = _coded_bounds(domain, reading) if len(each) > 1 else reading
-        numbers = told is None and domain.kind == "numeric" and are_numbers(table, names)
+        numbers = metadata is None and domain.kind == "numeric" and are_numbers(table, names)
         try:
             cells = _cells_of(domain, *_read(domain, of_row, words, reading))
         except DataError:
@@ -96,13 +96,13 @@ def generalized(
                 "intervals or bounds"
             )
         else:
-            shown.append(cells)
+            row_cells.append(cells)
     if refusal:
         starred[:] = False
         classes = group([of_row for each in written for of_row, _ in each], n_threads=n_threads)
     else:
         left_out = np.flatnonzero(starred).astype(np.uint32)
-        classes = group([one.of_class for one in shown], left_out, n_threads)
+        classes = group([one.of_class for one in row_cells], left_out, n_threads)
     first = classes.rows[classes.offsets[:-1]]
     counts, sensitive_codes = _counts(encoded.sensitive, table, classes, n_threads)
     weight = encoded.schema.sampling_weight
@@ -110,9 +110,9 @@ def generalized(
         encoded,
         classes,
         counts,
-        cells=None if refusal else tuple(replace(one, of_class=one.of_class[first]) for one in shown),
-        by_level=told is not None and told["numeric"] == "level",
-        k_asked=asked_k(told),
+        cells=None if refusal else tuple(replace(one, of_class=one.of_class[first]) for one in row_cells),
+        by_level=metadata is not None and metadata["numeric"] == "level",
+        k_asked=asked_k(metadata),
         n_starred=int(np.count_nonzero(starred)),
         refusal=refusal,
         n_threads=n_threads,
@@ -120,7 +120,7 @@ def generalized(
         if weight is not None and encoded.weights is not None and weight in table.column_names
         else None,
     )
-    return published, None if refusal else shown
+    return published, None if refusal else row_cells
 
 
 def are_numbers(table: pa.Table, names: Sequence[str]) -> bool:
@@ -131,27 +131,31 @@ def are_numbers(table: pa.Table, names: Sequence[str]) -> bool:
 def _more_than(cells: Cells, codes: Codes) -> bool:
     """Do more rows show some value than the original, by its codes, has rows of it?"""
     single = (cells.low == cells.high) & ~cells.null
-    shown = np.bincount(cells.of_class, minlength=len(cells.low))[single]
-    return bool((shown > np.bincount(codes, minlength=cells.domain.n_codes)[cells.low[single]]).any())
+    n_rows = np.bincount(cells.of_class, minlength=len(cells.low))[single]
+    return bool((n_rows > np.bincount(codes, minlength=cells.domain.n_codes)[cells.low[single]]).any())
 
 
 def cells_of_rows(
-    domain: Domain, attribute: Attribute, table: pa.Table, told: Mapping[str, Any] | None, n_threads: int = 1
+    domain: Domain,
+    attribute: Attribute,
+    table: pa.Table,
+    metadata: Mapping[str, Any] | None,
+    n_threads: int = 1,
 ) -> Cells:
     """What each row of a released table shows of one attribute, one entry of `of_class` per row.
 
-    `told` is what the release says about itself; None reads it as made by another tool.
+    `metadata` is what the release says about itself; None reads it as made by another tool.
     """
-    columns = _columns_of(domain.name, table, told)
+    columns = _columns_of(domain.name, table, metadata)
     of_row, words = _joined(label_codes(table, columns, n_threads), n_threads)
-    reading = reader(domain) if told is not None else _foreign_reader(domain, attribute.hierarchy)
+    reading = reader(domain) if metadata is not None else _foreign_reader(domain, attribute.hierarchy)
     return _cells_of(domain, *_read(domain, of_row, words, reading))
 
 
-def _columns_of(name: str, table: pa.Table | Scan, told: Mapping[str, Any] | None) -> list[str]:
+def _columns_of(name: str, table: pa.Table | Scan, metadata: Mapping[str, Any] | None) -> list[str]:
     """The columns that show a quasi-identifier: its own, or its bounds and a mark of missing values."""
-    if told is not None and name in told["cells"]:
-        columns = list(told["cells"][name]["columns"])
+    if metadata is not None and name in metadata["cells"]:
+        columns = list(metadata["cells"][name]["columns"])
     elif name not in table.column_names and f"{name}_min" in table.column_names:
         columns = [f"{name}_min", f"{name}_max"]
         columns += [f"{name}_missing"] if f"{name}_missing" in table.column_names else []
@@ -161,9 +165,9 @@ def _columns_of(name: str, table: pa.Table | Scan, told: Mapping[str, Any] | Non
     return columns
 
 
-def _refusal(told: Mapping[str, Any] | None) -> str:
+def _refusal(metadata: Mapping[str, Any] | None) -> str:
     """Why the cells cannot be read: numbers stand for them."""
-    for name, cell in (told or {"cells": {}})["cells"].items():
+    for name, cell in (metadata or {"cells": {}})["cells"].items():
         if cell["meaning"].startswith(("number: the value with Laplace noise", "perturbed:")):
             return f"the release shows column {name!r} perturbed, without cells; this measure needs them"
         for rendering in ("midpoint", "mean"):
@@ -220,12 +224,12 @@ def _read(
 ) -> tuple[list[Cell], npt.NDArray[np.uint32]]:
     """The distinct cells in the order of `Cells`, and the number of the one that each row shows."""
     missing = Cell(1, 0, null=True) if domain.has_null else Cell(0, domain.n_values - 1)
-    found: dict[int, Cell] = {}
+    cell_of: dict[int, Cell] = {}
     wrong = np.zeros(len(words), np.bool_)
     for code in np.flatnonzero(np.bincount(of_row, minlength=len(words))).tolist():
         word = words[code]
         try:
-            found[code] = _canonical(missing if word is None else read(word), domain)
+            cell_of[code] = _canonical(missing if word is None else read(word), domain)
         except DataError:
             wrong[code] = True
     if wrong.any():
@@ -239,10 +243,10 @@ def _read(
             count=len(rows),
             value=words[int(of_row[rows[0]])],
         )
-    distinct = sorted(set(found.values()), key=_rank)
+    distinct = sorted(set(cell_of.values()), key=_rank)
     number_of = {cell: i for i, cell in enumerate(distinct)}
     index = np.zeros(len(words), np.uint32)
-    for code, cell in found.items():
+    for code, cell in cell_of.items():
         index[code] = number_of[cell]
     return distinct, index[of_row]
 
@@ -378,9 +382,9 @@ def _interval_reader(domain: Domain) -> Callable[[str], Cell]:
 
     def split(body: str, marks: Sequence[str]) -> tuple[Any, Any]:
         for mark in marks:
-            for found in re.finditer(re.escape(mark), body):
+            for match in re.finditer(re.escape(mark), body):
                 try:
-                    lower, upper = place(body[: found.start()]), place(body[found.end() :])
+                    lower, upper = place(body[: match.start()]), place(body[match.end() :])
                 except (ValueError, KeyError):
                     continue
                 if lower <= upper:

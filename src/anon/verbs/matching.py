@@ -53,14 +53,14 @@ def _refuse_ids(name: str, wrong: npt.NDArray[np.bool_], what: str, where: str) 
 
 
 def aligned(
-    published: Published, shown: Sequence[Cells] | None, table: pa.Table, rows: npt.NDArray[np.int64]
+    published: Published, row_cells: Sequence[Cells] | None, table: pa.Table, rows: npt.NDArray[np.int64]
 ) -> Aligned:
-    """What the matched rows tell: those of `table`, with cells `shown`, are `rows` of the original."""
+    """What the matched rows tell: those of `table`, with cells `row_cells`, are `rows` of the original."""
     original = published.original
     outside: dict[str, float | None] = {}
     error: dict[str, float | None] = {}
     for i, (domain, codes) in enumerate(zip(original.quasi, original.quasi_codes, strict=True)):
-        cells = None if shown is None else shown[i]
+        cells = None if row_cells is None else row_cells[i]
         outside[domain.name] = None if cells is None else 1 - _share(_inside(cells, codes[rows]))
         if domain.kind == "numeric":
             error[domain.name] = _error(domain, codes[rows], cells, published.by_level, table)
@@ -80,11 +80,11 @@ def _share(marked: npt.NDArray[np.bool_]) -> float:
 def _inside(cells: Cells, codes: Codes) -> npt.NDArray[np.bool_]:
     """Does the cell of each row (`of_class`) hold the row's code?"""
     domain, cell = cells.domain, cells.of_class.astype(np.int64)
-    held = (cells.low[cell] <= codes) & (codes <= cells.high[cell])
+    inside = (cells.low[cell] <= codes) & (codes <= cells.high[cell])
     if cells.set_offsets is not None and cells.set_codes is not None:
         of_set = np.repeat(np.arange(len(cells.low)), np.diff(cells.set_offsets))
-        held = np.isin(cell * domain.n_codes + codes, of_set * domain.n_codes + cells.set_codes)
-    return np.where(codes == domain.n_values, cells.null[cell], held)
+        inside = np.isin(cell * domain.n_codes + codes, of_set * domain.n_codes + cells.set_codes)
+    return np.where(codes == domain.n_values, cells.null[cell], inside)
 
 
 def _error(
@@ -95,16 +95,16 @@ def _error(
     per_unit = measures(domain.values)[1]
     if cells is not None:
         lower, upper = reach(cells, by_level) or (np.empty(0), np.empty(0))
-        shown = ((lower + upper) / 2 / per_unit)[cells.of_class]
+        numbers = ((lower + upper) / 2 / per_unit)[cells.of_class]
         known = (cells.low <= cells.high)[cells.of_class]
     elif domain.name in table.column_names and are_numbers(table, [domain.name]):
         column, first = table[domain.name], domain.values.slice(0, 1)
         known = ~np.asarray(column.is_null())
-        shown = _as_floats(column, first.type) - _as_floats(first, first.type)
+        numbers = _as_floats(column, first.type) - _as_floats(first, first.type)
     else:
         return None
     known = known & (codes < domain.n_values)
-    away = np.abs(shown[known] - domain.positions[codes[known]] / per_unit)
+    away = np.abs(numbers[known] - domain.positions[codes[known]] / per_unit)
     return math.fsum(away) / len(away) if len(away) else None
 
 

@@ -211,13 +211,13 @@ def mining_utilities(
 
     def mine(called: str, rows: Rows, cells: list[Cells]) -> _Mined:
         X = features(cells) if cells else np.zeros((len(rows), 1))
-        told = None if progress is None else partial(_tell, progress, called)
-        found = cross_predict(miners, X, y[rows], fold[rows], seed, n_threads=threads, progress=told)
-        return _Mined(found, [_accuracy(one, y[rows], fold[rows], fold) for one in found])
+        tell = None if progress is None else partial(_tell, progress, called)
+        predictions = cross_predict(miners, X, y[rows], fold[rows], seed, n_threads=threads, progress=tell)
+        return _Mined(predictions, [_accuracy(one, y[rows], fold[rows], fold) for one in predictions])
 
     shared = {
-        table: mine(_CALLED[table], *held)
-        for table, held in _shared(encoded, columns, target, ranked).items()
+        table: mine(_CALLED[table], *data)
+        for table, data in _shared(encoded, columns, target, ranked).items()
     }
     results = []
     for number, release in enumerate(releases, 1):
@@ -254,7 +254,7 @@ def mining_utilities(
 class _Mined:
     """What each miner predicted of a table, and the accuracy."""
 
-    found: tuple[Prediction, ...]
+    predictions: tuple[Prediction, ...]
     accuracy: list[float | None]
 
 
@@ -270,8 +270,8 @@ def _by_miner(
             release.accuracy[i],
             _greatest(shared[table].accuracy[i] for table in bases),
             {table: shared[table].accuracy[i] for table in bases},
-            math.fsum(each.found[i].seconds for each in everything),
-            tuple(dict.fromkeys(limit for each in everything for limit in each.found[i].limits)),
+            math.fsum(each.predictions[i].seconds for each in everything),
+            tuple(dict.fromkeys(limit for each in everything for limit in each.predictions[i].limits)),
         )
         for i, miner in enumerate(miners)
     }
@@ -336,11 +336,11 @@ def _shared(
     """
     sensitive = {domain.name for domain in encoded.sensitive}
     quasi = [cells_of_values(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
-    held = {name: cells_of_values(*pair) for name, pair in columns.items()}
-    neutral = [cells for name, cells in held.items() if name not in sensitive]
+    predictors = {name: cells_of_values(*pair) for name, pair in columns.items()}
+    neutral = [cells for name, cells in predictors.items() if name not in sensitive]
     tables = {
-        "original": (ranked, _at([*quasi, *held.values()], ranked)),
-        "quasi": (ranked, _at(list(held.values()), ranked)),
+        "original": (ranked, _at([*quasi, *predictors.values()], ranked)),
+        "quasi": (ranked, _at(list(predictors.values()), ranked)),
     }
     if sensitive and target not in sensitive:
         tables["sensitive"] = (ranked, _at([*quasi, *neutral], ranked))
@@ -367,13 +367,13 @@ def _tell(progress: Progress, called: str, miner: str, done: int, total: int) ->
     progress(f"{miner} on {called}", done, total)
 
 
-def _accuracy(found: Prediction, y: Rows, fold: Rows, fold_of_all: Rows) -> float | None:
+def _accuracy(prediction: Prediction, y: Rows, fold: Rows, fold_of_all: Rows) -> float | None:
     """The share of the original's rows that is predicted right, of the folds that there was time for."""
-    stopped = np.setdiff1d(fold, fold[found.made])
+    stopped = np.setdiff1d(fold, fold[prediction.made])
     n_rows = int(np.isin(fold_of_all, stopped, invert=True).sum())
-    if not found.made.any():
+    if not prediction.made.any():
         return None
-    return int(np.count_nonzero(found.made & (found.values == y))) / n_rows
+    return int(np.count_nonzero(prediction.made & (prediction.values == y))) / n_rows
 
 
 def _greatest(accuracies: Iterable[float | None]) -> float | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def people_inside(
     table: pa.Table | Scan,
     schema: Schema,
-    told: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
     population: Any,
     n_threads: int = 1,
 ) -> tuple[Classes, npt.NDArray[np.int64], int | None]:
@@ -38,7 +38,7 @@ def people_inside(
     quasi = Schema(schema.quasi)
     encoded = encode(people, quasi, empty=True, n_threads=n_threads)
     codes = None
-    if told is None:
+    if metadata is None:
         try:
             codes = encode_like(table, encoded.quasi, n_threads)
         except DataError:
@@ -54,7 +54,7 @@ def people_inside(
         alone = int(np.count_nonzero(group(encoded.quasi_codes, n_threads=n_threads).sizes == 1))
         return classes, equal_rows(both, classes, n_threads), alone
     try:
-        published, _ = generalized(encoded, table, told, n_threads)
+        published, _ = generalized(encoded, table, metadata, n_threads)
     except DataError as error:
         raise DataError(
             f"the population does not hold the table: {error}", column=error.column, row=error.row

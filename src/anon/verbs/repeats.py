@@ -45,19 +45,19 @@ def notes_on_repeats(
         for name in table.column_names
         if name not in taken and (name in kept_back or role_of_name(name) is Role.IDENTIFYING)
     ]
-    shown, of_rows = pa.table({}), ""
+    columns, of_rows = pa.table({}), ""
     if isinstance(table, pa.Table):
-        shown = table.select(names)
+        columns = table.select(names)
     elif names:
-        shown = table.select(names).head()
-        of_rows = f" in the first {shown.num_rows} rows"
-        inside = classes.rows < shown.num_rows
+        columns = table.select(names).head()
+        of_rows = f" in the first {columns.num_rows} rows"
+        inside = classes.rows < columns.num_rows
         sizes = np.add.reduceat(inside.astype(np.int64), classes.offsets[:-1])
         offsets = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64)
         classes = Classes(classes.rows[inside], offsets, classes.suppressed)
     notes = []
     for name in names:
-        column = shown.column(name)
+        column = columns.column(name)
         if not (is_text(value_type(column.type)) or pa.types.is_integer(value_type(column.type))):
             continue
         few = _first(classes, SAMPLE)
@@ -67,17 +67,17 @@ def notes_on_repeats(
         if role_of_name(name) is not Role.IDENTIFYING and _is_coarse(column, few, persons):
             continue
         if of_rows:
-            told = f"several rows of one class belong to the same{of_rows}"
+            fact = f"several rows of one class belong to the same{of_rows}"
         else:
             persons = _persons(column, classes, n_threads)
             if persons.min() >= k:
                 continue
-            told = (
+            fact = (
                 f"counted by it the release has k = {persons.min()}, {np.count_nonzero(persons < k)} of "
                 f"{classes.n_classes} classes have fewer than {k}, {np.count_nonzero(persons == 1)} have one"
             )
         notes.append(
-            f"column {name!r} repeats inside classes, and k counts rows: {told}; if it tells people apart, "
+            f"column {name!r} repeats inside classes, and k counts rows: {fact}; if it tells people apart, "
             f"name it as the unit (unit={name!r} or --unit {name}), and k counts them"
         )
     return notes

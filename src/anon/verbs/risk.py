@@ -252,9 +252,9 @@ def risk(
     if sampling_fraction is not None:
         refuse_fraction(sampling_fraction)
     given = read_source(source)
-    told = metadata_of(given)
+    metadata = metadata_of(given)
     refuse_sensitive_half(given, schema)
-    if schema is None and told is None:
+    if schema is None and metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
@@ -268,11 +268,11 @@ def risk(
             )
         by = "table"
         people = read_table(population)
-        roles = schema or measured_roles(told, None)
-        classes, inside, alone = people_inside(table, roles, told, people, threads)
+        roles = schema or measured_roles(metadata, None)
+        classes, inside, alone = people_inside(table, roles, metadata, people, threads)
         refuse_smaller(classes, inside)
-        found = Frequencies(classes, classes.sizes.astype(np.float64), inside.astype(np.float64))
-        by_class = 1 / found.population
+        counts = Frequencies(classes, classes.sizes.astype(np.float64), inside.astype(np.float64))
+        by_class = 1 / counts.population
         n_people = float(people.num_rows)
         fraction = table.num_rows / n_people
         if alone is not None:
@@ -280,35 +280,37 @@ def risk(
                 float(alone), alone / n_people, n_people, "count", "the population is known", {"count": alone}
             )
     else:
-        roles = Schema(measured_roles(told, schema).uncoded().quasi, sampling_weight=weight)
+        roles = Schema(measured_roles(metadata, schema).uncoded().quasi, sampling_weight=weight)
         encoded = encode(table, roles, empty=True, n_threads=threads)
-        starred = starred_rows(encoded) if told is None else None
+        starred = starred_rows(encoded) if metadata is None else None
         left_out = None if starred is None else np.flatnonzero(starred).astype(np.uint32)
         classes = group(encoded.quasi_codes, left_out, threads)
         first = classes.rows[classes.offsets[:-1]]
-        shown = [codes[first] for codes in encoded.quasi_codes]
-        missing = [codes == domain.n_values for domain, codes in zip(encoded.quasi, shown, strict=True)]
-        found = frequencies(classes, shown, missing, encoded.weights, nulls=nulls, alpha=alpha, compat=compat)
+        cells = [codes[first] for codes in encoded.quasi_codes]
+        missing = [codes == domain.n_values for domain, codes in zip(encoded.quasi, cells, strict=True)]
+        counts = frequencies(
+            classes, cells, missing, encoded.weights, nulls=nulls, alpha=alpha, compat=compat
+        )
         of_row = encoded.weights
         by = "weights" if of_row is not None else "sampling fraction"
         if sampling_fraction is not None:
             fraction = float(sampling_fraction)
-            found = Frequencies(classes, found.f, found.f / fraction)
+            counts = Frequencies(classes, counts.f, counts.f / fraction)
         else:
             assert of_row is not None
             total = float(np.maximum(of_row[classes.rows], 1.0).sum())
             fraction = len(classes.rows) / total if total else 1.0
-        by_class = _by_class(found, method, sampling_fraction)
+        by_class = _by_class(counts, method, sampling_fraction)
     individual, sample, of_population = (
         _at_rows(classes, values, table.num_rows, empty)
-        for values, empty in ((by_class, np.nan), (found.f, 0.0), (found.population, 0.0))
+        for values, empty in ((by_class, np.nan), (counts.f, 0.0), (counts.population, 0.0))
     )
     return RowRisk(
         individual,
         sample,
         of_population,
         by,
-        classes.sizes[found.f > 0],
+        classes.sizes[counts.f > 0],
         fraction,
         tuple(at_risk),
         None if unit is None else _households(individual, encode_units(table, unit)),
@@ -318,15 +320,15 @@ def risk(
 
 
 def _by_class(
-    found: Frequencies, method: Literal["exact", "approx"], sampling_fraction: float | None
+    counts: Frequencies, method: Literal["exact", "approx"], sampling_fraction: float | None
 ) -> Floats:
     """The individual risk of each class; of one fraction once for each number of rows."""
-    risk = np.full(len(found.f), np.nan)
-    has = found.f > 0
+    risk = np.full(len(counts.f), np.nan)
+    has = counts.f > 0
     if sampling_fraction is None:
-        risk[has] = individual_risk(found.f[has], found.population[has], method)
+        risk[has] = individual_risk(counts.f[has], counts.population[has], method)
     elif has.any():
-        sizes, where = np.unique(found.f[has], return_inverse=True)
+        sizes, where = np.unique(counts.f[has], return_inverse=True)
         risk[has] = individual_risk(sizes, sizes / sampling_fraction, method)[where]
     return risk
 

@@ -49,7 +49,7 @@ class Suda:
     contributions: Mapping[str, float]
     n_sets: tuple[int, ...]
     scale: Literal["elliot", "ihsn"]
-    found: MinimalUniques
+    uniques: MinimalUniques
     weight: Floats
     encoded: Encoded
 
@@ -61,7 +61,7 @@ class Suda:
     @property
     def n_unique(self) -> int:
         """Rows with a minimal sample unique."""
-        return len(np.unique(self.found.rows))
+        return len(np.unique(self.uniques.rows))
 
     def riskiest(self, n: int = 20) -> pa.Table:
         """The n rows of greatest score: `row` (from 1), `score`, `dis`, how many sets single them out
@@ -74,11 +74,11 @@ class Suda:
         order = order[self.scores[order] > 0]
         place = np.full(self.n_rows, -1)
         place[order] = np.arange(len(order))
-        at = place[self.found.rows]
+        at = place[self.uniques.rows]
         listed = at >= 0
         at = at[listed]
-        smallest = np.full(len(order), self.found.n_columns)
-        np.minimum.at(smallest, at, self.found.sizes[listed])
+        smallest = np.full(len(order), self.uniques.n_columns)
+        np.minimum.at(smallest, at, self.uniques.sizes[listed])
         columns: dict[str, Any] = {
             "row": order + 1,
             "score": self.scores[order],
@@ -87,7 +87,7 @@ class Suda:
             "smallest": smallest,
         }
         for a, name in enumerate(self.contributions):
-            part = np.bincount(at, self.weight[listed] * self.found.has(a)[listed], len(order))
+            part = np.bincount(at, self.weight[listed] * self.uniques.has(a)[listed], len(order))
             columns[f"{name} %"] = 100 * part / self.scores[order]
         return pa.table(columns)
 
@@ -108,7 +108,7 @@ class Suda:
             raise UsageError(f"{column!r} is not a quasi-identifier here; choose one of {known}")
         a = names.index(column)
         domain, codes = self.encoded.quasi[a], self.encoded.quasi_codes[a]
-        total, share = value_contributions(self.found, self.weight, a, codes, domain.n_codes)
+        total, share = value_contributions(self.uniques, self.weight, a, codes, domain.n_codes)
         order = np.argsort(-total, kind="stable")
         values = pa.concat_arrays([domain.values, pa.nulls(int(domain.has_null), domain.values.type)])
         return pa.table(
@@ -174,32 +174,32 @@ def suda(
     if sampling_fraction is not None:
         refuse_fraction(sampling_fraction)
     given = read_source(source)
-    told = metadata_of(given)
+    metadata = metadata_of(given)
     refuse_sensitive_half(given, schema)
-    if schema is None and told is None:
+    if schema is None and metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
-    roles = Schema(measured_roles(told, schema).uncoded().quasi)
+    roles = Schema(measured_roles(metadata, schema).uncoded().quasi)
     encoded = encode(given.table, roles, empty=True, n_threads=threads)
-    found = find_minimal_uniques(encoded.quasi, encoded.quasi_codes, max_size, threads)
-    weight = weights(found, scores)
-    score = np.bincount(found.rows, weight, encoded.n_rows).astype(np.float64)
+    uniques = find_minimal_uniques(encoded.quasi, encoded.quasi_codes, max_size, threads)
+    weight = weights(uniques, scores)
+    score = np.bincount(uniques.rows, weight, encoded.n_rows).astype(np.float64)
     dis = None
     if sampling_fraction is not None:
-        dis = dis_scores(score, found.classes, found.n_columns, sampling_fraction)
+        dis = dis_scores(score, uniques.classes, uniques.n_columns, sampling_fraction)
         dis.flags.writeable = False
     score.flags.writeable = False
     names = [domain.name for domain in encoded.quasi]
-    sizes = np.bincount(found.sizes, minlength=found.n_columns + 1)[1:][:max_size]
+    sizes = np.bincount(uniques.sizes, minlength=uniques.n_columns + 1)[1:][:max_size]
     return Suda(
         score,
         dis,
-        None if sampling_fraction is None else dis_fraction(found.classes, sampling_fraction),
-        dict(zip(names, contributions(found, weight).tolist(), strict=True)),
+        None if sampling_fraction is None else dis_fraction(uniques.classes, sampling_fraction),
+        dict(zip(names, contributions(uniques, weight).tolist(), strict=True)),
         tuple(sizes.tolist()),
         scores,
-        found,
+        uniques,
         weight,
         encoded,
     )
