@@ -296,7 +296,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
 
 def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
     """The measures asked for; NaN where the release does not allow one."""
-    found: dict[str, float] = {}
+    measured: dict[str, float] = {}
     of_privacy: Any = None
     of_utility: Any = None
     for name in sweep.measures:
@@ -306,8 +306,8 @@ def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
                 value: Any = loss.u_loss
             elif name == "count_error":
                 assert sweep.workload is not None
-                told = answer(sweep.workload, published, true=sweep.answers, n_threads=sweep.n_threads)
-                value = told.average
+                answers = answer(sweep.workload, published, true=sweep.answers, n_threads=sweep.n_threads)
+                value = answers.average
             elif name in OF_PRIVACY:
                 of_privacy = of_privacy or _privacy(sweep, published)
                 value = operator.attrgetter(name)(of_privacy)
@@ -316,13 +316,13 @@ def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
                     counts = published.counts
                     if not any(each in OF_COUNTS for each in sweep.measures):  # they take their time
                         counts = (None,) * len(counts)
-                    shown = replace(published, counts=counts, n_threads=sweep.n_threads)
-                    of_utility = measure_utility(shown)
+                    reduced = replace(published, counts=counts, n_threads=sweep.n_threads)
+                    of_utility = measure_utility(reduced)
                 value = getattr(of_utility, name)
         except UsageError:
             value = None
-        found[name] = math.nan if value is None else value
-    return found
+        measured[name] = math.nan if value is None else value
+    return measured
 
 
 def _privacy(sweep: _Sweep, published: Published) -> Any:

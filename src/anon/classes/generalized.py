@@ -89,11 +89,11 @@ def blank(cells: Cells, where: npt.NDArray[np.bool_]) -> Cells:
     order = order[used[order]]
     new = np.zeros(len(low), np.uint32)
     new[order] = np.arange(len(order))
-    shown = replace(cells, of_class=new[of_class], low=low[order], high=high[order], null=null[order])
+    blanked = replace(cells, of_class=new[of_class], low=low[order], high=high[order], null=null[order])
     if offsets is not None and values is not None:
         offsets, values = take(offsets, values, order)
-        shown = replace(shown, set_offsets=offsets, set_codes=values)
-    return shown
+        blanked = replace(blanked, set_offsets=offsets, set_codes=values)
+    return blanked
 
 
 def merge(classes: Classes, cells: Sequence[Cells], n_threads: int = 1) -> tuple[Classes, tuple[Cells, ...]]:

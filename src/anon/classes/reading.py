@@ -76,20 +76,20 @@ def _coded_intervals(coding: Coding, low: npt.NDArray[np.uint32], high: npt.NDAr
     below = coding.has_bottom & (low <= coding.last[0])
     above = coding.has_top & (high >= coding.first[-1])
     first, last = texts(coding.lower.take(pa.array(low))), texts(coding.upper.take(pa.array(high)))
-    shown = []
+    labels = []
     for one in zip(first, last, coding.closed[high].tolist(), below.tolist(), above.tolist(), strict=True):
         lower, upper, closed, from_bottom, to_top = one
         if from_bottom and to_top:
-            shown.append(ROOT)
+            labels.append(ROOT)
         elif to_top:
-            shown.append(f">= {lower}")
+            labels.append(f">= {lower}")
         elif from_bottom:
-            shown.append(f"<= {upper}" if closed else f"< {upper}")
+            labels.append(f"<= {upper}" if closed else f"< {upper}")
         elif closed and lower == upper:
-            shown.append(lower)
+            labels.append(lower)
         else:
-            shown.append(f"[{lower}, {upper}" + ("]" if closed else ")"))
-    return pa.array(shown, pa.large_string())
+            labels.append(f"[{lower}, {upper}" + ("]" if closed else ")"))
+    return pa.array(labels, pa.large_string())
 
 
 def level_names(

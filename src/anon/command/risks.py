@@ -94,7 +94,7 @@ def risk(
         keep(per_row, read)
     pages = pages_of(report, None, [*read, per_row])
     options: dict[str, Any] = {"model": model, "nulls": nulls}
-    found = anon.risk(
+    result = anon.risk(
         anon.read_source(source, **reading_options(context, job, source)),
         job.roles(),
         population=people_of(context, job, population),
@@ -104,17 +104,17 @@ def risk(
         **options,
     )
     if per_row is not None:
-        datasets.write_table(found.per_row(), per_row)
-    told: dict[str, Any] = {}
+        datasets.write_table(result.per_row(), per_row)
+    written: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
-        made = reports.of_risk(found, origin=origin_of(context, read, [per_row]))
-        told = write_reports(pages, lambda audience: made)
+        made = reports.of_risk(result, origin=origin_of(context, read, [per_row]))
+        written = write_reports(pages, lambda audience: made)
     if as_json:
-        print_json({**found.to_dict(), **told})
+        print_json({**result.to_dict(), **written})
     elif not quiet:
-        _print(source, risk_table(found.to_dict()))
+        _print(source, risk_table(result.to_dict()))
 
 
 @command(
@@ -162,7 +162,7 @@ def suda(
         keep(per_row, read)
     pages = pages_of(report, None, [*read, per_row])
     options: dict[str, Any] = {"scores": scores}
-    found = anon.suda(
+    result = anon.suda(
         anon.read_source(source, **reading_options(context, job, source)),
         job.roles(),
         max_size=max_size,
@@ -170,18 +170,18 @@ def suda(
         **options,
     )
     if per_row is not None:
-        datasets.write_table(found.per_row(), per_row)
-    listed = found.riskiest(riskiest).to_pylist()
-    told: dict[str, Any] = {}
+        datasets.write_table(result.per_row(), per_row)
+    listed = result.riskiest(riskiest).to_pylist()
+    written: dict[str, Any] = {}
     if pages:
         from anon import pages as reports
 
-        made = reports.of_suda(found, riskiest=riskiest, origin=origin_of(context, read, [per_row]))
-        told = write_reports(pages, lambda audience: made)
+        made = reports.of_suda(result, riskiest=riskiest, origin=origin_of(context, read, [per_row]))
+        written = write_reports(pages, lambda audience: made)
     if as_json:
-        print_json({**found.to_dict(), "riskiest": listed, **told})
+        print_json({**result.to_dict(), "riskiest": listed, **written})
     elif not quiet:
-        _print(source, *suda_tables(found.to_dict(), listed))
+        _print(source, *suda_tables(result.to_dict(), listed))
 
 
 @command(
@@ -219,16 +219,16 @@ def discover(
         keep(output, [source])
     given = {"null": null, "delimiter": delimiter, "encoding": encoding}
     options = {name: value for name, value in given.items() if value}
-    found = anon.discover(anon.read_source(source, **reading(source, options)), columns, max_size=max_size)
+    result = anon.discover(anon.read_source(source, **reading(source, options)), columns, max_size=max_size)
     if output is not None:
-        datasets.write_table(as_table(found.sets), output)
+        datasets.write_table(as_table(result.sets), output)
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     elif not quiet:
-        shown = as_table(found.most(most))
-        rows = [tuple(row.values()) for row in shown.to_pylist()]
-        print_tables(print_grid(f"{Path(source).name}: sets that tell most", shown.column_names, rows))
-        for name in found.not_counted:
+        table = as_table(result.most(most))
+        rows = [tuple(row.values()) for row in table.to_pylist()]
+        print_tables(print_grid(f"{Path(source).name}: sets that tell most", table.column_names, rows))
+        for name in result.not_counted:
             print(f"note: column {name!r} has no values to count", file=sys.stderr)
 
 

@@ -96,10 +96,10 @@ class Preserver:
         ]
 
     def _counts(self, k: int, l: int = 0, p: float = 0.0) -> list[dict[str, Any]]:
-        shown, values, class_of = self._shown(k, l, p)
+        cells_of_class, values, class_of = self._shown(k, l, p)
         return [
             {**cells, values.name: int(count)}
-            for cells, count in zip(shown, values.groupby(class_of).size(), strict=True)
+            for cells, count in zip(cells_of_class, values.groupby(class_of).size(), strict=True)
         ]
 
     def _shown(self, k: int, l: int, p: float) -> tuple[list[dict[str, Any]], Any, npt.NDArray[np.intp]]:

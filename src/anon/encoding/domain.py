@@ -200,10 +200,10 @@ def of_published_rows(encoded: Encoded) -> Encoded:
     """
     if not len(encoded.suppressed):
         return encoded
-    shown = encoded.kept
+    published = encoded.kept
     sensitive, sensitive_codes = [], []
     for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
-        kept = np.bincount(codes[shown], minlength=domain.n_codes) > 0
+        kept = np.bincount(codes[published], minlength=domain.n_codes) > 0
         shown_domain = narrowed(domain, kept)
         code_of = np.zeros(domain.n_codes, code_type(shown_domain.n_codes))
         code_of[kept] = np.arange(shown_domain.n_codes)

@@ -120,8 +120,8 @@ def _encode_like(factors: Factors, domain: Domain) -> Codes:
         values, known = text_labels(values), text_labels(known)
     codes = np.full(len(values) + 1, domain.n_codes, dtype=code_type(domain.n_codes + 1))
     places_in = pc.index_in(values, value_set=known)
-    found = np.asarray(places_in.is_valid())
-    codes[:-1][found] = places_in.drop_null().to_numpy()
+    is_known = np.asarray(places_in.is_valid())
+    codes[:-1][is_known] = places_in.drop_null().to_numpy()
     if domain.has_null:
         codes[:-1][np.asarray(values.is_null())] = domain.n_values
         codes[-1] = domain.n_values

@@ -215,8 +215,8 @@ def make(
     method = method if impossible is None else Suppress("quasi")
     classes = _classes(judged.encoded.cut(), method, task, require, publish, numeric)
     starred = method == Suppress("quasi")
-    shown = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
-    return Made(encoded, classes, shown, require, method, publish, impossible, task, lattice)
+    columns = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
+    return Made(encoded, classes, columns, require, method, publish, impossible, task, lattice)
 
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:
@@ -279,10 +279,10 @@ def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, num
             "units' sensitive values: choose interval, bounds or level"
         )
     while True:
-        shown = cells(encoded, classes, task.n_threads)
+        columns = cells(encoded, classes, task.n_threads)
         if numeric == "level":
-            shown = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in shown)
-        merged, _ = merge(classes, shown, task.n_threads)
+            columns = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in columns)
+        merged, _ = merge(classes, columns, task.n_threads)
         if merged.n_classes == classes.n_classes:
             return classes
         mended = repair(merged, encoded, task.rules, ties=method.ties, cut=False)

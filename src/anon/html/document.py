@@ -136,7 +136,7 @@ def page(title: str, sections: Sequence[Section], audience: Audience | None = No
         first_line=None if audience is None else _FIRST_LINE[audience],
         sections=sections,
         draw=draw,
-        shown=lambda table: Markup(table_html(table)),
+        as_html=lambda table: Markup(table_html(table)),
         script=Markup(script),
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
     )

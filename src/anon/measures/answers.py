@@ -194,7 +194,7 @@ def _weighted(workload: Workload, published: Published) -> Answers:
     original, weights, estimable = published.original, published.weights, boxes(published)
     assert weights is not None
     assert original.weights is not None
-    held, n_classes = weighted_counts(published, weights), len(estimable.sizes)
+    entry_people, n_classes = weighted_counts(published, weights), len(estimable.sizes)
     of_row = weights.of_row[published.classes.rows]
     class_of_row = np.repeat(np.arange(n_classes), estimable.sizes)
     people, groups = np.bincount(class_of_row, of_row, n_classes), estimable.groups
@@ -209,7 +209,7 @@ def _weighted(workload: Workload, published: Published) -> Answers:
     for q in range(len(workload)):
         asked = people
         for s in np.flatnonzero(workload.asked[q] >= 0).tolist():
-            counts, entries = estimable.sensitive_counts[s], held[s]
+            counts, entries = estimable.sensitive_counts[s], entry_people[s]
             if counts is None or entries is None:
                 name = original.sensitive[s].name
                 raise UsageError(f"the release does not tell {name!r} row by row, which weights need")

@@ -156,18 +156,18 @@ def away(value: Any, measure: Measure) -> Any:
     return int(rounded) if isinstance(value, Integral) else float(rounded)
 
 
-def handed_out(told: Mapping[str, Any], declared: Mapping[str, Measure]) -> dict[str, Any]:
+def handed_out(measured: Mapping[str, Any], declared: Mapping[str, Measure]) -> dict[str, Any]:
     """What may be handed out of a `to_dict()`: the public measures, rounded, under their names.
 
     None, which was not measured, stays, where it is declared or stands for a part.
     """
-    intact = {"intact": True} if told.get("intact") else {}
-    return intact | _public_part(told, declared, "")
+    intact = {"intact": True} if measured.get("intact") else {}
+    return intact | _public_part(measured, declared, "")
 
 
-def _public_part(told: Mapping[str, Any], declared: Mapping[str, Measure], above: str) -> dict[str, Any]:
+def _public_part(measured: Mapping[str, Any], declared: Mapping[str, Measure], above: str) -> dict[str, Any]:
     part: dict[str, Any] = {}
-    for name, value in told.items():
+    for name, value in measured.items():
         measure = declared.get(above + name)
         if value is None:
             if measure is not None or not above:

@@ -81,8 +81,10 @@ def known(
     sample = _sampled(encoded, classes)
     drawn = in_threads(n_threads, lambda name: sample.codes_of(encoded.column(name), name), names)
     seen = {name: codes for name, codes in zip(names, drawn, strict=True) if codes is not None}
-    told = in_threads(n_threads, lambda codes: _tells(encoded, sample, codes, k, intact), list(seen.values()))
-    pairs = {name: pair for name, pair in zip(seen, told, strict=True) if any(pair)}
+    all_pairs = in_threads(
+        n_threads, lambda codes: _tells(encoded, sample, codes, k, intact), list(seen.values())
+    )
+    pairs = {name: pair for name, pair in zip(seen, all_pairs, strict=True) if any(pair)}
     rounds = _rounds({name: int(codes.max()) + 1 for name, codes in seen.items()}, pairs)
     whole = _whole(encoded, [*pairs, *(rounds[0] if rounds else ())], {}, n_threads)
     columns = {}

@@ -263,13 +263,13 @@ def measure_columns(
         n_threads=n_threads,
     )
     first = classes.rows[classes.offsets[:-1]]
-    shown = [codes[first] for codes in quasi_codes]
-    missing = [column == domain.n_values for domain, column in zip(quasi, shown, strict=True)]
+    class_codes = [codes[first] for codes in quasi_codes]
+    missing = [column == domain.n_values for domain, column in zip(quasi, class_codes, strict=True)]
     return replace(
         privacy,
         n_starred=n_starred,
         k_with_starred=min(privacy.k or n_starred, n_starred) if n_starred else None,
-        null_matching=null_matching(shown, missing, classes, sensitive, sensitive_codes, n_threads),
+        null_matching=null_matching(class_codes, missing, classes, sensitive, sensitive_codes, n_threads),
     ), classes
 
 

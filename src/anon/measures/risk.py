@@ -150,11 +150,11 @@ def null_matching(
     }
     sizes = classes.sizes
     k = len(classes.rows)
-    found: dict[str, tuple[int, float]] = {}
-    for pattern, held in zip(patterns, present, strict=True):
+    worst: dict[str, tuple[int, float]] = {}
+    for pattern, has in zip(patterns, present, strict=True):
         pairs = [
-            meet([columns[i] for i in sorted(held & other_held)], pattern, other)
-            for other, other_held in zip(patterns, present, strict=True)
+            meet([columns[i] for i in sorted(has & other_has)], pattern, other)
+            for other, other_has in zip(patterns, present, strict=True)
         ]
         matching = sum(
             np.bincount(to, sizes[other], int(own.max()) + 1)[own]
@@ -163,9 +163,9 @@ def null_matching(
         k = min(k, int(np.min(matching)))
         for name, count in counts.items():
             l_distinct, max_share = _matching_values(count, pairs, patterns)
-            known = found.get(name, (l_distinct, max_share))
-            found[name] = min(known[0], l_distinct), max(known[1], max_share)
-    return matching_of(k, found)
+            known = worst.get(name, (l_distinct, max_share))
+            worst[name] = min(known[0], l_distinct), max(known[1], max_share)
+    return matching_of(k, worst)
 
 
 def matching_of(k: int, by_sensitive: Mapping[str, tuple[int, float]]) -> NullMatching:
@@ -207,17 +207,17 @@ def _matching_values(
     n = len(pairs[0][0])
     for start in range(0, n, CLASSES_AT_ONCE):
         ids_of, values_of, counts_of = [], [], []
-        for own, offsets, values, held in tables:
+        for own, offsets, values, rows in tables:
             picked = own[start : start + CLASSES_AT_ONCE]
             lengths, at = take(offsets, np.arange(len(values), dtype=np.uint32), picked)
             ids_of.append(np.repeat(np.arange(len(picked), dtype=np.uint32), np.diff(lengths)))
             values_of.append(values[at])
-            counts_of.append(held[at])
-        ids, _, held = _sum_by([np.concatenate(ids_of), np.concatenate(values_of)], np.concatenate(counts_of))
+            counts_of.append(rows[at])
+        ids, _, rows = _sum_by([np.concatenate(ids_of), np.concatenate(values_of)], np.concatenate(counts_of))
         starts = np.flatnonzero(np.diff(ids, prepend=ids[:1] + 1))
         l_distinct = min(l_distinct, int(np.diff(starts, append=len(ids)).min()))
         max_share = max(
-            max_share, float((np.maximum.reduceat(held, starts) / np.add.reduceat(held, starts)).max())
+            max_share, float((np.maximum.reduceat(rows, starts) / np.add.reduceat(rows, starts)).max())
         )
     return l_distinct, max_share
 
@@ -253,8 +253,8 @@ def prosecutor_risk(
         refuse_threshold(x)
         # risk > 1/bound exactly when population < bound
         bound = Fraction(str(x)) if x >= 1 else 1 / Fraction(str(x))
-        found = exists & (population < math.ceil(bound))
-        shares[x] = int(sizes[found].sum()) / n_rows if n_rows else 0.0
+        risky = exists & (population < math.ceil(bound))
+        shares[x] = int(sizes[risky].sum()) / n_rows if n_rows else 0.0
     return Risk(
         max=float(risk.max(initial=0.0)),
         mean=float(np.sum(sizes * risk) / n_rows) if n_rows else 0.0,

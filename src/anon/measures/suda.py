@@ -85,40 +85,40 @@ def find_minimal_uniques(
     return MinimalUniques(first[keys], sets, m, classes)
 
 
-def weights(found: MinimalUniques, scores: Scores = "elliot") -> Floats:
+def weights(uniques: MinimalUniques, scores: Scores = "elliot") -> Floats:
     """What each MSU adds to its row's score, by its size s of m attributes.
 
     "elliot": (m - s)!; "ihsn": (2^(m - s) - 1) s! (m - s)!/m!, which is 0 for all m attributes.
     """
     if scores not in get_args(Scores):
         raise UsageError(f"scores={scores!r}: choose one of 'elliot', 'ihsn'")
-    m = found.n_columns
+    m = uniques.n_columns
     by_size = [0.0]
     for s in range(1, m + 1):
         if scores == "elliot":
             by_size.append(float(math.factorial(m - s)))
         else:
             by_size.append((2.0 ** (m - s) - 1) / math.comb(m, s))
-    return np.array(by_size)[found.sizes]
+    return np.array(by_size)[uniques.sizes]
 
 
-def contributions(found: MinimalUniques, weight: Floats) -> Floats:
+def contributions(uniques: MinimalUniques, weight: Floats) -> Floats:
     """The percentage of the whole score that comes from MSUs with each attribute; they sum to over 100."""
     total = float(weight.sum())
-    shares = [float(weight[found.has(a)].sum()) for a in range(found.n_columns)]
+    shares = [float(weight[uniques.has(a)].sum()) for a in range(uniques.n_columns)]
     return np.array([100 * share / total if total else 0.0 for share in shares])
 
 
 def value_contributions(
-    found: MinimalUniques, weight: Floats, column: int, codes: Codes, n_codes: int
+    uniques: MinimalUniques, weight: Floats, column: int, codes: Codes, n_codes: int
 ) -> tuple[Floats, Floats]:
     """For each value of one attribute: the summed scores of the rows that have it, and the percentage of them
     that comes from MSUs with the attribute.
     """
-    value = codes[found.rows]
+    value = codes[uniques.rows]
     total = np.bincount(value, weight, n_codes).astype(np.float64)
-    held = found.has(column)
-    part = np.bincount(value[held], weight[held], n_codes).astype(np.float64)
+    has = uniques.has(column)
+    part = np.bincount(value[has], weight[has], n_codes).astype(np.float64)
     with np.errstate(invalid="ignore"):
         return total, np.where(total > 0, 100 * part / np.where(total > 0, total, 1), 0.0)
 
@@ -140,14 +140,14 @@ def dis_scores(scores: Floats, classes: Classes, n_columns: int, sampling_fracti
 
     A row without a score has 0.
     """
-    found = np.zeros(len(scores))
+    dis = np.zeros(len(scores))
     has = scores > 0
     theta = dis_fraction(classes, sampling_fraction)
     if not has.any() or theta == 0:
-        return found
+        return dis
     alone = int(np.count_nonzero(classes.sizes == 1))
     q = 1 + (8 - n_columns) / 20
     # relative to the least score, so that no power overflows
     powered = (scores[has] / scores[has].min()) ** q
-    found[has] = 1 / (1 + (alone / theta - alone) / (powered * math.fsum(1 / powered)))
-    return found
+    dis[has] = 1 / (1 + (alone / theta - alone) / (powered * math.fsum(1 / powered)))
+    return dis

@@ -90,11 +90,11 @@ def weighted_loss(published: Published, weights: RowWeights, min_support: float)
     total = published.original.weights
     assert total is not None
     lost, n_attributes = 0.0, len(published.original.quasi)
-    shown = weights.of_row[published.classes.rows]
+    row_weights = weights.of_row[published.classes.rows]
     for ncp in ncp_of_rows(published):
-        lost += float(np.sum(shown * ncp))
+        lost += float(np.sum(row_weights * ncp))
     n = float(total.sum())
-    lost += (n - float(shown.sum())) * n_attributes
+    lost += (n - float(row_weights.sum())) * n_attributes
     return WeightedLoss(n, lost / (n * n_attributes), min_support, published)
 
 
@@ -106,16 +106,16 @@ def weighted_counts(published: Published, weights: RowWeights) -> tuple[Floats |
     classes = published.classes
     class_of_row = np.repeat(np.arange(classes.n_classes), classes.sizes)
     of_row = weights.of_row[classes.rows]
-    held: list[Floats | None] = []
+    people: list[Floats | None] = []
     for counts, codes in zip(published.counts, weights.sensitive, strict=True):
         if counts is None or codes is None:
-            held.append(None)
+            people.append(None)
             continue
         key = class_of_row * len(counts.table) + codes[classes.rows].astype(np.int64)
         listed = np.repeat(np.arange(classes.n_classes), np.diff(counts.offsets)) * len(counts.table)
         where = np.searchsorted(listed + counts.values, key)
-        held.append(np.bincount(where, of_row, len(counts.values)).astype(np.float64))
-    return tuple(held)
+        people.append(np.bincount(where, of_row, len(counts.values)).astype(np.float64))
+    return tuple(people)
 
 
 def weighted_u_loss(published: Published, weights: RowWeights, min_support: float) -> float:
@@ -127,8 +127,8 @@ def weighted_u_loss(published: Published, weights: RowWeights, min_support: floa
     refuse_without_sensitive(published)
     original, estimable = published.original, boxes(published)
     listed = weighted_counts(published, weights)
-    held = [one for one in listed if one is not None]
-    if original.weights is None or len(held) < len(listed):
+    entry_people = [one for one in listed if one is not None]
+    if original.weights is None or len(entry_people) < len(listed):
         raise UsageError("weighted measures need the sensitive values and the weights row by row")
     n_secrets = len(original.sensitive)
     columns = (*original.quasi_codes, *original.sensitive_codes)
@@ -160,7 +160,7 @@ def weighted_u_loss(published: Published, weights: RowWeights, min_support: floa
         of_class = part if groups is None else np.bincount(groups, part, n_classes)
         for s, (one, entries) in enumerate(zip(counts, class_of_entry, strict=True)):
             true = np.bincount(secrets[s][inside], people[inside], original.sensitive[s].n_codes)
-            guess = np.bincount(one.values, of_class[entries] * held[s], len(one.table))
+            guess = np.bincount(one.values, of_class[entries] * entry_people[s], len(one.table))
             losses[s].append(float(js_divergence(true[None], guess[None])[0]))
 
     def search(attribute: int, inside: npt.NDArray[np.int64], part: Floats) -> None:

@@ -134,7 +134,7 @@ class FullDomain(Method):
             for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True)
         ]
         judge = _judge(judged, ladders, require, self, limits.suppress)
-        found = None
+        best = None
         if self.levels is not None:
             node = self.levels
             for g, ladder in zip(node, ladders, strict=True):
@@ -143,10 +143,10 @@ class FullDomain(Method):
                         f"column {ladder.name!r} has levels 0 to {ladder.height}, not {g}: choose one of them"
                     )
         else:
-            found = search(judge, limits.time_limit)
-            if found is None:
+            best = search(judge, limits.time_limit)
+            if best is None:
                 raise InfeasibleError("no level of the columns meets the requirements", requirement=None)
-            node = found.node
+            node = best.node
         left_out = _left_out(judge, node)
         n_out = int(np.count_nonzero(left_out))
         if n_out > judge.most_suppressed or n_out == judge.base.n_rows:
@@ -162,7 +162,7 @@ class FullDomain(Method):
                 requirement=None,
                 tightest=n_out / n_rows,
             )
-        optimal, seen = (None, {node: judge.judge(node)}) if found is None else (found.optimal, found.visited)
+        optimal, seen = (None, {node: judge.judge(node)}) if best is None else (best.optimal, best.visited)
         lattice = Lattice(
             tuple(ladder.name for ladder in ladders),
             tuple(ladder.height for ladder in ladders),

@@ -234,12 +234,12 @@ def perturb(
         table = table.set_column(at, noise.name, pa.chunked_array([column]))
         stored = stored.set(at, pa.field(noise.name, column.type))
     n_outside = {noise.name: _n_outside(original[noise.name], noise) for noise in plan}
-    told = _told(plan, total, method)
+    facts = _told(plan, total, method)
     return (
         replace(source, table=table, schema=stored),
         as_numbers(bound, names),
-        told,
-        _warnings(told, n_outside, method),
+        facts,
+        _warnings(facts, n_outside, method),
     )
 
 
@@ -480,9 +480,9 @@ def _told(plan: Sequence[Noise], total: Fraction, method: Laplace) -> dict[str, 
     )
 
 
-def _warnings(told: Mapping[str, Any], n_outside: Mapping[str, int], method: Laplace) -> list[str]:
+def _warnings(facts: Mapping[str, Any], n_outside: Mapping[str, int], method: Laplace) -> list[str]:
     """For the owner alone: how many values lie outside the bounds is not for the release to tell."""
-    warnings = [told["guarantee"]] if told["guarantee"].startswith("not") else []
+    warnings = [facts["guarantee"]] if facts["guarantee"].startswith("not") else []
     done = "were clipped" if method.clip else "got noise as they are"
     return warnings + [
         f"column {name!r}: {count} values lie outside the bounds and {done}"

@@ -116,13 +116,13 @@ class ColumnPerturbation(Perturbation):
         if kept:
             listed = ", ".join(map(repr, kept))
             warnings.append(f"published as they are, though they are quasi-identifiers: {listed}")
-        told = {
+        facts = {
             "kind": self.kind,
             "reproducible": False,
             "attributes": dict(made.attributes),
             "guarantee": NO_GUARANTEE,
         }
-        return replace(source, table=table, schema=stored), self.schema_of(bound, names), told, warnings
+        return replace(source, table=table, schema=stored), self.schema_of(bound, names), facts, warnings
 
     def _chosen(self, table: pa.Table, schema: Schema) -> list[str]:
         """The columns to change, in the order of the table."""
@@ -142,9 +142,9 @@ class ColumnPerturbation(Perturbation):
             field = value_type(table.schema.field(name).type)
             number = pa.types.is_integer(field) or pa.types.is_floating(field) or pa.types.is_decimal(field)
             if self.of_numbers and (kinds.get(name) in ("nominal", "ordinal") or not number):
-                held = f"is {kinds[name]}" if number else f"holds {field}"
+                fault = f"is {kinds[name]}" if number else f"holds {field}"
                 raise UsageError(
-                    f"column {name!r} {held}: {self.what} changes numbers alone; convert it to numbers, "
+                    f"column {name!r} {fault}: {self.what} changes numbers alone; convert it to numbers, "
                     "or leave it out of ",
                     Parameter("columns", "--columns"),
                 )

@@ -192,15 +192,19 @@ def pram_estimate(counts: npt.ArrayLike, matrix: npt.ArrayLike) -> tuple[Floats,
     UsageError
         The matrix is not one, or singular: then no counts can be estimated.
     """
-    shown, drawn = np.asarray(counts, np.float64), np.asarray(matrix, np.float64)
-    if drawn.shape != (len(shown), len(shown)) or not np.allclose(drawn.sum(axis=1), 1) or (drawn < 0).any():
+    observed, drawn = np.asarray(counts, np.float64), np.asarray(matrix, np.float64)
+    if (
+        drawn.shape != (len(observed), len(observed))
+        or not np.allclose(drawn.sum(axis=1), 1)
+        or (drawn < 0).any()
+    ):
         raise UsageError("matrix must have one row of probabilities that sum to 1 for each of the counts")
     if np.linalg.cond(drawn) > SINGULAR:
         raise UsageError(
             "the matrix is singular: different original counts give the same, none can be estimated"
         )
     inverse = np.linalg.inv(drawn.T)
-    estimate = inverse @ shown
+    estimate = inverse @ observed
     spread = np.diag(drawn.T @ estimate) - (drawn.T * estimate) @ drawn
     return estimate, inverse @ spread @ inverse.T
 

@@ -114,16 +114,16 @@ def _levels(release: Release, utility: Utility) -> list[dict[str, Any]]:
     """Of each quasi-identifier that full-domain recoding recoded: its level, and what is left of it."""
     if release.lattice is None:
         return []
-    told = release.lattice.to_dict()
+    lattice = release.lattice.to_dict()
     return [
         {
             "column": name,
             "level": g,
-            "highest": told["heights"][name],
+            "highest": lattice["heights"][name],
             "labels": len(np.unique(cells.of_class)),
             "ncp": utility.by_attribute[name].ncp,
         }
-        for (name, g), cells in zip(told["levels"].items(), release.cells, strict=True)
+        for (name, g), cells in zip(lattice["levels"].items(), release.cells, strict=True)
     ]
 
 

@@ -248,10 +248,10 @@ def to_agree(
     `types` are those of each file, `columns` gives the parts of a column. Integers beside floats are
     floats where all can be told apart as such.
     """
-    found = {name: {each[name] for each in types} - {pa.null()} for name in types[0]}
-    differ = {name for name, kinds in found.items() if len(kinds) > 1}
+    kinds_of = {name: {each[name] for each in types} - {pa.null()} for name in types[0]}
+    differ = {name for name, kinds in kinds_of.items() if len(kinds) > 1}
     floats = {
-        name for name in differ if found[name] == {pa.int64(), pa.float64()} and _fit_floats(columns(name))
+        name for name in differ if kinds_of[name] == {pa.int64(), pa.float64()} and _fit_floats(columns(name))
     }
     return differ - floats, floats
 

@@ -133,10 +133,10 @@ def _remove_old(target: Path) -> None:
     with suppress(OSError), ExitStack() as stack:
         descriptor = os.open(target.parent, os.O_RDONLY)
         stack.callback(os.close, descriptor)
-        found = [each for each in target.parent.iterdir() if name.fullmatch(each.name)]
-        if found:
+        leftovers = [each for each in target.parent.iterdir() if name.fullmatch(each.name)]
+        if leftovers:
             _lock(descriptor, wait=False)
-        for path in found if target.exists() else []:
+        for path in leftovers if target.exists() else []:
             with suppress(OSError):
                 if stat.S_ISREG(path.lstat().st_mode):
                     path.unlink()

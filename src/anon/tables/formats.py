@@ -82,23 +82,23 @@ def files_of(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
             raise UsageError("the path of the table is empty")
         if path.is_dir():
             inside = sorted(path.rglob("*"))
-            found = [each for each in inside if not any(p[0] in "._" for p in each.relative_to(path).parts)]
-            if any("=" in each.name and each.is_dir() for each in found):
+            matches = [each for each in inside if not any(p[0] in "._" for p in each.relative_to(path).parts)]
+            if any("=" in each.name and each.is_dir() for each in matches):
                 raise DataError(
                     f"the directories in {str(path)!r} hold the values of a column in their names; "
                     "read them with pyarrow.dataset and pass the table"
                 )
-            found = [each for each in found if _suffix(each) in FORMAT_OF_SUFFIX]
+            matches = [each for each in matches if _suffix(each) in FORMAT_OF_SUFFIX]
         elif path.is_file():
-            found = [path]
+            matches = [path]
         else:
-            found = sorted(map(Path, glob.glob(os.fspath(source), recursive=True)))
-        found = [each for each in found if each.is_file()]
-        if not found and path.is_dir():
+            matches = sorted(map(Path, glob.glob(os.fspath(source), recursive=True)))
+        matches = [each for each in matches if each.is_file()]
+        if not matches and path.is_dir():
             raise DataError(f"there is no file {', '.join(FORMAT_OF_SUFFIX)} in {os.fspath(source)!r}")
-        if not found:
+        if not matches:
             raise DataError(f"there is no file {os.fspath(source)!r}")
-        files += found
+        files += matches
     return files
 
 

@@ -146,8 +146,8 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
     if not isinstance(source.table, pa.Table):
         from anon.tables.scan import scan
 
-        held = source.table
-        rows = scan(source.paths, "csv", held.column_names, csv, held.memory, held.folder)
+        scanned = source.table
+        rows = scan(source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder)
         return replace(source, table=rows, schema=rows.file_schema, csv=csv)
     written = pa.concat_tables(csv.tables(source.paths, names))
     if written.num_rows != source.table.num_rows:

@@ -154,18 +154,18 @@ def scan(
     """The table in these files of one format. `columns`, `memory` and `folder` as for `read_source`."""
     state = _state(paths)
     if format == "csv":
-        held, own, n_rows, read = _csv_files(paths, csv)
+        batch_schema, own, n_rows, read = _csv_files(paths, csv)
     else:
-        held, own, n_rows, read = (_parquet if format == "parquet" else _feather)(paths)
-    indexes = index_columns(held)
-    names = [name for name in held.names if name not in indexes]
+        batch_schema, own, n_rows, read = (_parquet if format == "parquet" else _feather)(paths)
+    indexes = index_columns(batch_schema)
+    names = [name for name in batch_schema.names if name not in indexes]
     names = names if columns is None else wanted_names(columns, names)
     if not names:
         raise DataError("the table has no columns")
     if n_rows == 0:
         raise no_rows(paths)
     whole = Scan(
-        plain_schema(held).remove_metadata(),
+        plain_schema(batch_schema).remove_metadata(),
         plain_schema(own).remove_metadata(),
         n_rows,
         memory,
@@ -219,8 +219,8 @@ def _reserve(file: BinaryIO, size: int, folder: Path) -> None:
 
 
 def _state(paths: Iterable[Path]) -> tuple[tuple[int, int, int], ...]:
-    found = [os.stat(path) for path in paths]
-    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+    stats = [os.stat(path) for path in paths]
+    return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stats)
 
 
 def _joined(tables: Iterable[pa.Table], most_bytes: int) -> Iterator[pa.Table]:
@@ -257,14 +257,14 @@ def _parquet(paths: Sequence[Path]) -> _Opened:
             with pq.ParquetFile(path) as file:
                 schemas.append(file.schema_arrow)
                 n_rows += file.metadata.num_rows
-                found = stored_as_dictionary(file)
+                as_dictionary = stored_as_dictionary(file)
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "parquet") from None
         check_unique(schemas[-1].names, file_name(path))
-        compact = found if compact is None else compact & found
+        compact = as_dictionary if compact is None else compact & as_dictionary
     dictionaries = sorted(compact or ())
-    held = common_schema(paths, [_schema_as_read(path, dictionaries) for path in paths])
+    batch_schema = common_schema(paths, [_schema_as_read(path, dictionaries) for path in paths])
 
     def read(names: Sequence[str]) -> Iterator[pa.Table]:
         for path in paths:
@@ -278,7 +278,7 @@ def _parquet(paths: Sequence[Path]) -> _Opened:
                 raise_if_out_of_memory(error)
                 raise unreadable(path, "parquet") from None
 
-    return held.with_metadata(schemas[0].metadata), common_schema(paths, schemas), n_rows, read
+    return batch_schema.with_metadata(schemas[0].metadata), common_schema(paths, schemas), n_rows, read
 
 
 def _parquet_bytes(path: Path) -> int:
@@ -311,7 +311,7 @@ def _feather(paths: Sequence[Path]) -> _Opened:
             schemas.append(schema)
         with _record_batches(path, schema.names[:1]) as (_, batches):
             n_rows += sum(batch.num_rows for batch in batches)
-    held = common_schema(paths, schemas).with_metadata(schemas[0].metadata)
+    batch_schema = common_schema(paths, schemas).with_metadata(schemas[0].metadata)
 
     def read(names: Sequence[str]) -> Iterator[pa.Table]:
         for path in paths:
@@ -321,7 +321,7 @@ def _feather(paths: Sequence[Path]) -> _Opened:
                     check_data(table, file_name(path), lambda column: not pa.types.is_date64(column))
                     yield table
 
-    return held, held, n_rows, read
+    return batch_schema, batch_schema, n_rows, read
 
 
 @contextmanager
@@ -414,13 +414,13 @@ def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
         if texts:
             files = [_settled(csv, path, texts) for path in paths]
         files = [replace(file, types=file.types | dict.fromkeys(numbers, pa.float64())) for file in files]
-    held = common_schema(paths, [pa.schema(list(file.types.items())) for file in files])
+    batch_schema = common_schema(paths, [pa.schema(list(file.types.items())) for file in files])
 
     def read(names: Sequence[str]) -> Iterator[pa.Table]:
         for file in files:
             yield from file.batches(names)
 
-    return held, held, sum(file.n_rows for file in files), read
+    return batch_schema, batch_schema, sum(file.n_rows for file in files), read
 
 
 def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
@@ -494,5 +494,5 @@ def _csv_batches(csv: Csv, path: Path, types: dict[str, pa.DataType]) -> Iterato
             yield from reader
     except (pa.ArrowException, UnicodeError, OSError) as error:
         raise_if_out_of_memory(error)
-        found = _UNREAD_COLUMN.match(str(error))
-        raise csv.fault(path, parse.delimiter) if found is None else _UnreadColumn(int(found[1])) from None
+        unread = _UNREAD_COLUMN.match(str(error))
+        raise csv.fault(path, parse.delimiter) if unread is None else _UnreadColumn(int(unread[1])) from None

@@ -99,16 +99,16 @@ def anonymize_spark(
     plan.rules()
     if not read.n_kept:
         notes.append("every row misses a value and is suppressed: the release is empty")
-    shown = _published_schema(read, publish, numeric)
+    release_schema = _published_schema(read, publish, numeric)
     with own_errors(), batches_of_bytes(df):
         chunks = chunked(read, plan, publish).persist()
         try:
             nodes = top_tree(chunks, plan, node_rows, tell)
             tell("partition", 0, 1)
-            whole = solved(chunks, nodes, read, plan, publish, numeric, seed, shown).persist()
+            whole = solved(chunks, nodes, read, plan, publish, numeric, seed, release_schema).persist()
             try:
                 tell("check", 0, 1)
-                n_classes = _recheck(whole, read, plan, publish, shown)
+                n_classes = _recheck(whole, read, plan, publish, release_schema)
             except BaseException:
                 whole.unpersist()
                 raise
@@ -193,11 +193,11 @@ def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[s
     distinct: set[str] = set()
     if counted:
         sums = [one(named(name)) for name in counted for one in (approx_count_distinct, count)]
-        found = df.agg(*sums).first()
-        assert found is not None
+        counts = df.agg(*sums).first()
+        assert counts is not None
         distinct = {
             name
-            for name, values, rows in zip(counted, found[::2], found[1::2], strict=True)
+            for name, values, rows in zip(counted, counts[::2], counts[1::2], strict=True)
             if rows > 1 and values > IDENTIFYING_SHARE * rows
         }
     return notes_on_neutral((field.name for field in neutral), distinct)
@@ -232,14 +232,14 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
         for column in render(whole, "midpoint" if numeric == "mean" else numeric):
             kind = column.values.type
             if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-                shown: Any = StringType()
+                spark_type: Any = StringType()
             elif pa.types.is_boolean(kind):
-                shown = BooleanType()
+                spark_type = BooleanType()
             elif kind == pa.float64() and numeric in ("midpoint", "mean"):
-                shown = DoubleType()
+                spark_type = DoubleType()
             else:
-                shown = field.dataType
-            fields.append(StructField(column.name, shown))
+                spark_type = field.dataType
+            fields.append(StructField(column.name, spark_type))
             derived.append((column.name, field.name))
     refuse_clashes(names, derived, publish)
     if publish == "bucketization":
@@ -261,21 +261,27 @@ def _without_metadata(kind: Any) -> Any:
     return kind
 
 
-def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, shown: Any) -> int:
+def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, release_schema: Any) -> int:
     """Raise RecheckError unless every class, as published, meets every requirement; how many there are."""
     kept = set(kept_columns(read, publish))
-    names = [CLASS_ID] if publish == "bucketization" else [f.name for f in shown.fields if f.name not in kept]
+    names = (
+        [CLASS_ID]
+        if publish == "bucketization"
+        else [f.name for f in release_schema.fields if f.name not in kept]
+    )
     sensitive, totals, require = read.sensitive, read.counts, plan.require
     m, s = len(names), len(sensitive)
 
     def test(batches: Batches) -> Batches:
-        held = list(batches)
-        table = pa.Table.from_batches(held) if held else None
+        pieces = list(batches)
+        table = pa.Table.from_batches(pieces) if pieces else None
         if table is None or not table.num_rows:
             return
-        sizes, found = merged(table, m, s)
-        entries = {domain.name: (domain, *entry) for domain, entry in zip(sensitive, found, strict=True)}
-        others = holds_others(sensitive, totals, found)
+        sizes, of_sensitive = merged(table, m, s)
+        entries = {
+            domain.name: (domain, *entry) for domain, entry in zip(sensitive, of_sensitive, strict=True)
+        }
+        others = holds_others(sensitive, totals, of_sensitive)
         counts = {domain.name: rows for domain, rows in zip(sensitive, totals, strict=True)}
         failing = failing_groups(require, sizes, entries, counts) if not others else [1] * len(require)
         yield pa.RecordBatch.from_pydict(
@@ -293,14 +299,14 @@ def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, shown:
 
     counted = class_counts(whole, names, sensitive)
     counted = counted.repartition(read.n_kept // ROWS_PER_CHECK + 1, *(f"q{i}" for i in range(m)))
-    told = counted.mapInArrow(test, "classes long, rows long, others long, failing array<long>").toArrow()
-    n_classes, n_rows, others = (sum(told[name].to_pylist()) for name in ("classes", "rows", "others"))
+    sums = counted.mapInArrow(test, "classes long, rows long, others long, failing array<long>").toArrow()
+    n_classes, n_rows, others = (sum(sums[name].to_pylist()) for name in ("classes", "rows", "others"))
     if n_rows != read.n_kept or others:
         raise RecheckError(
             f"{read.n_kept} rows were to be published and {n_rows} are, or other values; {OTHER_ROWS}"
         )
     for number, requirement in enumerate(require):
-        failing = sum(counts[number] for counts in told["failing"].to_pylist())
+        failing = sum(counts[number] for counts in sums["failing"].to_pylist())
         if failing:
             raise unmet(requirement, failing, n_classes)
     return int(n_classes)

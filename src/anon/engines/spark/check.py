@@ -124,20 +124,20 @@ def _of_cells(
     if apart and all(is_text(value_type(arrow.field(name).type)) for name in names):
         starred = reduce(and_, (named(name).eqNullSafe("*") for name in names))
         kept, n_starred = ~starred, df.where(starred).count()
-    found = [(d, rows) for d, _, rows in domains_of(df, bound.sensitive, kept, arrow)] if sensitive else []
-    _compile(require, found)
-    df, domains = df.where(kept), [domain for domain, _ in found]
+    totals = [(d, rows) for d, _, rows in domains_of(df, bound.sensitive, kept, arrow)] if sensitive else []
+    _compile(require, totals)
+    df, domains = df.where(kept), [domain for domain, _ in totals]
     joint = combinations(df, domains)
     counted = class_counts(df, names, domains, joint=joint is not None)
-    told = measured(counted, len(names), found, joint, require)
+    parts = measured(counted, len(names), totals, joint, require)
     matching = None
-    if any(part["missing"] for part in told):
+    if any(part["missing"] for part in parts):
         counted.persist()
         try:
             matching = null_matching(counted, len(names), [domain.name for domain in domains])
         finally:
             counted.unpersist()
-    whole = whole_of(told, {domain.name: rows for domain, rows in found}, joint, require, at_risk)
+    whole = whole_of(parts, {domain.name: rows for domain, rows in totals}, joint, require, at_risk)
     return replace(
         whole,
         n_suppressed=n_starred,
@@ -161,10 +161,10 @@ def _of_buckets(
     Schema(names).bind(arrow_schema(df))
     rows = sensitive_rows(df, second)
     values = values_of(rows, sensitive, MOST_VALUES) if sensitive else []
-    found = [(each.domain, each.rows) for each in values]
-    _compile(require, found)
-    told = measured(bucket_counts(df, rows, values), 1, found, None, require)
-    whole = whole_of(told, {domain.name: total for domain, total in found}, None, require, at_risk)
+    totals = [(each.domain, each.rows) for each in values]
+    _compile(require, totals)
+    parts = measured(bucket_counts(df, rows, values), 1, totals, None, require)
+    whole = whole_of(parts, {domain.name: total for domain, total in totals}, None, require, at_risk)
     cells = [cell(named(name), df.schema[name].dataType).alias(f"q{i}") for i, name in enumerate(names)]
     alike = df.select(*cells).groupBy(*(f"q{i}" for i in range(len(names)))).count()
     sizes = alike.groupBy("count").agg(count("count").alias("classes")).toArrow()
@@ -174,10 +174,10 @@ def _of_buckets(
     return replace(whole, combined=None, intact=True, **risk_of_sizes(size, n_of_size, at_risk))
 
 
-def _compile(require: Sequence[Requirement], found: Sequence[tuple[Domain, Ints]]) -> None:
+def _compile(require: Sequence[Requirement], totals: Sequence[tuple[Domain, Ints]]) -> None:
     """Raise what a requirement has against these sensitive attributes."""
     for requirement in require:
-        requirement.rules([domain for domain, _ in found], [rows for _, rows in found])
+        requirement.rules([domain for domain, _ in totals], [rows for _, rows in totals])
 
 
 def refuse_custom(require: Sequence[Requirement]) -> None:

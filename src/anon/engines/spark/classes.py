@@ -91,11 +91,11 @@ def too_many(name: str, most: int) -> DataError:
     )
 
 
-def record(shown: Sequence[DataType], n_lists: int) -> StructType:
+def record(kinds: Sequence[DataType], n_lists: int) -> StructType:
     """What `class_counts` tells of a class whose cells have these types."""
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-    cells = [StructField(f"q{i}", kind) for i, kind in enumerate(shown)]
+    cells = [StructField(f"q{i}", kind) for i, kind in enumerate(kinds)]
     lists = [
         StructField(f"{what}{j}", ArrayType(LongType())) for j in range(n_lists) for what in ("code", "count")
     ]
@@ -103,17 +103,17 @@ def record(shown: Sequence[DataType], n_lists: int) -> StructType:
 
 
 def class_counts(
-    df: DataFrame, shown: Sequence[str], sensitive: Sequence[Domain], *, joint: bool = False
+    df: DataFrame, cell_names: Sequence[str], sensitive: Sequence[Domain], *, joint: bool = False
 ) -> DataFrame:
     """Per class and task its cells `q0`, `q1`, .., its rows, and codes and counts of sensitive values.
 
     With `joint` also of the combinations of sensitive values, after the last attribute.
     """
-    kinds = [df.schema[name].dataType for name in shown]
+    kinds = [df.schema[name].dataType for name in cell_names]
     fields = record(kinds, len(sensitive) + joint)
     labels = fields.names
     domains = [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
-    names = [f"q{i}" for i in range(len(shown))]
+    names = [f"q{i}" for i in range(len(cell_names))]
     n_rows, n_bytes = 4 * CHUNK_ROWS, CHUNK_BYTES
 
     def count(batches: Batches) -> Batches:
@@ -131,15 +131,15 @@ def class_counts(
             for codes in [*columns, _combined(columns, domains)] if joint else columns:
                 values, at = np.unique(codes, return_inverse=True)
                 key, rows = np.unique(group * len(values) + at, return_counts=True)
-                held, at = np.divmod(key, len(values))
-                offsets = pa.array(np.searchsorted(held, np.arange(n_groups + 1)), pa.int32())
+                groups, at = np.divmod(key, len(values))
+                offsets = pa.array(np.searchsorted(groups, np.arange(n_groups + 1)), pa.int32())
                 arrays += [
                     pa.ListArray.from_arrays(offsets, pa.array(part.astype(np.int64)))
                     for part in (values[at], rows)
                 ]
             yield pa.RecordBatch.from_arrays(arrays, names=labels)
 
-    cells_of = [cell(named(name), kind) for name, kind in zip(shown, kinds, strict=True)]
+    cells_of = [cell(named(name), kind) for name, kind in zip(cell_names, kinds, strict=True)]
     columns = [column.alias(f"q{i}") for i, column in enumerate(cells_of)]
     columns += [named(domain.name).alias(f"s{j}") for j, domain in enumerate(sensitive)]
     return df.select(*columns).mapInArrow(count, fields)
@@ -154,11 +154,11 @@ def merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list[
     for j in range(n_sensitive):
         codes, counts = (table[f"{what}{j}"].combine_chunks() for what in ("code", "count"))
         lengths = codes.value_lengths().to_numpy()
-        held, code = np.repeat(group, lengths), codes.flatten().to_numpy()
+        groups, code = np.repeat(group, lengths), codes.flatten().to_numpy()
         values, at = np.unique(code, return_inverse=True)
-        key, rows = summed([(held * len(values) + at, counts.flatten().to_numpy())])
-        held, at = np.divmod(key, len(values))
-        entries.append((held, values[at], rows))
+        key, rows = summed([(groups * len(values) + at, counts.flatten().to_numpy())])
+        groups, at = np.divmod(key, len(values))
+        entries.append((groups, values[at], rows))
     return sizes, entries
 
 
@@ -198,10 +198,10 @@ def measured(
     s = len(sensitive)
 
     def measure(batches: Batches) -> Batches:
-        held = list(batches)
-        if not held:
+        pieces = list(batches)
+        if not pieces:
             return
-        table = pa.Table.from_batches(held)
+        table = pa.Table.from_batches(pieces)
         sizes, entries = merged(table, n_shown, s + (joint is not None))
         part: dict[str, Any] = {
             "rows": int(sizes.sum()),
@@ -217,8 +217,8 @@ def measured(
 
     def measures(sizes: Ints, entries: Sequence[tuple[Ints, Ints, Ints]]) -> dict[str, Any]:
         totals = {domain.name: rows for domain, rows in sensitive}
-        held = {d.name: (d, *entry) for d, entry in zip(domains, entries, strict=False)}
-        failing = failing_groups(require, sizes, held, totals)
+        by_name = {d.name: (d, *entry) for d, entry in zip(domains, entries, strict=False)}
+        failing = failing_groups(require, sizes, by_name, totals)
         tables = list(totals.values())
         if joint is not None:
             group, code, rows = entries[s]
@@ -234,8 +234,8 @@ def measured(
             "attributes": list(map(part_of, counts, [*domains, None])),
         }
 
-    told = counted.repartition(*names).mapInArrow(measure, "part string").toArrow()["part"]
-    parts = [json.loads(part) for part in told.to_pylist()]
+    texts = counted.repartition(*names).mapInArrow(measure, "part string").toArrow()["part"]
+    parts = [json.loads(part) for part in texts.to_pylist()]
     n_rows = sum(part["rows"] for part in parts)
     others = any(part["others"] for part in parts)
     for j, domain in enumerate(domains):
@@ -249,23 +249,23 @@ def measured(
 
 
 def whole_of(
-    told: Sequence[Mapping[str, Any]],
+    of_tasks: Sequence[Mapping[str, Any]],
     totals: Mapping[str, Ints],
     joint: tuple[Ints, Ints] | None,
     require: Sequence[Requirement],
     at_risk: Sequence[float],
 ) -> Privacy:
     """The measures of a whole release, of which every sensitive attribute has `totals` rows per code."""
-    sizes = [np.array(part["sizes"], np.int64) for part in told] or [np.zeros((2, 0), np.int64)]
+    sizes = [np.array(part["sizes"], np.int64) for part in of_tasks] or [np.zeros((2, 0), np.int64)]
     size, n_of_size = summed([(size, n_of_size) for size, n_of_size in sizes])
     measured: list[Disclosure | None] = []
     for j, counts in enumerate([*totals.values(), *([] if joint is None else [joint[1]])]):
-        parts = [part["attributes"][j] for part in told]
+        parts = [part["attributes"][j] for part in of_tasks]
         of_all = disclosure_of(parts, counts, int(n_of_size.sum())) if parts else None
         measured.append(of_all and replace(of_all, worst={}))  # classes have no numbers here
     by_sensitive = dict(zip(totals, measured, strict=False))
     combined = measured[-1] or zero() if measured else None
-    failing = [sum(part["failing"][i] for part in told) for i in range(len(require))]
+    failing = [sum(part["failing"][i] for part in of_tasks) for i in range(len(require))]
     return replace(
         put_together(by_sensitive, combined, size, n_of_size, at_risk),
         unmet=tuple(str(one) for one, n in zip(require, failing, strict=True) if n) if require else None,
@@ -286,10 +286,10 @@ def null_matching(counted: DataFrame, n_shown: int, names: Sequence[str]) -> Nul
 
     cells, keys = [f"q{i}" for i in range(n_shown)], [f"k{i}" for i in range(n_shown)]
     own = f.concat(*(f.when(f.col(name).isNull(), "1").otherwise("0") for name in cells))
-    held = [f.array(entry(-1, f.lit(0).cast("long"), f.col("rows")))]
+    lists = [f.array(entry(-1, f.lit(0).cast("long"), f.col("rows")))]
     for j in range(len(names)):
-        held.append(f.zip_with(f"code{j}", f"count{j}", partial(entry, j)))
-    classes = counted.select(*cells, own.alias("own"), f.concat(*held).alias("held"))
+        lists.append(f.zip_with(f"code{j}", f"count{j}", partial(entry, j)))
+    classes = counted.select(*cells, own.alias("own"), f.concat(*lists).alias("held"))
     patterns = classes.select(f.col("own").alias("other")).distinct()
     masked = [
         f.when(f.substring("other", i + 1, 1) == "0", f.col(name)).alias(key)
@@ -310,8 +310,8 @@ def null_matching(counted: DataFrame, n_shown: int, names: Sequence[str]) -> Nul
         .groupBy("attribute")
         .agg(f.min("size"), f.min("n"), f.max(f.col("largest") / f.col("size")))
     )
-    told = {row[0]: row[1:] for row in worst.collect()}
-    return matching_of(told[-1][0], {name: told[j][1:] for j, name in enumerate(names)})
+    extremes = {row[0]: row[1:] for row in worst.collect()}
+    return matching_of(extremes[-1][0], {name: extremes[j][1:] for j, name in enumerate(names)})
 
 
 def combinations(df: DataFrame, domains: Sequence[Domain]) -> tuple[Ints, Ints] | None:

@@ -29,19 +29,19 @@ def light(domain: Domain) -> Domain:
 
 def gathered(batches: Batches, n_rows: int, n_bytes: int) -> Iterator[pa.Table]:
     """The rows of small batches, a chunk at a time."""
-    held: list[pa.RecordBatch] = []
+    chunk: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         if batch.num_rows == 0:
             continue
-        held.append(batch)
+        chunk.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= n_rows or size >= n_bytes:
-            yield _whole(held)
-            held, rows, size = [], 0, 0
-    if held:
-        yield _whole(held)
+            yield _whole(chunk)
+            chunk, rows, size = [], 0, 0
+    if chunk:
+        yield _whole(chunk)
 
 
 def _whole(batches: Sequence[pa.RecordBatch]) -> pa.Table:
@@ -86,7 +86,7 @@ class Sums:
     """Counts of codes under several names, added up sparsely."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[int, int, int], list[tuple[Ints, Ints]]] = {}
+        self.counts: dict[tuple[int, int, int], list[tuple[Ints, Ints]]] = {}
 
     def add(self, name: tuple[int, int, int], codes: Ints, n_codes: int) -> None:
         """Count these codes, all below n_codes."""
@@ -96,15 +96,15 @@ class Sums:
             counted = keys, counts[keys]
         else:
             counted = np.unique(codes, return_counts=True)
-        some = self.held.setdefault(name, [])
+        some = self.counts.setdefault(name, [])
         some.append(counted)
         if len(some) > 32:
-            self.held[name] = [summed(some)]
+            self.counts[name] = [summed(some)]
 
     def batch(self) -> pa.RecordBatch:
         """All of them: node, attribute, tracked column, keys and counts as bytes of int64."""
-        node, attribute, tracked = zip(*self.held, strict=True) if self.held else ((), (), ())
-        pairs = [summed(some) for some in self.held.values()]
+        node, attribute, tracked = zip(*self.counts, strict=True) if self.counts else ((), (), ())
+        pairs = [summed(some) for some in self.counts.values()]
         return table_of_sums(
             node=node,
             attribute=attribute,

@@ -27,13 +27,13 @@ class Histogram(NamedTuple):
 
     def counts(self, sizes: Sequence[int], first: int, end: int) -> tuple[Ints, ...]:
         """Rows with each of the `sizes[j]` codes of tracked column j, among those with values[first:end]."""
-        found = []
+        by_column = []
         for (starts, codes, rows), n_codes in zip(self.tracked, sizes, strict=True):
             inside = slice(starts[first], starts[end])
             counts = np.zeros(n_codes, np.int64)
             np.add.at(counts, codes[inside], rows[inside])
-            found.append(counts)
-        return tuple(found)
+            by_column.append(counts)
+        return tuple(by_column)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def cut_of(
     n_tracked: Sequence[int],
 ) -> Cut | None:
     """The node's cut, if it has one; a relaxed one may still have to be tested."""
-    found = best_cut(
+    best = best_cut(
         attributes,
         histograms,
         rules,
@@ -86,9 +86,9 @@ def cut_of(
         nearest=method.cuts == "nearest",
         relaxed=method.relaxed,
     )
-    if found is None:
+    if best is None:
         return None
-    attribute, codes, sizes, _, quota = found
+    attribute, codes, sizes, _, quota = best
     cut = Cut(attribute, tuple(codes), tuple(sizes), quota)
     if not quota:
         return cut

@@ -73,8 +73,8 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
         column = named(attribute.name)
         floating = isinstance(df.schema[attribute.name].dataType, DoubleType | FloatType)
         kept &= ~(column.isNull() | isnan(column)) if floating else column.isNotNull()
-    found = domains_of(df, attributes, kept, arrow)
-    for domain, rows, _ in found[:n]:
+    domains = domains_of(df, attributes, kept, arrow)
+    for domain, rows, _ in domains[:n]:
         if missing == "error" and domain.has_null:
             raise DataError(
                 f"column {domain.name!r} is missing in {int(rows[-1])} rows; fill it, or choose ",
@@ -85,7 +85,7 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
             )
     m = len(bound.quasi)
     sensitive, counts = [], []
-    for domain, _, rows in found[m:n]:
+    for domain, _, rows in domains[m:n]:
         occurs = rows > 0
         sensitive.append(narrowed(domain, occurs) if missing == "suppress" else domain)
         counts.append(rows[occurs] if missing == "suppress" else rows)
@@ -93,11 +93,11 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
         df.where(kept) if missing == "suppress" else df,
         arrow,
         bound,
-        tuple(domain for domain, _, _ in found[:m]),
+        tuple(domain for domain, _, _ in domains[:m]),
         tuple(sensitive),
-        found[n][0] if len(found) > n else None,
+        domains[n][0] if len(domains) > n else None,
         tuple(counts),
-        int(found[0][2].sum()),
+        int(domains[0][2].sum()),
     )
 
 
@@ -133,10 +133,10 @@ def domains_of(
 
     def count(batches: Batches) -> Batches:
         for table in gathered(batches, n_rows, n_bytes):
-            shown, ones = table["kept"].cast(pa.int64()), np.ones(table.num_rows, np.int64)
+            is_kept, ones = table["kept"].cast(pa.int64()), np.ones(table.num_rows, np.int64)
             counted = []
             for column, fields in zip(table.columns[:-1], schemas, strict=True):
-                alone = pa.table({"value": column, "rows": ones, "kept": shown})
+                alone = pa.table({"value": column, "rows": ones, "kept": is_kept})
                 counted.append(packed(one_batch(_added(alone, fields))))
             yield pa.RecordBatch.from_pydict({"attribute": list(range(len(counted))), "values": counted})
 
@@ -149,21 +149,21 @@ def domains_of(
 
     columns = [named(name).alias(str(a)) for a, name in enumerate(names)]
     counted = df.select(*columns, kept.alias("kept")).mapInArrow(count, "attribute long, values binary")
-    found = counted.groupBy("attribute").applyInArrow(add, "attribute long, values binary").toArrow()
-    if not found.num_rows:
+    per_column = counted.groupBy("attribute").applyInArrow(add, "attribute long, values binary").toArrow()
+    if not per_column.num_rows:
         raise DataError("the table has no rows")
-    batches = dict(zip(found["attribute"].to_pylist(), found["values"], strict=True))
+    batches = dict(zip(per_column["attribute"].to_pylist(), per_column["values"], strict=True))
     domains = []
     for a, attribute in enumerate(attributes):
         if not batches[a].is_valid:
             raise too_many(attribute.name, most)
         batch = pa.ipc.read_record_batch(batches[a].as_buffer(), schemas[a])
         domain, codes = domain_of(pa.chunked_array([batch["value"]]), attribute)
-        rows, shown = (
+        rows, kept_rows = (
             np.bincount(codes, batch[name].to_numpy(), domain.n_codes).astype(np.int64)
             for name in ("rows", "kept")
         )
-        domains.append((domain, rows, shown))
+        domains.append((domain, rows, kept_rows))
     return domains
 
 
@@ -263,11 +263,11 @@ def own_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        found = re.search(r"anon\.errors\.(\w+): (.*)", str(error))
-        kind = getattr(anon.errors, found[1], None) if found else None
-        if found is None or kind is None:
+        matched = re.search(r"anon\.errors\.(\w+): (.*)", str(error))
+        kind = getattr(anon.errors, matched[1], None) if matched else None
+        if matched is None or kind is None:
             raise
-        raise kind(found[2]) from None
+        raise kind(matched[2]) from None
 
 
 @contextmanager

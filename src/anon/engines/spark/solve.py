@@ -33,7 +33,7 @@ def solved(
     publish: Publish,
     numeric: Rendering,
     seed: int,
-    shown: Any,
+    release_schema: Any,
 ) -> DataFrame:
     """The release: rows shuffled by node, then each node partitioned and recoded where it lies."""
     codes_schema, rest_schema = plan.codes_schema, schema_of_rest(read, publish)
@@ -41,8 +41,8 @@ def solved(
     enough = ROWS_PER_PART * len(nodes)
 
     def split(batches: Batches) -> Batches:
-        held: dict[int, list[tuple[pa.RecordBatch, pa.RecordBatch]]] = {}
-        n_held = 0
+        parts_of: dict[int, list[tuple[pa.RecordBatch, pa.RecordBatch]]] = {}
+        n_rows = 0
         for batch in batches:
             chunks = chunks_of(batch, codes_schema)
             codes_of, rest_of = unpacked(batch["codes"], codes_schema), unpacked(batch["rest"], rest_schema)
@@ -52,13 +52,13 @@ def solved(
                 codes, rest, start = codes.take(order), rest.take(order), 0
                 for node, rows in leaves.items():
                     part = (codes.slice(start, len(rows)), rest.slice(start, len(rows)))
-                    held.setdefault(node, []).append(part)
+                    parts_of.setdefault(node, []).append(part)
                     start += len(rows)
-                n_held += chunk.n
-                if n_held >= enough:
-                    yield from _parts(held)
-                    held, n_held = {}, 0
-        yield from _parts(held)
+                n_rows += chunk.n
+                if n_rows >= enough:
+                    yield from _parts(parts_of)
+                    parts_of, n_rows = {}, 0
+        yield from _parts(parts_of)
 
     solver = _Solver(
         plan,
@@ -77,12 +77,12 @@ def solved(
         return solver(table)
 
     moved = chunks.mapInArrow(split, "node long, codes binary, rest binary")
-    return moved.groupBy("node").applyInArrow(solve, shown)
+    return moved.groupBy("node").applyInArrow(solve, release_schema)
 
 
-def _parts(held: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) -> Batches:
+def _parts(parts_of: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) -> Batches:
     """The rows of each node, one batch of codes and one of the rest."""
-    for node, parts in held.items():
+    for node, parts in parts_of.items():
         codes, rest = (pa.Table.from_batches([part[i] for part in parts]) for i in (0, 1))
         columns = {"node": [node], "codes": [packed(one_batch(codes))], "rest": [packed(one_batch(rest))]}
         yield pa.RecordBatch.from_pydict(columns)
@@ -116,9 +116,9 @@ class _Solver:
         columns = [column.to_numpy()[order] for column in codes.columns]
         rest = rest.drop_columns("hash").rename_columns(list(self.kept)).take(pa.array(order))
         m = len(plan.quasi)
-        held = {name: rest[name] if name in self.kept else pa.nulls(len(order)) for name in self.names}
+        by_name = {name: rest[name] if name in self.kept else pa.nulls(len(order)) for name in self.names}
         encoded = Encoded(
-            pa.table(held),
+            pa.table(by_name),
             self.schema,
             plan.quasi,
             tuple(columns[:m]),

@@ -144,8 +144,10 @@ class Chunk:
 
 def chunks_of(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[Chunk]:
     """The chunks in the columns `chunk` and `codes`, whose schema is `Plan.codes_schema`."""
-    for number, held in zip(batch["chunk"].to_pylist(), unpacked(batch["codes"], schema), strict=True):
-        yield Chunk(number, [column.to_numpy(zero_copy_only=True) for column in held.columns], held.num_rows)
+    for number, codes in zip(batch["chunk"].to_pylist(), unpacked(batch["codes"], schema), strict=True):
+        yield Chunk(
+            number, [column.to_numpy(zero_copy_only=True) for column in codes.columns], codes.num_rows
+        )
 
 
 def routed(nodes: Sequence[Node], chunk: Chunk) -> dict[int, npt.NDArray[np.uint32]]:
@@ -177,9 +179,9 @@ def _goes_left(tie: Tie, chunk: Chunk, rows: npt.NDArray[np.uint32]) -> npt.NDAr
     """Which of the rows equal to the median go to the left."""
     left, equal = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
     for column, code in zip(tie.columns, tie.codes, strict=True):
-        held = chunk.codes[column][rows]
-        left |= equal & (held < code)
-        equal &= held == code
+        codes = chunk.codes[column][rows]
+        left |= equal & (codes < code)
+        equal &= codes == code
     if tie.shares is not None:
         equal[np.flatnonzero(equal)[tie.shares.get(chunk.number, 0) :]] = False
     return np.asarray(left | equal)
@@ -237,7 +239,7 @@ def _spans(
     counted = [_needs_distinct(domain, plan.tree) for domain in plan.quasi]
 
     def collect(batches: Batches) -> Batches:
-        held: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
+        codes_of: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
         for batch in batches:
             for chunk in chunks_of(batch, codes_schema):
                 for node, rows in routed(nodes, chunk).items():
@@ -246,11 +248,13 @@ def _spans(
                     for a in range(m):
                         inside = chunk.codes[a][rows]
                         present = _distinct(inside) if counted[a] else _ends(inside)
-                        held.setdefault((node, a), []).append(present.astype(np.uint32))
-                        if len(held[node, a]) > 32:
-                            held[node, a] = [_union(held[node, a], counted[a])]
-        packed = [_union(some, counted[a]).tobytes() for (_, a), some in held.items()]
-        yield table_of_sums(node=[one for one, _ in held], attribute=[a for _, a in held], codes=packed)
+                        codes_of.setdefault((node, a), []).append(present.astype(np.uint32))
+                        if len(codes_of[node, a]) > 32:
+                            codes_of[node, a] = [_union(codes_of[node, a], counted[a])]
+        packed = [_union(some, counted[a]).tobytes() for (_, a), some in codes_of.items()]
+        yield table_of_sums(
+            node=[one for one, _ in codes_of], attribute=[a for _, a in codes_of], codes=packed
+        )
 
     def unite(table: pa.Table) -> pa.Table:
         node, attribute = table["node"][0].as_py(), table["attribute"].to_numpy()
@@ -265,11 +269,11 @@ def _spans(
         )
 
     counted_rows = chunks.mapInArrow(collect, "node long, attribute long, codes binary")
-    found = counted_rows.groupBy("node").applyInArrow(
+    extents = counted_rows.groupBy("node").applyInArrow(
         unite, "node long, attribute long, low long, high long, distinct long"
     )
     spans: dict[int, list[Span]] = {one: [Span(0, 0, 1)] * m for one in asked}
-    for row in found.toArrow().to_pylist():
+    for row in extents.toArrow().to_pylist():
         spans[row["node"]][row["attribute"]] = Span(row["low"], row["high"], row["distinct"])
     return spans
 
@@ -388,39 +392,39 @@ def _shared_out(
         a = cut.attribute
         pending = [c for c in range(n) if c >= m or (c != a and spans[c].low < spans[c].high)]
         states[one] = _Sharing(pending, [(a, cut.codes[1])], cut.quota, list(cut.left))
-    while searching := {one: held for one, held in states.items() if held.pending and not held.whole}:
+    while searching := {one: state for one, state in states.items() if state.pending and not state.whole}:
         _advance(chunks, plan, nodes, searching)
-    alike = {one: held for one, held in states.items() if not held.whole}
+    alike = {one: state for one, state in states.items() if not state.whole}
     shares = _shares(chunks, plan, nodes, alike) if alike else {}
-    for held in alike.values():  # rows that are equal in all have one code of every tracked column
-        code_of = dict(held.within)
-        for count, column in zip(held.left, plan.tracked(), strict=True):
-            count[code_of[column]] += held.quota
+    for state in alike.values():  # rows that are equal in all have one code of every tracked column
+        code_of = dict(state.within)
+        for count, column in zip(state.left, plan.tracked(), strict=True):
+            count[code_of[column]] += state.quota
     rules = plan.rules()
     return {
         one: Tie(
-            tuple(column for column, _ in held.within[1:]),
-            tuple(code for _, code in held.within[1:]),
+            tuple(column for column, _ in state.within[1:]),
+            tuple(code for _, code in state.within[1:]),
             shares.get(one),
         )
-        for one, held in states.items()
-        if halves_pass(rules, tied[one][1], held.left)
+        for one, state in states.items()
+        if halves_pass(rules, tied[one][1], state.left)
     }
 
 
 def _advance(chunks: DataFrame, plan: Plan, nodes: Sequence[Node], searching: Mapping[int, _Sharing]) -> None:
     """Follow each cut through one more column."""
     sizes = [plan.domains[column].n_codes for column in plan.tracked()]
-    asked = {one: held.pending[:1] for one, held in searching.items()}
-    within = {one: held.within for one, held in searching.items()}
-    quotas = {one: held.quota for one, held in searching.items()}
+    asked = {one: state.pending[:1] for one, state in searching.items()}
+    within = {one: state.within for one, state in searching.items()}
+    quotas = {one: state.quota for one, state in searching.items()}
 
     def advance(table: pa.Table) -> pa.Table:
         node = table["node"][0].as_py()
         histogram = histogram_of(table, asked[node][0], sizes)
         at = int(np.searchsorted(histogram.below, quotas[node], side="left")) - 1
         counts = [histogram.counts(sizes, *ends) for ends in ((0, at), (at, at + 1))]
-        below, equal = ([count for held in some for count in held.tolist()] for some in counts)
+        below, equal = ([count for of_column in some for count in of_column.tolist()] for some in counts)
         row = [node, int(histogram.values[at]), int(histogram.below[at]), int(histogram.below[at + 1])]
         return pa.table(
             [pa.array([value]) for value in row] + [pa.array([some], LONGS) for some in (below, equal)],
@@ -430,12 +434,14 @@ def _advance(chunks: DataFrame, plan: Plan, nodes: Sequence[Node], searching: Ma
     counted = _pairs(chunks, plan, nodes, asked, within).groupBy("node")
     types = "node long, code long, first long, end long, below array<long>, equal array<long>"
     for row in counted.applyInArrow(advance, types).toArrow().to_pylist():
-        held = searching[row["node"]]
-        held.whole = row["end"] == held.quota
-        for counts in [row["below"], row["equal"]][: 1 + held.whole]:
-            held.left = [one + other for one, other in zip(held.left, _by_column(counts, sizes), strict=True)]
-        held.within.append((held.pending.pop(0), row["code"]))
-        held.quota -= row["first"]
+        state = searching[row["node"]]
+        state.whole = row["end"] == state.quota
+        for counts in [row["below"], row["equal"]][: 1 + state.whole]:
+            state.left = [
+                one + other for one, other in zip(state.left, _by_column(counts, sizes), strict=True)
+            ]
+        state.within.append((state.pending.pop(0), row["code"]))
+        state.quota -= row["first"]
 
 
 def _shares(
@@ -443,22 +449,22 @@ def _shares(
 ) -> dict[int, dict[int, int]]:
     """How many of the rows that are equal in all go to the left, by chunk."""
     codes_schema = plan.codes_schema
-    within = {one: held.within for one, held in states.items()}
+    within = {one: state.within for one, state in states.items()}
 
     def collect(batches: Batches) -> Batches:
-        found = []
+        entries = []
         for chunk in (one for batch in batches for one in chunks_of(batch, codes_schema)):
             for node, rows in routed(nodes, chunk).items():
                 for column, code in within.get(node, ()):
                     rows = rows[chunk.codes[column][rows] == code]
                 if node in within and len(rows):
-                    found.append((node, chunk.number, len(rows)))
-        nodes_of, numbers, rows_of = zip(*found, strict=True) if found else ((), (), ())
+                    entries.append((node, chunk.number, len(rows)))
+        nodes_of, numbers, rows_of = zip(*entries, strict=True) if entries else ((), (), ())
         yield table_of_sums(node=nodes_of, chunk=numbers, rows=rows_of)
 
     counted = chunks.mapInArrow(collect, "node long, chunk long, rows long").toArrow().sort_by("chunk")
     shares: dict[int, dict[int, int]] = {one: {} for one in states}
-    left = {one: held.quota for one, held in states.items()}
+    left = {one: state.quota for one, state in states.items()}
     for row in counted.to_pylist():
         share = min(left[row["node"]], row["rows"])
         if share:

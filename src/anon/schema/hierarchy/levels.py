@@ -46,10 +46,10 @@ class Levels:
     def interval_of(self, low: npt.ArrayLike, high: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """The smallest set that holds all codes low[i]..high[i]; -1 where none does."""
         first, last = np.asarray(low, dtype=np.intp), np.asarray(high, dtype=np.intp)
-        found = np.full(first.shape, -1, dtype=np.int32)
+        smallest = np.full(first.shape, -1, dtype=np.int32)
         for of_code, run in zip(self.of_code[::-1], self.run[::-1], strict=True):
-            found = np.where((run[first] == run[last]) & (of_code[first] >= 0), of_code[first], found)
-        return np.asarray(found, dtype=np.int32)
+            smallest = np.where((run[first] == run[last]) & (of_code[first] >= 0), of_code[first], smallest)
+        return np.asarray(smallest, dtype=np.int32)
 
     def __repr__(self) -> str:
         return f"Levels({', '.join(self.names)}; sets={len(self.labels)})"

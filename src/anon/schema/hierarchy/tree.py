@@ -234,12 +234,12 @@ def parents_of(
                 )
     roots = [node for node, above in parents.items() if above is None]
     if len(roots) != 1:
-        shown = ", ".join(map(repr, roots[:5])) + (", …" if len(roots) > 5 else "")
+        listed = ", ".join(map(repr, roots[:5])) + (", …" if len(roots) > 5 else "")
         header = ""
         if isinstance(hierarchy, CsvFile) and [row[-1] for row in rows].count(rows[0][-1]) == 1:
             header = "; if its first line is a header, delete that line"
         raise DataError(
-            f"{where} has {len(roots)} roots ({shown}); put one label, such as '*', above all of them"
+            f"{where} has {len(roots)} roots ({listed}); put one label, such as '*', above all of them"
             f"{header}",
             column=column,
         )
