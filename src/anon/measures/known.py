@@ -133,7 +133,8 @@ def _sampled(encoded: Encoded, classes: Classes) -> _Sample:
     chosen = np.arange(0, n_classes, min(step, n_classes))
     starts, ends = classes.offsets[chosen], classes.offsets[chosen + 1]
     ends = np.minimum(ends, starts + MOST_SAMPLED)
-    rows = np.concatenate([classes.rows[a:b] for a, b in zip(starts, ends, strict=True)])
+    # in an order that is the same for every release of these classes
+    rows = np.concatenate([np.sort(classes.rows[a:b]) for a, b in zip(starts, ends, strict=True)])
     offsets = np.concatenate([[0], np.cumsum(ends - starts)]).astype(np.int64)
     quasi = tuple(codes[rows] for codes in encoded.quasi_codes)
     return _Sample(
