@@ -21,7 +21,6 @@ Floats = npt.NDArray[np.float64]
 _EPSILON = 2.0**-53
 _RECURSED = 32  # below this f the series is too long where p is small
 _LONGEST = 60.0  # exp(-60) of the integrand is left out
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def individual_risk(
@@ -93,8 +92,9 @@ def _recursion(f: Floats, p: Floats, q: Floats) -> Floats:
 def _integral(f: Floats, p: Floats, q: Floats) -> Floats:
     """(1/f) times the integral of p exp(-v)/(p + q exp(-v/f)) over v >= 0, by panels of length 1."""
     total = np.zeros(len(f))
+    nodes = np.transpose(np.polynomial.legendre.leggauss(12))  # which takes long to import
     for start in np.arange(0.0, _LONGEST, 1.0):
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        for node, weight in nodes:
             v = start + (node + 1) / 2
             total += weight / 2 * np.exp(-v) * p / (p + q * np.exp(-v / f))
     return total / f
