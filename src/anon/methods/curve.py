@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, TypeVar
@@ -19,6 +18,7 @@ from anon.methods import mondrian
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Progress, Task
 from anon.requirements import Option
+from anon.threads import in_threads
 from anoncore import curve, merge, recut
 from anoncore.requirement import Conjunction
 
@@ -96,28 +96,28 @@ class Curve(Method):
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     """Classes of at least k rows that satisfy `task.rules`."""
     axes = Axes.of(encoded, method.loss)
-    with ThreadPoolExecutor(task.n_threads) as pool:
-        rows = curve_order(encoded, axes, method.ties, pool)
-        if 0 < len(rows) < k:
-            raise InfeasibleError(
-                f"k = {k} cannot be met by {len(rows)} rows: ask for at most {len(rows)}",
-                requirement=k,
-                tightest=len(rows),
-            )
-        if len(rows) == 0:
-            return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
-        table = Table(
-            pack([column[rows] for column in encoded.quasi_codes]),
-            sensitive_of(encoded, rows),
-            widths_of(encoded.quasi, method.loss),
-            max(k, task.rules.min_size),
-            task.rules if task.rules.n_sensitive else None,
+    n_threads = task.n_threads
+    rows = curve_order(encoded, axes, method.ties, n_threads)
+    if 0 < len(rows) < k:
+        raise InfeasibleError(
+            f"k = {k} cannot be met by {len(rows)} rows: ask for at most {len(rows)}",
+            requirement=k,
+            tightest=len(rows),
         )
-        place_of_row = np.empty(encoded.n_rows, np.uint32)
-        place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
-        simple = mondrian.partition(encoded, mondrian.Mondrian(), task)
-        groups = start(table, place_of_row[simple.rows], simple.offsets, k > 1, pool)
-        groups = improve(table, axes, groups, method.effort, pool, task.progress)
+    if len(rows) == 0:
+        return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
+    table = Table(
+        pack([column[rows] for column in encoded.quasi_codes]),
+        sensitive_of(encoded, rows),
+        widths_of(encoded.quasi, method.loss),
+        max(k, task.rules.min_size),
+        task.rules if task.rules.n_sensitive else None,
+    )
+    place_of_row = np.empty(encoded.n_rows, np.uint32)
+    place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
+    simple = mondrian.partition(encoded, mondrian.Mondrian(), task)
+    groups = start(table, place_of_row[simple.rows], simple.offsets, k > 1, n_threads)
+    groups = improve(table, axes, groups, method.effort, n_threads, task.progress)
     return Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
 
 
@@ -223,13 +223,13 @@ class Axes:
         return curve.hilbert(packed, np.concatenate(grids), starts_of(grids), self.bits)
 
 
-def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecutor) -> RowNumbers:
+def curve_order(encoded: Encoded, axes: Axes, ties: str, n_threads: int) -> RowNumbers:
     """The rows that are not suppressed, along the curve; ties by (codes, `encoded.ties`, input position)."""
 
     def keys(start: int) -> npt.NDArray[np.uint64]:
         return axes.keys([column[start : start + BLOCK_ROWS] for column in encoded.quasi_codes])
 
-    key = np.concatenate(list(pool.map(keys, range(0, encoded.n_rows, BLOCK_ROWS))))
+    key = np.concatenate(in_threads(n_threads, keys, range(0, encoded.n_rows, BLOCK_ROWS)))
     rows = encoded.kept
     if ties == "rank":
         blurred = [
@@ -244,7 +244,7 @@ def curve_order(encoded: Encoded, axes: Axes, ties: str, pool: ThreadPoolExecuto
     return rows
 
 
-def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, pool: ThreadPoolExecutor) -> Groups:
+def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, n_threads: int) -> Groups:
     """Mondrian's classes (which pass), cut further; with `along` the rows of a block of them are cut from
     the curve instead where that loses less.
     """
@@ -260,7 +260,7 @@ def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, pool: T
         return best
 
     firsts = np.flatnonzero(np.diff(offsets[:-1] // BLOCK_ROWS, prepend=-1)).tolist()
-    return Groups.joined(pool.map(start_block, firsts, [*firsts[1:], len(offsets) - 1]))
+    return Groups.joined(in_threads(n_threads, start_block, firsts, [*firsts[1:], len(offsets) - 1]))
 
 
 def _promising(table: Table, rows: RowNumbers, bounds: Offsets) -> bool:
@@ -301,7 +301,7 @@ def improve(
     axes: Axes,
     groups: Groups,
     effort: str,
-    pool: ThreadPoolExecutor,
+    n_threads: int,
     progress: Progress | None,
 ) -> Groups:
     """Passes over the classes, each along another curve through their centers; the loss never rises.
@@ -325,8 +325,8 @@ def improve(
             continue
         before = groups.loss
         centers = curve.centers(table.codes, groups.rows, groups.offsets, grid, starts)
-        order = along_another_curve(centers, number + 1, pool)
-        groups = _pass(table, groups, step, order, FAR_REACH if small else REACH, pool)
+        order = along_another_curve(centers, number + 1, n_threads)
+        groups = _pass(table, groups, step, order, FAR_REACH if small else REACH, n_threads)
         if progress is not None:
             progress(step, number + 1, len(steps))
         if before - groups.loss <= LEAST_GAIN * before:
@@ -340,7 +340,7 @@ def _pass(
     step: str,
     order: npt.NDArray[np.int64],
     reach: int,
-    pool: ThreadPoolExecutor,
+    n_threads: int,
 ) -> Groups:
     """One recut or refinement of the classes in this order, block by block."""
     size = max(BLOCK_CLASSES * WIDE // max(table.codes.shape[1], WIDE), 1)
@@ -362,7 +362,7 @@ def _pass(
             )
         return Groups(rows[places], ends, loss)
 
-    parts = list(pool.map(work, range(0, len(order), size)))
+    parts = in_threads(n_threads, work, range(0, len(order), size))
     if len(aside):
         rows, ends = groups.these(aside)
         loss = recut.divide(table.widths, table.records(rows), ends, len(rows))[2]
@@ -370,9 +370,7 @@ def _pass(
     return Groups.joined(parts)
 
 
-def along_another_curve(
-    centers: npt.NDArray[np.uint8], number: int, pool: ThreadPoolExecutor
-) -> npt.NDArray[np.int64]:
+def along_another_curve(centers: npt.NDArray[np.uint8], number: int, n_threads: int) -> npt.NDArray[np.int64]:
     """Points (n x m, 0..255) along a Hilbert curve that is shifted and turned by the number of the pass."""
     m = centers.shape[1]
     turns = number * np.sqrt(np.arange(2, m + 2) * 2.0 + 1.0)
@@ -386,7 +384,7 @@ def along_another_curve(
         points = np.ascontiguousarray(centers[start : start + BLOCK_ROWS, axes])
         return curve.hilbert(points, grid, starts, 8)
 
-    key = np.concatenate(list(pool.map(keys, range(0, len(centers), BLOCK_ROWS))))
+    key = np.concatenate(in_threads(n_threads, keys, range(0, len(centers), BLOCK_ROWS)))
     order = np.arange(len(centers), dtype=np.uint32)
     for word in reversed(range(key.shape[1])):
         order = curve.sort_rows(np.ascontiguousarray(key[:, word]), order)
