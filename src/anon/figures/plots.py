@@ -131,22 +131,27 @@ def class_losses(loss: Mapping[str, npt.NDArray[np.float64]]) -> Figure:
     return Figure(title, marked_lines(chart, "attribute", "sensitive attribute"), caption)
 
 
-def attribute_losses(loss: Mapping[str, float]) -> Figure:
-    """What each quasi-identifier lost (NCP: 0 intact, 1 nothing left)."""
+def attribute_bars(values: Mapping[str, float], what: str, title: str) -> Any:
+    """A bar for each quasi-identifier, the longest first; `what` names the number, `title` its axis."""
     alt = altair_library()
-    bars = [{"attribute": name, "ncp": value} for name, value in loss.items()]
+    bars = [{"attribute": name, what: value} for name, value in values.items()]
     chart = (
         alt.Chart(alt.Data(values=bars))
         .mark_bar(color=COLORS[0])
         .encode(
-            x=alt.X("ncp:Q", title="information loss (NCP)", scale=alt.Scale(domainMin=0)),
+            x=alt.X(f"{what}:Q", title=title, scale=alt.Scale(domainMin=0)),
             y=alt.Y("attribute:N", title=None, sort="-x"),
-            tooltip=["attribute:N", "ncp:N"],
+            tooltip=["attribute:N", f"{what}:N"],
         )
     )
+    return chart.properties(width=WIDTH, height=max(len(bars), 1) * 28)
+
+
+def attribute_losses(loss: Mapping[str, float]) -> Figure:
+    """What each quasi-identifier lost (NCP: 0 intact, 1 nothing left)."""
     return Figure(
         "Loss of each quasi-identifier",
-        chart.properties(width=WIDTH, height=max(len(bars), 1) * 28),
+        attribute_bars(loss, "ncp", "information loss (NCP)"),
         "The longer a bar, the wider that attribute's published cells are: zero is the original, "
         "one shows nothing but the whole domain.",
     )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.figures.plots import marked_lines
-from anon.html import COLORS, WIDTH, Figure, altair_library
+from anon.figures.plots import attribute_bars, marked_lines
+from anon.html import Figure, altair_library
 
 N_BINS = 20
 
@@ -69,20 +69,9 @@ def uniques_by_fraction(points: Sequence[Mapping[str, Any]], fraction: float) ->
 
 def contributions(shares: Mapping[str, float]) -> Figure:
     """What each quasi-identifier contributes to the scores of special uniques, in percent."""
-    alt = altair_library()
-    bars = [{"attribute": name, "percent": value} for name, value in shares.items()]
-    chart = (
-        alt.Chart(alt.Data(values=bars))
-        .mark_bar(color=COLORS[0])
-        .encode(
-            x=alt.X("percent:Q", title="percent of all scores", scale=alt.Scale(domainMin=0)),
-            y=alt.Y("attribute:N", title=None, sort="-x"),
-            tooltip=["attribute:N", "percent:N"],
-        )
-    )
     return Figure(
         "Contribution of each quasi-identifier",
-        chart.properties(width=WIDTH, height=max(len(bars), 1) * 28),
+        attribute_bars(shares, "percent", "percent of all scores"),
         "The longer a bar, the more of the small sets that single rows out hold that attribute: recoding it "
         "protects most.",
     )

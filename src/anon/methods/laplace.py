@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from annotated_types import Len
 
-from anon.errors import DataError, Parameter, UsageError
-from anon.methods.perturbation import Perturbation, as_numbers
+from anon.errors import Parameter, UsageError
+from anon.methods.perturbation import Perturbation, as_numbers, refuse_infinite
 from anon.methods.task import Progress
 from anon.requirements import Option, exact
 from anon.schema import Schema, is_text, value_type
@@ -327,16 +327,7 @@ def _numbers(column: pa.ChunkedArray, name: str) -> pa.Array:
     assert not is_text(plain)
     values = column.cast(plain).combine_chunks().cast(pa.float64(), safe=False)
     values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
-    infinite = pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False)
-    if infinite.any():
-        row, count = int(np.argmax(infinite)), int(np.count_nonzero(infinite))
-        raise DataError(
-            f"column {name!r} is infinite in {count} rows, the first of them row {row + 1}; "
-            "correct them or make them missing",
-            column=name,
-            row=row,
-            count=count,
-        )
+    refuse_infinite(pc.fill_null(pc.is_inf(values), False).to_numpy(zero_copy_only=False), name)
     return values
 
 

@@ -193,7 +193,12 @@ def floats(column: pa.Array | pa.ChunkedArray, name: str) -> Floats:
     """The numbers as float64, missing ones as not-a-number. DataError where a value is infinite."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     values = np.asarray(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
-    infinite = np.isinf(values)
+    refuse_infinite(np.isinf(values), name)
+    return values
+
+
+def refuse_infinite(infinite: npt.NDArray[np.bool_], name: str) -> None:
+    """Raise DataError where a value of the column is infinite."""
     if infinite.any():
         row, count = int(np.argmax(infinite)), int(np.count_nonzero(infinite))
         raise DataError(
@@ -203,7 +208,6 @@ def floats(column: pa.Array | pa.ChunkedArray, name: str) -> Floats:
             row=row,
             count=count,
         )
-    return values
 
 
 def ordered(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.int64]:
