@@ -102,12 +102,8 @@ def check(
     n_threads = available_threads(n_threads)
     if roles_from_file and schema is not None:
         raise UsageError("roles are given, and to be taken from the file ", BELIEVED, ": choose one")
-    table_source = read_source(source)
+    table_source, metadata = read_with_roles(source, schema)
     table = table_source.table
-    metadata = metadata_of(table_source)
-    refuse_sensitive_half(table_source, schema)
-    if schema is None and metadata is None:
-        raise UsageError("the table does not say its roles: ", NAME_QUASI)
     if schema is None and require and not roles_from_file:
         raise UsageError(
             "only the file itself says which columns are quasi-identifiers and sensitive, and may leave some "
@@ -222,6 +218,16 @@ def _units_of(
         )
     of_classes = counting([each for each in require if each not in of_bags], unit)
     return None if unit is None else encode_units(table, unit), of_classes, of_bags
+
+
+def read_with_roles(source: Any, schema: Schema | None) -> tuple[Source, dict[str, Any] | None]:
+    """A table to be measured, and what it says of itself; UsageError where nobody says its roles."""
+    given = read_source(source)
+    metadata = metadata_of(given)
+    refuse_sensitive_half(given, schema)
+    if schema is None and metadata is None:
+        raise UsageError("the table does not say its roles: ", NAME_QUASI)
+    return given, metadata
 
 
 def labels_as_written(source: Source, schema: Schema) -> Source:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anon.classes import Classes, group, household_risk, individual_risk
 from anon.encoding import Units, encode, encode_units
-from anon.errors import NAME_QUASI, Parameter, UsageError
+from anon.errors import Parameter, UsageError
 from anon.measures import (
     Frequencies,
     Model,
@@ -26,11 +26,10 @@ from anon.measures import (
 )
 from anon.measures import histogram as histogram_of
 from anon.plain import as_plain
-from anon.release import metadata_of, refuse_sensitive_half
 from anon.schema import Schema
-from anon.tables import read_source, read_table
+from anon.tables import read_table
 from anon.threads import available_threads
-from anon.verbs.check import labels_as_written, measured_roles, starred_rows
+from anon.verbs.check import labels_as_written, measured_roles, read_with_roles, starred_rows
 from anon.verbs.people import people_inside, refuse_smaller
 
 Floats = npt.NDArray[np.float64]
@@ -251,11 +250,7 @@ def risk(
         weight = None
     if sampling_fraction is not None:
         refuse_fraction(sampling_fraction)
-    given = read_source(source)
-    metadata = metadata_of(given)
-    refuse_sensitive_half(given, schema)
-    if schema is None and metadata is None:
-        raise UsageError("the table does not say its roles: ", NAME_QUASI)
+    given, metadata = read_with_roles(source, schema)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
     table = given.table

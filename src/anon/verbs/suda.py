@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.encoding import Encoded, encode
-from anon.errors import NAME_QUASI, UsageError
+from anon.errors import UsageError
 from anon.measures import (
     MinimalUniques,
     contributions,
@@ -23,11 +23,9 @@ from anon.measures import (
     value_contributions,
     weights,
 )
-from anon.release import metadata_of, refuse_sensitive_half
 from anon.schema import Schema
-from anon.tables import read_source
 from anon.threads import available_threads
-from anon.verbs.check import labels_as_written, measured_roles
+from anon.verbs.check import labels_as_written, measured_roles, read_with_roles
 
 Floats = npt.NDArray[np.float64]
 
@@ -173,11 +171,7 @@ def suda(
     threads = available_threads(n_threads)
     if sampling_fraction is not None:
         refuse_fraction(sampling_fraction)
-    given = read_source(source)
-    metadata = metadata_of(given)
-    refuse_sensitive_half(given, schema)
-    if schema is None and metadata is None:
-        raise UsageError("the table does not say its roles: ", NAME_QUASI)
+    given, metadata = read_with_roles(source, schema)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
     roles = Schema(measured_roles(metadata, schema).uncoded().quasi)
