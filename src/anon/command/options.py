@@ -208,34 +208,16 @@ PRINTING = (JSON, SHOW_VALUES, QUIET)
 
 # --- roles
 
+
+def _columns(key: str, what: str) -> Flag:
+    """The flag that names columns."""
+    return Flag(key, list[str], what, panel=COLUMNS, metavar="A,B,C", parse=parse.names, absent=[])
+
+
 ROLES = (
-    Flag(
-        "quasi",
-        list[str],
-        "Quasi-identifiers.",
-        panel=COLUMNS,
-        metavar="A,B,C",
-        parse=parse.names,
-        absent=[],
-    ),
-    Flag(
-        "sensitive",
-        list[str],
-        "Sensitive attributes.",
-        panel=COLUMNS,
-        metavar="A,B,C",
-        parse=parse.names,
-        absent=[],
-    ),
-    Flag(
-        "identifying",
-        list[str],
-        "Identifiers; they are dropped.",
-        panel=COLUMNS,
-        metavar="A,B,C",
-        parse=parse.names,
-        absent=[],
-    ),
+    _columns("quasi", "Quasi-identifiers."),
+    _columns("sensitive", "Sensitive attributes."),
+    _columns("identifying", "Identifiers; they are dropped."),
     Flag(
         "neutral",
         list[str] | Literal["rest"],
@@ -264,15 +246,7 @@ ROLES = (
         panel=COLUMNS,
         metavar="COLUMN",
     ),
-    Flag(
-        "household",
-        list[str],
-        "Quasi-identifiers that all rows of a unit share, and show alike.",
-        panel=COLUMNS,
-        metavar="A,B,C",
-        parse=parse.names,
-        absent=[],
-    ),
+    _columns("household", "Quasi-identifiers that all rows of a unit share, and show alike."),
     Flag(
         "sampling_weight",
         Text,
