@@ -6,6 +6,7 @@ from anoncore.types cimport int32_t, int64_t
 
 cdef enum:
     BEYOND = 1 << 30    # more than any field of a record
+    PARTNERS = 2        # classes that one is pooled with
 
 
 # A row is a record of int32 fields: ordered attributes (padded to a multiple of 4), then trees,
@@ -105,6 +106,23 @@ cdef inline int32_t joined_spans(const Space* space, int n_ordered, const int32_
 cdef inline int32_t spans(const Space* space, const int32_t* low, const int32_t* high, int n_ordered) noexcept nogil:
     # Width of the ordered and the tree attributes together.
     return joined_spans(space, n_ordered, low, high, low, high)
+
+
+cdef inline int keep_partner(int64_t* costs, int64_t* partners, int n, int64_t cost, int64_t partner) noexcept nogil:
+    # A partner among the n cheapest so far, ascending by cost and the first one first; returns how many there are.
+    cdef int j
+    if n < PARTNERS:
+        n += 1
+    elif cost >= costs[n - 1]:
+        return n
+    j = n - 1
+    while j > 0 and costs[j - 1] > cost:
+        costs[j] = costs[j - 1]
+        partners[j] = partners[j - 1]
+        j -= 1
+    costs[j] = cost
+    partners[j] = partner
+    return n
 
 
 cdef inline int32_t set_width(const Space* space, int f, int32_t n_values, bint has_null) noexcept nogil:

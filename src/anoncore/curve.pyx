@@ -18,7 +18,6 @@ from anoncore.types cimport code_t, int32_t, int64_t, uint8_t, uint32_t, uint64_
 
 cdef enum:
     WINDOW = 16         # classes behind a class among which its partners are sought
-    PARTNERS = 2
     MOST_DEALT = 512    # rows of neighbors dealt anew together
 
 cdef int64_t MOST_ROWS = 1 << 30  # sums of losses stay below 2**62
@@ -1217,17 +1216,7 @@ cdef void refine_block(Pool* pool, int64_t n_classes, int64_t reach) noexcept no
             if width > limit:
                 continue
             cost = <int64_t>(pool.size[a] + pool.size[b]) * width - loss_of(pool, a) - loss_of(pool, b)
-            if n < PARTNERS:
-                n += 1
-            elif cost >= costs[n - 1]:
-                continue
-            j = n - 1
-            while j > 0 and costs[j - 1] > cost:
-                costs[j] = costs[j - 1]
-                slots[j + 1] = slots[j]
-                j -= 1
-            costs[j] = cost
-            slots[j + 1] = b
+            n = keep_partner(costs, slots + 1, n, cost, b)
         mark(pool, a, 0)
         if n == 0:
             continue

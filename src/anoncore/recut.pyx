@@ -21,7 +21,7 @@ from anoncore.doors import one_of, parts_of, whole
 
 from libc.string cimport memcpy, memset
 
-from anoncore.curve cimport BEYOND, Space, Widths, joined_span, records_of, sensitive_of, set_width
+from anoncore.curve cimport BEYOND, PARTNERS, Space, Widths, joined_span, keep_partner, records_of, sensitive_of, set_width
 from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -29,7 +29,6 @@ from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
     WINDOW = 16         # classes behind a class among which its partners are sought
-    PARTNERS = 2
     MARGIN = 16         # a part has at least one of so many rows
     POOLED = 1 << 14    # rows that are pooled, at most, or
     TIMES_LEAST = 16    # so many times the least class if that is more
@@ -717,6 +716,16 @@ cdef void gather(Pool* pool, const int32_t* records) noexcept nogil:
         memcpy(pool.records + i * stride, records + pool.rows[i] * stride, stride * sizeof(int32_t))
 
 
+cdef tuple tested(rules, sensitive, int64_t n, int64_t least):
+    # The rules if they look at sensitive codes, these codes, and the rows of the least class that may pass.
+    if rules is None:
+        return None, None, least
+    least = max(least, least_of(rules))
+    if not rules.n_sensitive:
+        return None, None, least
+    return rules, sensitive_of(rules, sensitive, n), least
+
+
 cdef int64_t least_of(rules) except -1:
     # Rows of the least class that may pass.
     cdef Conjunction conjunction = one_of(Conjunction, rules, "rules")
@@ -741,12 +750,7 @@ def divide(widths, records, offsets, k, rules=None, sensitive=None):
     cdef const int32_t[:, ::1] codes = None
     cdef list keep = []
     cdef Pool pool
-    if rules is not None:
-        least = max(least, least_of(rules))
-        if rules.n_sensitive:
-            codes = sensitive_of(rules, sensitive, table.shape[0])
-        else:
-            rules = None
+    rules, codes, least = tested(rules, sensitive, table.shape[0], least)
     result = np.empty(table.shape[0], np.uint32)
     if n_classes == 0:
         return result, np.zeros(1, np.int64), 0, 0
@@ -868,7 +872,7 @@ cdef int find_partners(const Pool* pool, const Block* block, int64_t a, int64_t 
     # After slot a, at slots[0], those that it is pooled with; returns how many they are.
     cdef int64_t[PARTNERS] costs
     cdef int64_t b, limit, width, cost
-    cdef int j, n = 0
+    cdef int n = 0
     slots[0] = a
     for b in range(a + 1, min(a + 1 + WINDOW, n_classes)):
         if block.size[b] == 0 or block.size[a] + PARTNERS * block.size[b] > block.most_pooled:
@@ -878,17 +882,7 @@ cdef int find_partners(const Pool* pool, const Block* block, int64_t a, int64_t 
         if width > limit:
             continue
         cost = (block.size[a] + block.size[b]) * width - loss_of(block, a) - loss_of(block, b)
-        if n < PARTNERS:
-            n += 1
-        elif cost >= costs[n - 1]:
-            continue
-        j = n - 1
-        while j > 0 and costs[j - 1] > cost:
-            costs[j] = costs[j - 1]
-            slots[j + 1] = slots[j]
-            j -= 1
-        costs[j] = cost
-        slots[j + 1] = b
+        n = keep_partner(costs, slots + 1, n, cost, b)
     return n
 
 
@@ -947,12 +941,7 @@ def recut(widths, records, offsets, k, reach, rules=None, sensitive=None):
     sizes = np.diff(bounds)
     if n_classes and sizes.min() < least:
         raise ValueError("offsets must divide the records into classes of at least k rows")
-    if rules is not None:
-        least = max(least, least_of(rules))
-        if rules.n_sensitive:
-            codes = sensitive_of(rules, sensitive, table.shape[0])
-        else:
-            rules = None
+    rules, codes, least = tested(rules, sensitive, table.shape[0], least)
     result = np.empty(table.shape[0], np.uint32)
     if n_classes == 0:
         return result, np.zeros(1, np.int64), 0, 0
