@@ -163,9 +163,8 @@ def test_growth(benchmark: Any, n_rows: int, capsys: pytest.CaptureFixture[str])
 @pytest.fixture(scope="module")
 def arranged(people: Encoded) -> tuple[npt.NDArray[Any], curve.Widths, method.Axes, npt.NDArray[np.int32]]:
     """Codes in curve order, widths, axes, and the records of the first 65,536 rows."""
-    with method.ThreadPoolExecutor(1) as pool:
-        axes = method.Axes.of(people, "ncp")
-        rows = method.curve_order(people, axes, "rank", pool)
+    axes = method.Axes.of(people, "ncp")
+    rows = method.curve_order(people, axes, "rank", 1)
     codes = pack([column[rows] for column in people.quasi_codes])
     widths = widths_of(people.quasi)
     return (
