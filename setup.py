@@ -11,6 +11,7 @@ The kernels are C11 with `__int128`: gcc or clang; on Windows clang-cl, which mu
 import os
 import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -24,8 +25,18 @@ KERNELS = Path("src/anoncore")
 
 WINDOWS = sys.platform == "win32"
 
+if not WINDOWS:
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        sys.exit(
+            f"anon compiles its kernels and {compiler} is not here: install gcc (Debian: apt install gcc)"
+        )
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        sys.exit("anon compiles its kernels and Python.h is not here: Debian has it in python3-dev")
+
 # Aligned loops: without, a change elsewhere in a kernel moves its hot loops and up to 8 % of its speed.
-optimized = ["/O2"] if WINDOWS else ["-O3", "-falign-functions=64", "-falign-loops=32"]
+# No symbols for a debugger, which would be four fifths of what is installed.
+optimized = ["/O2"] if WINDOWS else ["-O3", "-falign-functions=64", "-falign-loops=32", "-g0"]
 compile_args, link_args = optimized, []
 if DEBUG:
     # Cython's own C code leaves functions and labels unused.
@@ -60,22 +71,30 @@ def checked_copy(folder: Path) -> Path:
 
 folder = checked_copy(Path("build/debug/anoncore")) if DEBUG else KERNELS
 
+SHARED = "anoncore._shared"  # what Cython would repeat in every kernel: the buffers
+
+
+def kernel(name: str, source: Path) -> Extension:
+    """The extension of one source."""
+    return Extension(
+        name,
+        [str(source)],
+        depends=[str(source)] if source.exists() else [],  # sources are C when a distribution lists them
+        define_macros=[("ANON_TIGHT", "1")] if TIGHT else [],
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
+    )
+
+
 setup(
     ext_modules=cythonize(
-        [
-            Extension(
-                f"anoncore.{source.stem}",
-                [str(source)],
-                depends=[str(source)],  # sources are C by the time that a source distribution lists them
-                define_macros=[("ANON_TIGHT", "1")] if TIGHT else [],
-                extra_compile_args=compile_args,
-                extra_link_args=link_args,
-            )
-            for source in sorted(folder.glob("*.pyx"))
-        ],
+        [kernel(f"anoncore.{source.stem}", source) for source in sorted(folder.glob("*.pyx"))]
+        + [kernel(SHARED, folder / "_shared.c")],
         build_dir="build",
         compiler_directives={"language_level": 3, "show_performance_hints": not DEBUG},
         include_path=["src"],
+        shared_utility_qualified_name=SHARED,
+        nthreads=os.cpu_count() if sys.platform == "linux" else 0,
     ),
     cmdclass={"build_ext": Build},
     # One kind of build never passes for another: every build compiles anew.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -26,13 +27,31 @@ os.environ.setdefault("ANON_DATA", str(ROOT.parent / "shared" / "data"))
 ADULT = Path(os.environ["ANON_DATA"]) / "adult"
 
 
+NEEDS = {  # marker: whether what its tests need is here, and what to say where it is not
+    "adult": (
+        (ADULT / "adult.data").exists(),
+        "the Adult files are absent: set ANON_DATA to the folder that holds adult/adult.data",
+    ),
+    "browser": (
+        bool(shutil.which("chromium") and shutil.which("chromedriver")),
+        "chromium or chromedriver is absent: Debian's packages chromium and chromium-driver",
+    ),
+    "java": (
+        bool(shutil.which("java") or os.environ.get("JAVA_HOME")),
+        "java is absent, on which Spark runs: Debian's package openjdk-17-jre-headless",
+    ),
+    "peers": (
+        "ANON_PEERS_PYTHON" in os.environ,
+        "other tools are not asked: set ANON_PEERS_PYTHON to an interpreter that has them (tests/peer.py)",
+    ),
+}
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test of the Adult data says so when the files are absent; where they must be there, it fails."""
-    if item.get_closest_marker("adult") and not (ADULT / "adult.data").exists():
-        message = "the Adult files are absent: set ANON_DATA to the folder that holds adult/adult.data"
-        if os.environ.get("ANON_REQUIRE_DATA") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+    """Skip, with the reason, a test that needs what is not here; with ANON_REQUIRE=all it fails."""
+    for marker, (here, message) in NEEDS.items():
+        if item.get_closest_marker(marker) and not here:
+            (pytest.fail if os.environ.get("ANON_REQUIRE") == "all" else pytest.skip)(message)
 
 
 @pytest.fixture(scope="session")

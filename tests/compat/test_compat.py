@@ -106,6 +106,7 @@ def close(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
+@pytest.mark.peers
 def test_every_function_of_pycanon_is_here_under_its_own_signature() -> None:
     rooms = {"anonymity": anonymity, "metrics": metrics, "report": report}
     for name, parameters in ask(SIGNATURES, None).items():
@@ -116,6 +117,7 @@ def test_every_function_of_pycanon_is_here_under_its_own_signature() -> None:
 
 
 @pytest.mark.adult
+@pytest.mark.peers
 def test_the_readme_example_of_pycanon(adult_dir: Path) -> None:
     """Its README: QI and SA of the Adult data, k and the whole report."""
     quasi = ["age", "education", "occupation", "relationship", "sex", "native-country"]
@@ -140,6 +142,7 @@ def test_the_readme_example_of_pycanon(adult_dir: Path) -> None:
 
 @pytest.mark.adult
 @pytest.mark.parametrize("k", [3, 10, 20])
+@pytest.mark.peers
 def test_the_adult_examples_of_pycanon(adult_dir: Path, k: int) -> None:
     """Its Examples/check_adult_anonymity.py: three k-anonymous releases (ours here) and their parameters."""
     quasi, sensitive = ["age", "education", "sex"], ["occupation"]
@@ -169,6 +172,7 @@ def test_the_adult_examples_of_pycanon(adult_dir: Path, k: int) -> None:
 
 
 @pytest.mark.parametrize("gen", [True, False])
+@pytest.mark.peers
 def test_several_sensitive_attributes_one_of_numbers(gen: bool) -> None:
     """Its Examples with several attributes: `gen` as pycanon means it; numbers by ordered EMD."""
     rng = np.random.default_rng(4)
@@ -208,6 +212,7 @@ def test_where_pycanon_is_wrong() -> None:
     )
 
 
+@pytest.mark.peers
 def test_rows_of_stars_are_a_class_like_any_other() -> None:
     """As for pycanon: `anon.check` sets them apart, and so takes k = 3 and l = 2 from class x alone."""
     data = pd.DataFrame({"q": list("xxx**"), "s": list("aabcc")})
@@ -329,6 +334,7 @@ def test_the_readme_example_of_anonypy() -> None:
     assert listed(rows) == Counter(printed)
 
 
+@pytest.mark.peers
 def test_the_examples_of_anonypy_side_by_side() -> None:
     """tests/preserver_test.py: k = 2 and l = 2 give the same rows; its t-closeness does not hold."""
     calls: list[tuple[str, dict[str, Any]]] = [

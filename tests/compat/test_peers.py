@@ -14,6 +14,8 @@ import pytest
 import anon
 from peer import ask
 
+pytestmark = pytest.mark.peers
+
 PROGRAM = """
 import json, sys
 import pandas as pd

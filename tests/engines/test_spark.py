@@ -30,6 +30,7 @@ from anon.engines.spark.anonymize import anonymize_spark
 from anon.engines.spark.check import check_spark
 
 pytestmark = [
+    pytest.mark.java,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets that py4j leaves to the collector
 ]

@@ -18,6 +18,7 @@ import anon
 from anon.engines.spark.anonymize import anonymize_spark
 
 pytestmark = [
+    pytest.mark.java,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
