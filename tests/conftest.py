@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -27,19 +28,26 @@ os.environ.setdefault("ANON_DATA", str(ROOT.parent / "shared" / "data"))
 ADULT = Path(os.environ["ANON_DATA"]) / "adult"
 
 
+def have(*libraries: str) -> bool:
+    """Whether these can be imported."""
+    return all(importlib.util.find_spec(name) for name in libraries)
+
+
 NEEDS = {  # marker: whether what its tests need is here, and what to say where it is not
     "adult": (
         (ADULT / "adult.data").exists(),
         "the Adult files are absent: set ANON_DATA to the folder that holds adult/adult.data",
     ),
     "browser": (
-        bool(shutil.which("chromium") and shutil.which("chromedriver")),
-        "chromium or chromedriver is absent: Debian's packages chromium and chromium-driver",
+        bool(shutil.which("chromium") and shutil.which("chromedriver")) and have("selenium"),
+        "no browser: Debian's packages chromium and chromium-driver, and the extra `browser`",
     ),
     "java": (
-        bool(shutil.which("java") or os.environ.get("JAVA_HOME")),
-        "java is absent, on which Spark runs: Debian's package openjdk-17-jre-headless",
+        bool(shutil.which("java") or os.environ.get("JAVA_HOME")) and have("pyspark"),
+        "no Spark: Debian's package openjdk-17-jre-headless, and the extra `spark`",
     ),
+    "docs": (have("mkdocs", "material", "mkdocstrings"), "no mkdocs: the extra `docs`"),
+    "mlxtend": (have("mlxtend"), "no mlxtend: the extra `peers`"),
     "peers": (
         "ANON_PEERS_PYTHON" in os.environ,
         "other tools are not asked: set ANON_PEERS_PYTHON to an interpreter that has them (tests/peer.py)",

@@ -89,6 +89,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / target.partition("#")[0]).exists(), target
 
 
+@pytest.mark.docs
 def test_the_site_lists_every_page(tmp_path: Path) -> None:
     """Built with warnings as errors; a page that is in no menu, or a reference to nothing, is one."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]

@@ -219,6 +219,7 @@ def itemsets(populations: Populations) -> dict[frozenset[tuple[str, str]], int]:
 
 
 @pytest.mark.adult
+@pytest.mark.mlxtend
 def test_adult_against_an_independent_miner(adult: tuple[pa.Table, anon.Schema]) -> None:
     """Against fpgrowth of mlxtend on one-hot items, without the sets that hold two items of one attribute."""
     import pandas as pd

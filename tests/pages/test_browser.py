@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.keys import Keys
 
 import anon
 from anon.pages import report
 
 pytestmark = pytest.mark.browser
 
+TAB, ENTER = "\ue004", "\ue007"  # as WebDriver sends them
 EVIL = "<script>alert(1)</script>"
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -34,7 +31,10 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Chromium and its driver are Debian's packages `chromium` and `chromium-driver`."""
-    options = Options()
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "about:blank"):
         options.add_argument(flag)
@@ -179,13 +179,13 @@ def test_evaluating_text_is_forbidden_and_not_needed(browser: Any, pages: dict[s
 def test_the_first_stop_of_the_keyboard_skips_to_the_content(browser: Any, pages: dict[str, Path]) -> None:
     visit(browser, pages["release"])
     wait_for_charts(browser)
-    browser.switch_to.active_element.send_keys(Keys.TAB)
+    browser.switch_to.active_element.send_keys(TAB)
     assert ask(browser, "document.activeElement.getAttribute('href')") == "#main"
     assert ask(browser, "document.activeElement.getBoundingClientRect().left") >= 0
     assert ask(browser, "getComputedStyle(document.activeElement).outlineStyle") == "solid"
     stops = set()
     for _ in range(60):
-        browser.switch_to.active_element.send_keys(Keys.TAB)
+        browser.switch_to.active_element.send_keys(TAB)
         stops.add(ask(browser, "document.activeElement.tagName + '.' + document.activeElement.className"))
     assert {"DIV.table", "SUMMARY."} <= stops
 
@@ -194,7 +194,7 @@ def test_the_numbers_of_a_figure_open_with_the_keyboard(browser: Any, pages: dic
     visit(browser, pages["release"])
     wait_for_charts(browser)
     ask(browser, "document.querySelector('figure > details > summary').focus()")
-    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    browser.switch_to.active_element.send_keys(ENTER)
     assert ask(browser, "document.querySelector('figure > details').open")
     assert ask(browser, "document.querySelector('figure > details table').clientHeight") > 50
 
