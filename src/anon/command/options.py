@@ -116,7 +116,7 @@ def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
 
 # --- what is read and written
 
-FILE = "Parquet, Feather/IPC or CSV file, a directory or a glob."
+FILE = "Parquet, Feather/IPC, CSV, Excel, SPSS, Stata or SAS file, a directory or a glob."
 SOURCE = Flag("source", Text, FILE, metavar="FILE", is_path=True, is_argument=True, is_required=True)
 INPUT = Flag("input", Text, FILE, metavar="IN", is_path=True, is_argument=True)
 OUTPUT = Flag(
@@ -154,7 +154,10 @@ CONFIG = Flag(
 CSV = (
     Flag("null", list[str], "CSV text that means a missing value; may be repeated.", panel=READ, parse=list),
     Flag("delimiter", str, "CSV delimiter.", panel=READ),
-    Flag("encoding", str, "CSV encoding.", panel=READ),
+    Flag("encoding", str, "CSV encoding (utf-8, or utf-16 by its mark).", panel=READ),
+    Flag("decimal", Literal[".", ","], "Decimal mark of CSV numbers (.).", panel=READ),
+    Flag("header", bool, "A CSV file's first line names its columns (default), or not.", panel=READ),
+    Flag("sheet", str, "Sheet of an Excel file that has several.", panel=READ),
 )
 READING = (
     *CSV,

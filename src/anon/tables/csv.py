@@ -7,9 +7,11 @@ import codecs
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,7 +34,8 @@ CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
 
 # An integer that would not survive as a number: a leading zero, or more digits than a float holds.
 UNSAFE_INTEGER = r"^\s*[+-]?0\d+\s*$"
-UNSAFE_FLOAT = r"^\s*[+-]?(0\d+(\.\d*)?|\d{16,})\s*$"
+UNSAFE_FLOAT = r"^\s*[+-]?(0\d+([.,]\d*)?|\d{16,})\s*$"
+_SEPARATOR = re.compile(r"\ufeff?\"?sep=(.)\"?\r?\n?", re.IGNORECASE)
 AS_WRITTEN = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -43,6 +46,8 @@ class Csv:
     null: tuple[str, ...]
     delimiter: str | None
     encoding: str
+    decimal: str = "."
+    header: bool = True
     text: tuple[str, ...] = ()  # columns that are strings whatever they hold
 
     def __post_init__(self) -> None:
@@ -53,6 +58,8 @@ class Csv:
             raise UsageError(
                 "the delimiter of a CSV file must be one character of ASCII, no quote or line end"
             )
+        if self.decimal not in (".", ","):
+            raise UsageError("the decimal mark of a CSV file is . or ,")
         try:
             io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
         except (LookupError, ValueError):
@@ -91,8 +98,13 @@ class Csv:
         self, path: Path
     ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
         """What to tell Arrow's reader of a file, and the names of its columns."""
-        header, delimiter, n_blank = self._header(path)
-        read = pa_csv.ReadOptions(encoding=self.encoding, block_size=CSV_BLOCK, skip_rows=n_blank)
+        header, delimiter, n_skipped = self._header(path)
+        read = pa_csv.ReadOptions(
+            encoding=self._encoding_of(path),
+            block_size=CSV_BLOCK,
+            skip_rows=n_skipped,
+            column_names=None if self.header else header,
+        )
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(header) > 1
@@ -102,6 +114,7 @@ class Csv:
             strings_can_be_null=True,
             true_values=["true", "True", "TRUE"],
             false_values=["false", "False", "FALSE"],
+            decimal_point=self.decimal,
         )
         return read, parse, convert, header
 
@@ -147,38 +160,53 @@ class Csv:
         return column
 
     def _header(self, path: Path) -> tuple[list[str], str, int]:
-        """The names in the first line, the delimiter (the given one, or the one that finds most names),
-        and the number of empty lines before.
+        """The names of the columns, the delimiter, and the number of lines before the first row or header.
+
+        The delimiter is the given one, that of a line `sep=;` before all others, as spreadsheets write it,
+        or the one that finds most names.
         """
-        n_blank = 0
+        n_skipped, delimiters = 0, self.delimiter or ",;\t|"
         with self._text(path) as text:
             try:
                 while (first := text.readline()) and not first.strip("\r\n"):
-                    n_blank += 1
+                    n_skipped += 1
+                if told := _SEPARATOR.fullmatch(first):
+                    n_skipped, delimiters, first = n_skipped + 1, self.delimiter or told[1], text.readline()
             except UnicodeError:
                 raise self.fault(path, ",") from None
         headers = []
-        for each in self.delimiter or ",;\t|":
+        for each in delimiters:
             with suppress(csv.Error):  # a name, or with another delimiter the whole line, can be too long
                 headers.append((next(csv.reader([first], delimiter=each), []), each))
         if not headers:
             raise DataError(
-                f"{file_name(path)}, line {n_blank + 1}: the name of a column has more than "
+                f"{file_name(path)}, line {n_skipped + 1}: the name of a column has more than "
                 f"{csv.field_size_limit()} characters; shorten it, or name the --delimiter"
             )
-        return *max(headers, key=lambda header: len(header[0])), n_blank
+        names, delimiter = max(headers, key=lambda header: len(header[0]))
+        if not self.header:
+            names = [f"column {i}" for i in range(1, len(names) + 1)]
+        return names, delimiter, n_skipped
+
+    def _encoding_of(self, path: Path) -> str:
+        """The encoding, or UTF-16 where the file starts with its mark and no other was named."""
+        if self.encoding == "utf-8":
+            with bytes_in_files(path) as file:
+                if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                    return "utf-16"
+        return self.encoding
 
     def _text(self, path: Path) -> io.TextIOWrapper:
-        encoding = (
-            "utf-8-sig" if self.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else self.encoding
-        )
+        encoding = self._encoding_of(path)
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+            encoding = "utf-8-sig"
         return io.TextIOWrapper(bytes_in_files(path), encoding=encoding, newline="")
 
     def fault(self, path: Path, delimiter: str) -> DataError:
         """What is wrong with a file that Arrow could not read, said without its values."""
-        decoder = codecs.getincrementaldecoder(self.encoding)()
+        encoding = self._encoding_of(path)
+        decoder = codecs.getincrementaldecoder(encoding)()
         n_bytes, n_lines = 0, 1
-        hint = "name the encoding that it is in, such as --encoding latin-1"
         with bytes_in_files(path) as file:
             block = b"-"
             while block:
@@ -190,12 +218,12 @@ class Csv:
                     byte = n_bytes - len(error.object) + error.start
                     line = n_lines + error.object[: error.start].count(b"\n")
                     return DataError(
-                        f"{file_name(path)} is not {self.encoding}: byte {byte}, in line {line}; {hint}"
+                        f"{file_name(path)} is not {encoding}: byte {byte}, in line {line}; {_remedy(path)}"
                     )
                 except UnicodeError:
-                    return DataError(f"{file_name(path)} is not {self.encoding}; {hint}")
+                    return DataError(f"{file_name(path)} is not {encoding}; {_remedy(path)}")
         with self._text(path) as text:
-            rows = csv.reader(text, delimiter=delimiter, strict=True)
+            rows = csv.reader(self._after_separator(text), delimiter=delimiter, strict=True)
             line = n_rows = 0
             try:
                 header = next(filter(None, rows), [])
@@ -221,12 +249,31 @@ class Csv:
                 )
         return unreadable(path, "csv") if n_rows else no_rows([path])
 
+    def _after_separator(self, text: io.TextIOWrapper) -> Iterable[str]:
+        """The lines, an empty one in place of a first `sep=;`."""
+        first = text.readline()
+        return chain(["\n" if _SEPARATOR.fullmatch(first) else first], text)
+
     def _has_open_quote(self, path: Path) -> bool:
         n_quotes = 0
         with bytes_in_files(path) as file:
             while block := file.read(1 << 20):
                 n_quotes += block.count(b'"')
         return n_quotes % 2 == 1
+
+
+def _remedy(path: Path) -> str:
+    """The encoding that a file which is not UTF-8 is likely in: one that decodes all of it."""
+    controls = False
+    for encoding in ("cp1252", "latin-1"):
+        decoder = codecs.getincrementaldecoder(encoding)()
+        with suppress(UnicodeDecodeError), bytes_in_files(path) as file:
+            while block := file.read(1 << 20):
+                controls |= any(0x80 <= byte < 0xA0 for byte in block.translate(None, bytes(range(0x80))))
+                decoder.decode(block)
+            # both read a file without the bytes in which they differ: the standard's name is better known
+            return f"try --encoding {encoding if controls else 'latin-1'}, which reads all of it"
+    return "name the --encoding that it is in"
 
 
 def is_number(arrow_type: pa.DataType) -> bool:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any source of a table -> pyarrow.Table, with no value changed on the way.
 
-Files are Parquet, Arrow IPC (Feather) or CSV; a directory or glob pattern is one table. In CSV a
+Files are Parquet, Arrow IPC (Feather), CSV, or those of `anon.tables.foreign`; a directory or glob
+pattern is one table. In CSV a
 column is numeric, boolean, a date or a timestamp only if every field that is not empty is one;
 otherwise all its fields are strings exactly as written. Integers with leading zeros (postcodes) and
 integers too long to be told apart as floats keep a column a string. An empty field is missing; `NA`
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 from anon.errors import DataError, UsageError
 from anon.schema import check_unique, is_text, value_type
 from anon.tables.csv import Csv
+from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
     FORMAT_OF_SUFFIX,
     check_data,
@@ -41,6 +43,8 @@ from anon.tables.formats import (
 from anon.tables.memory import from_memory, in_plain_types, plain_schema
 from anon.tables.source import Engine, Source
 
+PLAIN_CSV = Csv((), None, "utf-8")
+ONLY_CSV = "null, delimiter, encoding, decimal and header are for CSV files only"
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
@@ -66,6 +70,9 @@ def read_source(
     null: str | Iterable[str] = (),
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    decimal: str = ".",
+    header: bool = True,
+    sheet: str | None = None,
     engine: Engine | None = None,
     memory: int | str | None = None,
     spill: str | os.PathLike[str] | None = None,
@@ -75,7 +82,10 @@ def read_source(
     A Source is given back as it is.
 
     `columns` are those wanted (None: all). For CSV only: `null` lists the texts that stand for a
-    missing value, `delimiter` is found from the first line if None.
+    missing value, `delimiter` is found from the first line if None, `decimal` is the mark in numbers
+    ("." or ","), and without a `header` the columns are `column 1`, `column 2`, …. A file that starts
+    with the mark of UTF-16 is read as that. `sheet` names the sheet of an Excel file. Excel, SPSS,
+    Stata and SAS files (extra `files`) are read whole.
 
     With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
     they are needed; everything that takes a Source takes such a one, with the same results. None
@@ -92,7 +102,7 @@ def read_source(
     if spill is not None and not os.path.isdir(spill):  # also where nothing is spilled today
         raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
-    markers = (null,) if isinstance(null, str) else tuple(null)
+    how = Csv((null,) if isinstance(null, str) else tuple(null), delimiter, encoding, decimal, header)
     if isinstance(source, str | os.PathLike):
         paths = files_of([source])
     elif (
@@ -100,8 +110,8 @@ def read_source(
     ):
         paths = files_of(source)
     else:
-        if markers or delimiter is not None or encoding != "utf-8":
-            raise UsageError("null, delimiter and encoding are for CSV files only")
+        if how != PLAIN_CSV:
+            raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError("a table in memory cannot be streamed: name its file")
         table = from_memory(source)
@@ -111,12 +121,18 @@ def read_source(
         check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
         return _checked(Source(table, table.schema))
 
+    kind = foreign_kind(paths)
+    if kind is not None or sheet is not None:
+        if how != PLAIN_CSV:
+            raise UsageError(ONLY_CSV)
+        if engine == "stream":
+            raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
+        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns)
     format = common_format(paths)
-    if format != "csv" and (markers or delimiter is not None or encoding != "utf-8"):
-        raise UsageError("null, delimiter and encoding are for CSV files only")
+    if format != "csv" and how != PLAIN_CSV:
+        raise UsageError(ONLY_CSV)
     from anon.tables.scan import scan, table_bytes
 
-    how = Csv(markers, delimiter, encoding)
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
         rows = scan(paths, format, columns, how, budget, spill)
         return Source(rows, rows.file_schema, format, tuple(paths), how)
