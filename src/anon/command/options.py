@@ -152,7 +152,14 @@ CONFIG = Flag(
     is_path=True,
 )
 CSV = (
-    Flag("null", list[str], "CSV text that means a missing value; may be repeated.", panel=READ, parse=list),
+    Flag(
+        "null",
+        list[str],
+        "A text that is a missing value: NA in all columns of a CSV file, age=97 in one of any file; "
+        "may be repeated.",
+        panel=READ,
+        parse=list,
+    ),
     Flag("delimiter", str, "CSV delimiter.", panel=READ),
     Flag("encoding", str, "CSV encoding (utf-8, or utf-16 by its mark).", panel=READ),
     Flag("decimal", Literal[".", ","], "Decimal mark of CSV numbers (.).", panel=READ),

@@ -73,14 +73,15 @@ class Csv:
         columns = columns if len(paths) == 1 else None
         tables = [self.read(path, columns=columns) for path in paths]
         names = tables[0].column_names
-        if any(table.column_names != names for table in tables):
+        if any(set(table.column_names) != set(names) for table in tables):
             return tables
+        tables = [each.select(names) for each in tables]
         texts, numbers = to_agree(
             [dict(zip(names, each.schema.types, strict=True)) for each in tables],
             lambda name: (each.column(name) for each in tables),
         )
         if texts:
-            tables = [self.read(path, texts) for path in paths]
+            tables = [self.read(path, texts).select(names) for path in paths]
         places = [at for at, name in enumerate(names) if name in numbers]
         return [
             with_columns(each, {at: each.column(at).cast(pa.float64()) for at in places}) for each in tables

@@ -70,7 +70,7 @@ def read_foreign(paths: Sequence[Path], kind: str, sheet: str | None) -> pa.Tabl
         names = list(columns)
         tables.append(pa.table([typed(values) for values in columns.values()], names))
     schema = common_schema(paths, [table.schema for table in tables])
-    return pa.concat_tables(table.cast(schema) for table in tables)
+    return pa.concat_tables(table.select(schema.names).cast(schema) for table in tables)
 
 
 def typed(values: Iterable[Any]) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_names, is_text
+from anon.schema import check_names, is_text, names_listed
 from anon.threads import available_threads, in_threads
 
 Format = Literal["parquet", "feather", "csv"]
@@ -156,17 +156,23 @@ def unreadable(path: Path, format: Format) -> DataError:
 
 
 def common_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """The schema of files that are one table: the same columns in the same order, of the same types.
+    """The schema of files that are one table: the columns of the first, of the same types in all.
 
     A column without values has any type.
     """
     fields = list(schemas[0])
     for path, schema in zip(paths, schemas, strict=True):
-        if schema.names != schemas[0].names:
+        here, first = set(schema.names), set(schemas[0].names)
+        if here != first:
+            lacks, more = sorted(first - here), sorted(here - first)
+            differs = [f"lacks {names_listed(lacks)}"] * bool(lacks) + [
+                f"has {names_listed(more)} more"
+            ] * bool(more)
             raise DataError(
-                f"{file_name(path)} and {file_name(paths[0])} have different columns; one table has the same"
+                f"{file_name(path)} {' and '.join(differs)}, beside {file_name(paths[0])}; "
+                "one table has the same columns"
             )
-        for i, field in enumerate(schema):
+        for i, field in enumerate(map(schema.field, schemas[0].names)):
             ours, theirs = fields[i].type, field.type
             if pa.types.is_null(ours):
                 fields[i] = fields[i].with_type(theirs)

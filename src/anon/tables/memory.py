@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,24 @@ def in_plain_types(table: pa.Table) -> pa.Table:
         if kind != field.type
     }
     return with_columns(table, columns)
+
+
+def without(table: pa.Table, null: Mapping[str, Iterable[str]]) -> pa.Table:
+    """The table with these texts of its columns missing; of a column of numbers, those that they write."""
+    changed = {}
+    for name in null.keys() & set(table.column_names):
+        column = table.column(name)
+        plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        written = pa.array(sorted(null[name]), pa.string())
+        try:
+            markers = written.cast(plain)
+        except pa.ArrowException:
+            raise DataError(
+                f"column {name!r} is {plain}, which none of its texts for missing values writes", column=name
+            ) from None
+        hit = pc.is_in(column.cast(plain), markers)
+        changed[table.column_names.index(name)] = pc.if_else(hit, pa.scalar(None, column.type), column)
+    return with_columns(table, changed)
 
 
 def with_columns(table: pa.Table, columns: Mapping[int, pa.ChunkedArray]) -> pa.Table:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_unique, is_text, value_type
+from anon.schema import check_names, check_unique, is_text, value_type
 from anon.tables.csv import Csv
 from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
@@ -40,7 +41,7 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
-from anon.tables.memory import from_memory, in_plain_types, plain_schema
+from anon.tables.memory import from_memory, in_plain_types, plain_schema, without
 from anon.tables.source import Engine, Source
 
 PLAIN_CSV = Csv((), None, "utf-8")
@@ -81,11 +82,12 @@ def read_source(
 
     A Source is given back as it is.
 
-    `columns` are those wanted (None: all). For CSV only: `null` lists the texts that stand for a
-    missing value, `delimiter` is found from the first line if None, `decimal` is the mark in numbers
-    ("." or ","), and without a `header` the columns are `column 1`, `column 2`, …. A file that starts
-    with the mark of UTF-16 is read as that. `sheet` names the sheet of an Excel file. Excel, SPSS,
-    Stata and SAS files (extra `files`) are read whole.
+    `columns` are those wanted (None: all). `null` lists the texts that stand for a missing value: `NA`
+    in every column of a CSV file, `age=97` in one column of any source. For CSV only: `delimiter` is
+    found from the first line if None, `decimal` is the mark in numbers ("." or ","), and without a
+    `header` the columns are `column 1`, `column 2`, …. A file that starts with the mark of UTF-16 is
+    read as that. `sheet` names the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra
+    `files`) are read whole.
 
     With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
     they are needed; everything that takes a Source takes such a one, with the same results. None
@@ -102,7 +104,8 @@ def read_source(
     if spill is not None and not os.path.isdir(spill):  # also where nothing is spilled today
         raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
-    how = Csv((null,) if isinstance(null, str) else tuple(null), delimiter, encoding, decimal, header)
+    everywhere, by_column = _markers((null,) if isinstance(null, str) else null)
+    how = Csv(everywhere, delimiter, encoding, decimal, header)
     if isinstance(source, str | os.PathLike):
         paths = files_of([source])
     elif (
@@ -119,7 +122,7 @@ def read_source(
         table = table if columns is None else table.select(wanted_names(columns, table.column_names))
         # strings in memory are trusted, to look at each would cost as much as to encode it
         check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
-        return _checked(Source(table, table.schema))
+        return _checked(Source(table, table.schema), by_column, columns is None)
 
     kind = foreign_kind(paths)
     if kind is not None or sheet is not None:
@@ -127,26 +130,26 @@ def read_source(
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
-        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns)
+        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns, null=null)
     format = common_format(paths)
     if format != "csv" and how != PLAIN_CSV:
         raise UsageError(ONLY_CSV)
     from anon.tables.scan import scan, table_bytes
 
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
-        rows = scan(paths, format, columns, how, budget, spill)
+        rows = scan(paths, format, columns, how, budget, spill, by_column)
         return Source(rows, rows.file_schema, format, tuple(paths), how)
     if format == "parquet":
-        return _checked(_read_parquet(paths, columns))
+        return _checked(_read_parquet(paths, columns), by_column, columns is None)
     tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, file_name(path))
         if format == "feather":  # a date64 need not be a whole day: it is read as its day
             check_data(each, file_name(path), lambda column: not pa.types.is_date64(column))
     schema = common_schema(paths, [each.schema for each in tables])
-    table = pa.concat_tables(each.cast(schema) for each in tables)
+    table = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     table = table if columns is None else table.select(wanted_names(columns, table.column_names))
-    return _checked(Source(table, table.schema, format, tuple(paths), how))
+    return _checked(Source(table, table.schema, format, tuple(paths), how), by_column, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -163,7 +166,9 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
         from anon.tables.scan import scan
 
         scanned = source.table
-        rows = scan(source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder)
+        rows = scan(
+            source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder, scanned.null
+        )
         return replace(source, table=rows, schema=rows.file_schema, csv=csv)
     written = pa.concat_tables(csv.tables(source.paths, names))
     if written.num_rows != source.table.num_rows:
@@ -181,12 +186,27 @@ def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
 
 
-def _checked(source: Source) -> Source:
+def _markers(null: Iterable[str]) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
+    """The texts that are missing in every column, and those of one, `age=97`."""
+    everywhere, by_column = [], defaultdict(set)
+    for marker in null:
+        name, is_of_one, text = marker.rpartition("=")
+        if is_of_one:
+            by_column[name].add(text)
+        else:
+            everywhere.append(marker)
+    return tuple(everywhere), {name: frozenset(texts) for name, texts in by_column.items()}
+
+
+def _checked(source: Source, null: Mapping[str, frozenset[str]], whole: bool) -> Source:
     if source.table.num_columns == 0:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise no_rows(source.paths)
-    return replace(source, table=in_plain_types(source.table), schema=plain_schema(source.schema))
+    if whole:
+        check_names(null, source.table.column_names)
+    table = without(in_plain_types(source.table), null)
+    return replace(source, table=table, schema=plain_schema(source.schema))
 
 
 def bytes_of(memory: int | str | None) -> int:

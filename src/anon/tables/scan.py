@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError
-from anon.schema import check_unique
+from anon.schema import check_names, check_unique
 from anon.tables.csv import AS_WRITTEN, Csv, is_number, is_unsafe, to_agree
 from anon.tables.formats import (
     COMPRESSED,
@@ -41,7 +41,7 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
-from anon.tables.memory import in_plain_types, plain_schema
+from anon.tables.memory import in_plain_types, plain_schema, without
 
 BATCH_ROWS = 1 << 20
 UNIT_ROWS = 1 << 16  # rows that a Parquet file is read by: batches are made of whole units
@@ -78,6 +78,7 @@ class Scan:
     read: Read
     paths: tuple[Path, ...]
     state: tuple[tuple[int, int, int], ...]
+    null: Mapping[str, frozenset[str]]
 
     @property
     def column_names(self) -> list[str]:
@@ -125,7 +126,7 @@ class Scan:
     def _units(self) -> Iterator[pa.Table]:
         names = self.column_names
         for table in self.read(names):
-            yield in_plain_types(table.select(names)).cast(self.schema)
+            yield without(in_plain_types(table.select(names)), self.null).cast(self.schema)
 
     def _refuse_change(self) -> None:
         try:
@@ -150,8 +151,12 @@ def scan(
     csv: Csv,
     memory: int,
     folder: str | os.PathLike[str] | None,
+    null: Mapping[str, frozenset[str]],
 ) -> Scan:
-    """The table in these files of one format. `columns`, `memory` and `folder` as for `read_source`."""
+    """The table in these files of one format. `columns`, `memory` and `folder` as for `read_source`.
+
+    `null` holds the texts of each column that stand for a missing value.
+    """
     state = _state(paths)
     if format == "csv":
         batch_schema, own, n_rows, read = _csv_files(paths, csv)
@@ -173,7 +178,9 @@ def scan(
         read,
         tuple(paths),
         state,
+        null,
     )
+    check_names(null, whole.column_names)
     return whole.select(names)
 
 
@@ -406,7 +413,7 @@ class _CsvFile:
 def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
     files = [_settled(csv, path) for path in paths]
     names = list(files[0].types)
-    if all(list(file.types) == names for file in files):
+    if all(set(file.types) == set(names) for file in files):
         texts, numbers = to_agree(
             [file.types for file in files],
             lambda name: (table.column(name) for file in files for table in file.batches([name])),
