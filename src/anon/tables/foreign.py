@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -104,8 +105,8 @@ def _kind_of(path: Path) -> str | None:
         try:
             with gzip.open(path) as file:
                 first = file.read(FIRST_BYTES)
-        except (OSError, EOFError):
-            return None
+        except (OSError, EOFError, zlib.error):
+            return None  # told by whoever opens it next
         if not first.startswith(b"RDX") and not first.startswith(b"X\n\0\0\0"):
             return None
     if first.startswith((b"$FL2", b"$FL3")):
