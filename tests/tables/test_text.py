@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import anon
+from anon.command import main
 
 ENGINES = pytest.mark.parametrize("engine", ["local", "stream"])
 
@@ -93,3 +95,33 @@ def test_files_with_their_columns_in_another_order(engine: Any, tmp_path: Path) 
     written(tmp_path / "2.csv", "zip,dy,age\n02,x,7\n")
     with pytest.raises(anon.DataError, match=r"2.csv' lacks 'dx' and has 'dy' more, beside file"):
         read(tmp_path, engine)
+
+
+@ENGINES
+def test_days_by_their_format(engine: Any, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "born,x\n01.02.1939,1\n,2\n31.12.2001,3\n?,4\n")
+    days = [date(1939, 2, 1), None, date(2001, 12, 31), None]
+    asked = {"date": {"born": "%d.%m.%Y"}}
+    assert read(path, engine, **asked, null="born=?") == {"born": days, "x": [1, 2, 3, 4]}
+    with pytest.raises(
+        anon.DataError, match=r"column 'born': 1 values are no dates.*first in row 4;"
+    ) as wrong:
+        read(path, engine, **asked)
+    assert (wrong.value.row, wrong.value.count, wrong.value.value) == (3, 1, "?")
+    assert "?" not in str(wrong.value)
+    assert "--null born=TEXT" in wrong.value.in_flags
+    with pytest.raises(anon.DataError, match="column 'x' is int64, no text"):
+        read(path, engine, date={"x": "%Y"})
+    with pytest.raises(anon.DataError, match="no column 'bron'; did you mean 'born'"):
+        read(path, engine, date={"bron": "%Y"})
+
+
+def test_days_of_a_file_are_cut_as_days(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "Geburtsdatum\n" + "".join(f"{d:02}.02.1939\n" for d in range(1, 11)))
+    out = tmp_path / "out.csv"
+    asked = ["anonymize", str(path), "-o", str(out), "--quasi", "Geburtsdatum", "--k", "5"]
+    assert main([*asked, "--date", "Geburtsdatum=%d.%m.%Y"]) == 0
+    assert sorted(set(out.read_text().splitlines()[1:])) == [
+        '"[1939-02-01, 1939-02-05]"',
+        '"[1939-02-06, 1939-02-10]"',
+    ]

@@ -164,6 +164,14 @@ CSV = (
     Flag("encoding", str, "CSV encoding (utf-8, or utf-16 by its mark).", panel=READ),
     Flag("decimal", Literal[".", ","], "Decimal mark of CSV numbers (.).", panel=READ),
     Flag("header", bool, "A CSV file's first line names its columns (default), or not.", panel=READ),
+    Flag(
+        "date",
+        dict[str, str],
+        "The format of days in a column of text: born=%d.%m.%Y.",
+        panel=READ,
+        metavar="COLUMN=FORMAT",
+        parse=partial(parse.pairs, "--date"),
+    ),
     Flag("sheet", str, "Sheet of an Excel file that has several.", panel=READ),
 )
 READING = (

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.errors import DataError, UsageError
-from anon.schema import check_unique, is_measurable, is_text
+from anon.errors import DataError, Parameter, UsageError
+from anon.schema import check_names, check_unique, is_measurable, is_text
 from anon.tables.columns import values_alone, values_type
 
 
@@ -30,6 +32,71 @@ def in_plain_types(table: pa.Table) -> pa.Table:
         if kind != field.type
     }
     return with_columns(table, columns)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the user says of columns: the texts that are missing values, and the format of dates.
+
+    `dates` has formats as `datetime.strptime` reads them.
+    """
+
+    null: Mapping[str, frozenset[str]]
+    dates: Mapping[str, str]
+
+    def check(self, schema: pa.Schema) -> None:
+        """Refuse a name that the table has not, and dates that are not text."""
+        check_names([*self.null, *self.dates], schema.names)
+        for name in self.dates:
+            kind = schema.field(name).type
+            if not is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+                raise DataError(
+                    f"column {name!r} is {kind}, no text: it needs no format of dates", column=name
+                )
+
+    def of_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of what `of_table` makes of a table."""
+        return pa.schema(
+            [field.with_type(pa.date32()) if field.name in self.dates else field for field in schema]
+        )
+
+    def of_table(self, table: pa.Table, first_row: int = 0) -> pa.Table:
+        """The table as it is meant; its rows are numbered from `first_row` on."""
+        table = without(table, self.null)
+        return with_columns(
+            table,
+            {
+                table.column_names.index(name): _days(table.column(name), name, format, first_row)
+                for name, format in self.dates.items()
+                if name in table.column_names
+            },
+        )
+
+
+def _days(column: pa.ChunkedArray, name: str, format: str, first_row: int) -> pa.ChunkedArray:
+    """Texts as the days that they write."""
+    coded = column.combine_chunks()
+    coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
+    days: list[date | None] = []
+    for text in coded.dictionary.to_pylist():
+        try:
+            days.append(datetime.strptime(text, format).date())
+        except ValueError:
+            days.append(None)
+    found = pc.take(pa.array(days, pa.date32()), coded.indices)
+    wrong = pc.and_(coded.is_valid(), found.is_null())
+    if n_wrong := pc.sum(wrong).as_py():
+        row = pc.index(wrong, True).as_py()
+        raise DataError(
+            f"column {name!r}: {n_wrong} values are no dates of the format {format!r}, the first in row "
+            f"{first_row + row + 1}; name a text that is a missing value: ",
+            Parameter(f"null='{name}=TEXT'", f"--null {name}=TEXT"),
+            column=name,
+            row=first_row + row,
+            count=n_wrong,
+            value=coded[row].as_py(),
+        )
+    return pa.chunked_array([found])
 
 
 def without(table: pa.Table, null: Mapping[str, Iterable[str]]) -> pa.Table:

@@ -24,7 +24,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_names, check_unique, is_text, value_type
+from anon.schema import check_unique, is_text, value_type
 from anon.tables.csv import Csv
 from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
@@ -41,7 +41,7 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
-from anon.tables.memory import from_memory, in_plain_types, plain_schema, without
+from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
 from anon.tables.source import Engine, Source
 
 PLAIN_CSV = Csv((), None, "utf-8")
@@ -74,6 +74,7 @@ def read_source(
     decimal: str = ".",
     header: bool = True,
     sheet: str | None = None,
+    date: Mapping[str, str] | None = None,
     engine: Engine | None = None,
     memory: int | str | None = None,
     spill: str | os.PathLike[str] | None = None,
@@ -83,11 +84,13 @@ def read_source(
     A Source is given back as it is.
 
     `columns` are those wanted (None: all). `null` lists the texts that stand for a missing value: `NA`
-    in every column of a CSV file, `age=97` in one column of any source. For CSV only: `delimiter` is
-    found from the first line if None, `decimal` is the mark in numbers ("." or ","), and without a
-    `header` the columns are `column 1`, `column 2`, …. A file that starts with the mark of UTF-16 is
-    read as that. `sheet` names the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra
-    `files`) are read whole.
+    in every column of a CSV file, `age=97` in one column of any source. `date` gives the format of a
+    column of text that holds days, as `datetime.strptime` takes it: `{"born": "%d.%m.%Y"}`.
+
+    For CSV only: `delimiter` is found from the first line if None, `decimal` is the mark in numbers
+    ("." or ","), and without a `header` the columns are `column 1`, `column 2`, …. A file that starts
+    with the mark of UTF-16 is read as that. `sheet` names the sheet of an Excel file. Excel, SPSS,
+    Stata and SAS files (extra `files`) are read whole.
 
     With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
     they are needed; everything that takes a Source takes such a one, with the same results. None
@@ -105,6 +108,7 @@ def read_source(
         raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
     everywhere, by_column = _markers((null,) if isinstance(null, str) else null)
+    meaning = Meaning(by_column, date or {})
     how = Csv(everywhere, delimiter, encoding, decimal, header)
     if isinstance(source, str | os.PathLike):
         paths = files_of([source])
@@ -122,7 +126,7 @@ def read_source(
         table = table if columns is None else table.select(wanted_names(columns, table.column_names))
         # strings in memory are trusted, to look at each would cost as much as to encode it
         check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
-        return _checked(Source(table, table.schema), by_column, columns is None)
+        return _checked(Source(table, table.schema), meaning, columns is None)
 
     kind = foreign_kind(paths)
     if kind is not None or sheet is not None:
@@ -130,17 +134,17 @@ def read_source(
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
-        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns, null=null)
+        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date)
     format = common_format(paths)
     if format != "csv" and how != PLAIN_CSV:
         raise UsageError(ONLY_CSV)
     from anon.tables.scan import scan, table_bytes
 
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
-        rows = scan(paths, format, columns, how, budget, spill, by_column)
+        rows = scan(paths, format, columns, how, budget, spill, meaning)
         return Source(rows, rows.file_schema, format, tuple(paths), how)
     if format == "parquet":
-        return _checked(_read_parquet(paths, columns), by_column, columns is None)
+        return _checked(_read_parquet(paths, columns), meaning, columns is None)
     tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, file_name(path))
@@ -149,7 +153,7 @@ def read_source(
     schema = common_schema(paths, [each.schema for each in tables])
     table = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     table = table if columns is None else table.select(wanted_names(columns, table.column_names))
-    return _checked(Source(table, table.schema, format, tuple(paths), how), by_column, columns is None)
+    return _checked(Source(table, table.schema, format, tuple(paths), how), meaning, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -167,7 +171,7 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
 
         scanned = source.table
         rows = scan(
-            source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder, scanned.null
+            source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder, scanned.meaning
         )
         return replace(source, table=rows, schema=rows.file_schema, csv=csv)
     written = pa.concat_tables(csv.tables(source.paths, names))
@@ -183,7 +187,8 @@ def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of reading, those of CSV only for a file that is not known to be another."""
     if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
         return dict(options)
-    return {name: options[name] for name in ("engine", "memory", "spill") if name in options}
+    kept = {name: options[name] for name in ("engine", "memory", "spill", "date") if name in options}
+    return kept | {"null": [each for each in options.get("null") or () if "=" in each]}
 
 
 def _markers(null: Iterable[str]) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
@@ -198,15 +203,17 @@ def _markers(null: Iterable[str]) -> tuple[tuple[str, ...], dict[str, frozenset[
     return tuple(everywhere), {name: frozenset(texts) for name, texts in by_column.items()}
 
 
-def _checked(source: Source, null: Mapping[str, frozenset[str]], whole: bool) -> Source:
+def _checked(source: Source, meaning: Meaning, whole: bool) -> Source:
     if source.table.num_columns == 0:
         raise DataError("the table has no columns")
     if source.table.num_rows == 0:
         raise no_rows(source.paths)
+    table = in_plain_types(source.table)
     if whole:
-        check_names(null, source.table.column_names)
-    table = without(in_plain_types(source.table), null)
-    return replace(source, table=table, schema=plain_schema(source.schema))
+        meaning.check(table.schema)
+    return replace(
+        source, table=meaning.of_table(table), schema=meaning.of_schema(plain_schema(source.schema))
+    )
 
 
 def bytes_of(memory: int | str | None) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError
-from anon.schema import check_names, check_unique
+from anon.schema import check_unique
 from anon.tables.csv import AS_WRITTEN, Csv, is_number, is_unsafe, to_agree
 from anon.tables.formats import (
     COMPRESSED,
@@ -41,7 +41,7 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
-from anon.tables.memory import in_plain_types, plain_schema, without
+from anon.tables.memory import Meaning, in_plain_types, plain_schema
 
 BATCH_ROWS = 1 << 20
 UNIT_ROWS = 1 << 16  # rows that a Parquet file is read by: batches are made of whole units
@@ -78,7 +78,7 @@ class Scan:
     read: Read
     paths: tuple[Path, ...]
     state: tuple[tuple[int, int, int], ...]
-    null: Mapping[str, frozenset[str]]
+    meaning: Meaning
 
     @property
     def column_names(self) -> list[str]:
@@ -125,8 +125,11 @@ class Scan:
 
     def _units(self) -> Iterator[pa.Table]:
         names = self.column_names
+        first_row = 0
         for table in self.read(names):
-            yield without(in_plain_types(table.select(names)), self.null).cast(self.schema)
+            plain = in_plain_types(table.select(names))
+            yield self.meaning.of_table(plain, first_row).cast(self.schema)
+            first_row += table.num_rows
 
     def _refuse_change(self) -> None:
         try:
@@ -151,11 +154,11 @@ def scan(
     csv: Csv,
     memory: int,
     folder: str | os.PathLike[str] | None,
-    null: Mapping[str, frozenset[str]],
+    meaning: Meaning,
 ) -> Scan:
     """The table in these files of one format. `columns`, `memory` and `folder` as for `read_source`.
 
-    `null` holds the texts of each column that stand for a missing value.
+    `meaning` is what the user says of columns.
     """
     state = _state(paths)
     if format == "csv":
@@ -169,18 +172,18 @@ def scan(
         raise DataError("the table has no columns")
     if n_rows == 0:
         raise no_rows(paths)
+    meaning.check(batch_schema)
     whole = Scan(
-        plain_schema(batch_schema).remove_metadata(),
-        plain_schema(own).remove_metadata(),
+        meaning.of_schema(plain_schema(batch_schema)).remove_metadata(),
+        meaning.of_schema(plain_schema(own)).remove_metadata(),
         n_rows,
         memory,
         None if folder is None else Path(folder),
         read,
         tuple(paths),
         state,
-        null,
+        meaning,
     )
-    check_names(null, whole.column_names)
     return whole.select(names)
 
 
