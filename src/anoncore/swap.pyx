@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Rank swapping (Moore 1996): which rank each rank takes its value from."""
+"""Swapping: which rank a rank takes its value from (Moore 1996), which record a record is swapped with."""
 
 import numpy as np
 
-from anoncore.doors import MOST_ROWS, array_of, whole
+from anoncore.doors import MOST_ROWS, array_of, given, whole
 from anoncore.memory cimport take
-from anoncore.types cimport int64_t, uint32_t
+from anoncore.types cimport int64_t, uint8_t, uint32_t
 
 
 cdef void leave(uint32_t* tree, int64_t size, int64_t at) noexcept nogil:
@@ -84,3 +84,107 @@ def swapped(draws, window):
     with nogil:
         _swap(&drawn[0], &to[0], tree, n, reach)
     return source
+
+
+cdef struct Lists:
+    # Who is left of each profile, most preferred first, and how far its list holds one area alone.
+    int64_t* head
+    int64_t* after
+    int64_t* before
+    int64_t* passed
+    int64_t* passed_area
+
+
+cdef void unlink(Lists lists, const uint32_t* profile, int64_t i) noexcept nogil:
+    cdef int64_t p = profile[i], before = lists.before[i], after = lists.after[i]
+    if before >= 0:
+        lists.after[before] = after
+    elif lists.head[p] == i:
+        lists.head[p] = after
+    if after >= 0:
+        lists.before[after] = before
+    if lists.passed[p] == i:
+        lists.passed[p] = before
+
+
+cdef int64_t _pair(
+    const uint32_t* profile, const uint32_t* area, const uint32_t* seekers, int64_t n_seekers, int64_t most,
+    uint8_t* swapped, Lists lists, int64_t* partner,
+) noexcept nogil:
+    cdef int64_t at, i, j, p, last, n_pairs = 0
+    for at in range(n_seekers):
+        i = seekers[at]
+        if swapped[i] or n_pairs == most:
+            continue
+        p = profile[i]
+        last = lists.passed[p] if lists.passed_area[p] == area[i] else -1
+        j = lists.head[p] if last < 0 else lists.after[last]
+        while j >= 0 and area[j] == area[i]:
+            last, j = j, lists.after[j]
+        lists.passed[p], lists.passed_area[p] = last, area[i]
+        if j < 0:
+            continue
+        partner[at] = j
+        swapped[i] = swapped[j] = 1
+        n_pairs += 1
+        unlink(lists, profile, j)
+        unlink(lists, profile, i)
+    return n_pairs
+
+
+def partners(profile, area, order, seekers, swapped, most):
+    """For each seeker the record that it is swapped with, -1 where it is with none (int64).
+
+    A seeker takes the first in `order` that is not swapped yet, has its profile and another area. Seekers come
+    in their order; one that is swapped already takes nobody, nor does any after `most` pairs. `profile` and
+    `area` (uint32, one per record) number what must agree and what must differ, `order` and `seekers` (uint32)
+    are numbers of records, each at most once, every seeker in `order`. `swapped` (uint8) says who is swapped,
+    and is marked in place.
+    """
+    given(profile=profile, area=area, order=order, seekers=seekers, swapped=swapped)
+    profile, area = array_of(profile, np.uint32, 1, "profile"), array_of(area, np.uint32, 1, "area")
+    order, seekers = array_of(order, np.uint32, 1, "order"), array_of(seekers, np.uint32, 1, "seekers")
+    cdef int64_t n = len(profile), n_order = len(order), n_seekers = len(seekers), i, at, p
+    cdef int64_t limit = whole(most, 0, MOST_ROWS, "most")
+    if len(area) != n:
+        raise ValueError("area and profile must have one number per record")
+    if not isinstance(swapped, np.ndarray) or swapped.dtype != np.uint8 or swapped.shape != (n,):
+        raise ValueError("swapped must be uint8, one per record")
+    if not swapped.flags.writeable or not swapped.flags.c_contiguous:
+        raise ValueError("swapped must be writeable, and in one piece")
+    for name, numbers in (("order", order), ("seekers", seekers)):
+        if len(numbers) and (int(numbers.max()) >= n or len(np.unique(numbers)) < len(numbers)):
+            raise ValueError(f"{name} must be different numbers of records")
+    if not np.isin(seekers, order).all():
+        raise ValueError("every seeker must be in order")
+    partner = np.full(n_seekers, -1, np.int64)
+    if n_seekers == 0:
+        return partner
+    profile = np.unique(profile, return_inverse=True)[1].reshape(-1).astype(np.uint32)
+    cdef list keep = []
+    cdef int64_t n_profiles = int(profile.max()) + 1
+    cdef Lists lists
+    lists.head = <int64_t*>take(keep, n_profiles, sizeof(int64_t))
+    lists.passed = <int64_t*>take(keep, n_profiles, sizeof(int64_t))
+    lists.passed_area = <int64_t*>take(keep, n_profiles, sizeof(int64_t))
+    lists.after = <int64_t*>take(keep, n, sizeof(int64_t))
+    lists.before = <int64_t*>take(keep, n, sizeof(int64_t))
+    cdef const uint32_t[::1] profiles = profile, areas = area, preferred = order, seeking = seekers
+    cdef uint8_t[::1] marks = swapped
+    cdef int64_t[::1] found = partner
+    with nogil:
+        for p in range(n_profiles):
+            lists.head[p] = lists.passed[p] = lists.passed_area[p] = -1
+        for i in range(n):
+            lists.after[i] = lists.before[i] = -1
+        for at in range(n_order - 1, -1, -1):
+            i = preferred[at]
+            if marks[i]:
+                continue
+            p = profiles[i]
+            lists.after[i] = lists.head[p]
+            if lists.head[p] >= 0:
+                lists.before[lists.head[p]] = i
+            lists.head[p] = i
+        _pair(&profiles[0], &areas[0], &seeking[0], n_seekers, limit, &marks[0], lists, &found[0])
+    return partner

@@ -758,6 +758,21 @@ KERNELS: dict[str, Kernel] = {
         lambda: {"draws": np.array([0.5, 0.0, 0.25]), "window": 2},
         right=("draws shorter", "draws longer", "draws empty"),
     ),
+    "swap.partners": Kernel(
+        lambda: {
+            "profile": np.array([0, 0, 1], np.uint32),
+            "area": np.array([0, 1, 1], np.uint32),
+            "order": np.array([2, 0, 1], np.uint32),
+            "seekers": np.array([1, 2], np.uint32),
+            "swapped": u8(0, 0, 0),
+            "most": 2,
+        },
+        right=(
+            *("profile first 4294967295", "profile last 4294967295", "area first 4294967295"),
+            *("area last 4294967295", "seekers shorter", "seekers empty", "swapped first 255"),
+            "swapped last 255",
+        ),
+    ),
     "tgc.Objective": Kernel(
         lambda: {
             "attributes": described(),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,3 +32,27 @@ def test_the_value_of_the_definition() -> None:
     values = np.arange(10, 101, 10)
     swapped = values[swap.swapped(np.full(10, 0.5), 3)]
     assert swapped.tolist() == [30, 50, 10, 70, 20, 90, 40, 100, 60, 80]
+
+
+@st.composite
+def households(draw: st.DrawFn) -> dict[str, Any]:
+    n = draw(st.integers(0, 40))
+    numbers = st.integers(0, draw(st.integers(0, 4)))
+    order = draw(st.permutations(range(n)))[: draw(st.integers(0, n))]
+    seekers = draw(st.permutations(order))[: draw(st.integers(0, len(order)))]
+    return {
+        "profile": draw(st.lists(numbers, min_size=n, max_size=n)),
+        "area": draw(st.lists(numbers, min_size=n, max_size=n)),
+        "order": order,
+        "seekers": seekers,
+        "swapped": draw(st.lists(st.sampled_from([0, 0, 0, 1]), min_size=n, max_size=n)),
+        "most": draw(st.sampled_from([0, 1, 3, 100])),
+    }
+
+
+@given(households())
+def test_partners_is_its_twin(case: dict[str, Any]) -> None:
+    kinds = dict.fromkeys(("profile", "area", "order", "seekers"), np.uint32) | {"swapped": np.uint8}
+    arrays = {name: np.array(case[name], kind) for name, kind in kinds.items()}
+    assert swap.partners(**arrays, most=case["most"]).tolist() == twin.partners(**case)
+    assert arrays["swapped"].tolist() == case["swapped"]

@@ -18,3 +18,25 @@ def swapped(draws: Sequence[float], window: int) -> list[int]:
                 source[i], source[j] = j, i
                 left -= {i, j}
     return source
+
+
+def partners(
+    profile: Sequence[int],
+    area: Sequence[int],
+    order: Sequence[int],
+    seekers: Sequence[int],
+    swapped: list[int],
+    most: int,
+) -> list[int]:
+    """For each seeker the record that it is swapped with, -1: none; `swapped` is marked."""
+    partner = []
+    for i in seekers:
+        able = [
+            j for j in order if not swapped[j] and profile[j] == profile[i] and area[j] != area[i]
+        ]  # most preferred first
+        if swapped[i] or not able or sum(j >= 0 for j in partner) == most:
+            partner.append(-1)
+            continue
+        partner.append(able[0])
+        swapped[i] = swapped[able[0]] = 1
+    return partner

@@ -20,6 +20,7 @@ from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
+from anon.methods.record_swap import RecordSwap
 from anon.methods.repair import repair
 from anon.methods.shuffle import Shuffle
 from anon.methods.task import NO_LIMITS, Limits, Method, Progress, Task, counts_units
@@ -49,6 +50,7 @@ __all__ = [
     "Pram",
     "Progress",
     "RankSwap",
+    "RecordSwap",
     "Shuffle",
     "Suppress",
     "Task",
@@ -69,6 +71,7 @@ METHODS: tuple[type[Method], ...] = (
     Laplace,
     Noise,
     RankSwap,
+    RecordSwap,
     Pram,
     Shuffle,
     Identity,

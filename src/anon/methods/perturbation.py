@@ -90,6 +90,10 @@ class ColumnPerturbation(Perturbation):
         """Further columns that it reads and leaves as they are."""
         return ()
 
+    def hidden(self, schema: Schema) -> tuple[str, ...]:
+        """Identifying columns that it reads, which are dropped afterwards."""
+        return ()
+
     def perturb(
         self, source: Source, schema: Schema, n_threads: int, progress: Progress | None
     ) -> tuple[Source, Schema, dict[str, Any], list[str]]:
@@ -104,7 +108,8 @@ class ColumnPerturbation(Perturbation):
             progress("perturb", 0, 1)
         table, stored = whole, source.schema
         plain = {
-            name: pa.chunked_array([plain_values(whole.column(name))]) for name in (*names, *self.needed())
+            name: pa.chunked_array([plain_values(whole.column(name))])
+            for name in (*names, *self.needed(), *self.hidden(bound))
         }
         made = self.change(pa.table(plain), names)
         for name, column in made.columns.items():

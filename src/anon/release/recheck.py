@@ -336,6 +336,8 @@ def recheck_noise(original: pa.Table, published: pa.Table, metadata: Mapping[str
             continue
         if metadata["kind"] == "pram":
             wrong = _wrong_draws(before, after, attribute)
+        elif metadata["kind"] == "record-swap":
+            wrong = _wrong_places(before, after, attribute)
         else:
             truth, perturbed = _floats(before), _floats(after)
             if not np.array_equal(np.isnan(truth), np.isnan(perturbed)):
@@ -383,6 +385,23 @@ def _wrong_swap(truth: Numbers, perturbed: Numbers, attribute: Mapping[str, Any]
     low = ordered[np.maximum(rank - window, 0)]
     high = ordered[np.minimum(rank + window, len(truth) - 1)]
     return _wrong_shuffle(truth, perturbed, attribute) or bool(((perturbed < low) | (perturbed > high)).any())
+
+
+def _wrong_places(before: pa.ChunkedArray, after: pa.ChunkedArray, attribute: Mapping[str, Any]) -> bool:
+    """A household in several places, or other numbers of households in them."""
+    household = attribute["owner"]["household"]
+    first = np.unique(household, return_index=True)[1]
+    old, new = _plain(before), _plain(after)
+    if not _same_values(new, new.take(pa.array(first[household]))):
+        return True
+    counts = [
+        {
+            repr(each["values"]): each["counts"]
+            for each in column.take(pa.array(first)).value_counts().to_pylist()
+        }
+        for column in (old, new)
+    ]
+    return counts[0] != counts[1]
 
 
 def _wrong_draws(before: pa.ChunkedArray, after: pa.ChunkedArray, attribute: Mapping[str, Any]) -> bool:

@@ -37,6 +37,7 @@ _MEANING = {
     "laplace": "number: the value with Laplace noise added",
     "noise": "perturbed: the value with normal noise added",
     "rank-swap": "perturbed: the value of a row of near rank",
+    "record-swap": "perturbed: the value of a household elsewhere",
     "pram": "perturbed: a value drawn from the row of a matrix that the metadata holds",
     "shuffle": "perturbed: a value of the column, re-dealt by a model of ranks",
 }
