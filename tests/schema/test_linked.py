@@ -211,5 +211,5 @@ def test_a_flag_and_a_key_say_it_too(tmp_path: Path) -> None:
 def test_a_linked_column_that_names_people_is_warned_of() -> None:
     table = people().append_column("name", pa.array([f"N{row}" for row in range(300)]))
     schema = Schema(["age", "sex"], linked=[["age", "name"]])
-    with pytest.warns(anon.PrivacyWarning, match="column 'name' is linked but by its name it identifies"):
+    with pytest.warns(anon.PrivacyWarning, match="column 'name' is linked and so is published, but"):
         anon.anonymize(table, schema, require=K)

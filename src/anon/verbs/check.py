@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +36,14 @@ from anon.release import (
     with_kinds,
 )
 from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
-from anon.schema import Attribute, Schema, is_text, listed, value_type
+from anon.schema import Attribute, Schema, check_names, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anon.verbs.people import people_inside
 from anoncore.requirement import passing_classes
+
+if TYPE_CHECKING:
+    from anon.tables import Scan
 
 BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
 
@@ -113,7 +116,7 @@ def check(
             BELIEVED,
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
-    given = schema
+    given, weight = schema, refuse_unknown_weight(schema, table)
     notes: tuple[str, ...] = ()
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
@@ -175,8 +178,7 @@ def check(
         _refuse_undecided(missed, require, domains, metadata, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         privacy = replace(privacy, unmet=missed)
-    weight = None if given is None else given.sampling_weight
-    has_weights = weight in table.column_names and population is None and sampling_fraction is None
+    has_weights = weight is not None and population is None and sampling_fraction is None
     if has_weights or population is not None or sampling_fraction is not None:
         inside = None
         if population is not None:
@@ -228,6 +230,14 @@ def read_with_roles(source: Any, schema: Schema | None) -> tuple[Source, dict[st
     if schema is None and metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
     return given, metadata
+
+
+def refuse_unknown_weight(schema: Schema | None, table: pa.Table | Scan) -> str | None:
+    """The column of the sampling weights, if one is named; DataError where the table has no such column."""
+    weight = None if schema is None else schema.sampling_weight
+    if weight is not None:
+        check_names([weight], table.column_names)
+    return weight
 
 
 def labels_as_written(source: Source, schema: Schema) -> Source:

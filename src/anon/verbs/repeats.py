@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anon.classes import Classes
 from anon.encoding import Units, number_units
 from anon.measures import units_of_classes
 from anon.requirements import Requirement
 from anon.schema import Role, Schema, is_text, role_of_name, value_type
+from anon.verbs.inspect import inspect
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -64,7 +64,7 @@ def notes_on_repeats(
         persons = _persons(column, few, n_threads)
         if (persons == few.sizes).all():
             continue
-        if role_of_name(name) is not Role.IDENTIFYING and _is_coarse(column, few, persons):
+        if role_of_name(name) is not Role.IDENTIFYING and not _is_key(table, name, schema):
             continue
         if of_rows:
             fact = f"several rows of one class belong to the same{of_rows}"
@@ -83,14 +83,14 @@ def notes_on_repeats(
     return notes
 
 
-def _is_coarse(column: pa.ChunkedArray, classes: Classes, values: npt.NDArray[np.int64]) -> bool:
-    """If a column that is merely kept back has too few values to be people; `values` counts each class's.
+def _is_key(table: pa.Table | Scan, name: str, schema: Schema) -> bool:
+    """Does a column that is merely kept back look like a key of people, beside what is known of them?
 
-    So it is where each stands in more than four classes and on more than 20 rows: rows of one person mostly
-    agree in the quasi-identifiers.
+    That is, rows of one value agree as those of one person do; a state or a grade is kept back, too.
     """
-    n = pc.count_distinct(column.take(pa.array(classes.rows)).cast(value_type(column.type))).as_py()
-    return bool(4 * n < values.sum() and 20 * n < len(classes.rows))
+    columns = table.select(list(dict.fromkeys([name, *(each.name for each in schema.quasi)])))
+    some = columns.slice(0, SAMPLE) if isinstance(columns, pa.Table) else columns.head()
+    return inspect(some).columns[0].role == Role.IDENTIFYING.value
 
 
 def _first(classes: Classes, n_rows: int) -> Classes:
