@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 import warnings
 from dataclasses import replace
@@ -288,8 +289,89 @@ def test_a_frontier_measures_against_the_original() -> None:
     release = anon.anonymize(table, SCHEMA, require=[anon.KAnonymity(3)], effort="fast")
     assert point.utility == release.utility().gcp
     buckets = [Configuration((anon.LDiversity(2),), publish="bucketization")]
-    with pytest.raises(UsageError, match="'age' has a least level, top or bottom, which a bucketization"):
-        anon.frontier(table, SCHEMA, buckets)
+    tried = anon.frontier(table, SCHEMA, buckets, privacy="p_loss", utility="gcp")
+    lost = anon.anonymize(table, SCHEMA, method=anon.Identity()).utility().gcp
+    assert [one.utility for one in tried.points if one.configuration is not None] == [lost]
+    assert [one.utility for one in tried.points if one.name == "original"] == [0]
+
+
+def bucketized(table: Any, schema: anon.Schema = SCHEMA, **options: Any) -> anon.Release:
+    more: dict[str, Any] = {"require": [anon.LDiversity(2)], "publish": "bucketization"} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return anon.anonymize(table, schema, **more)
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize(
+    "method", [anon.Anatomy(3), anon.Mondrian(), anon.Curve(), anon.KMembers()], ids=repr
+)
+def test_buckets_show_coded_values(method: Any, nulls: bool, tmp_path: Path) -> None:
+    table = people(120, nulls)
+    release = bucketized(
+        table, method=method, require=[] if isinstance(method, anon.Anatomy) else [anon.KAnonymity(4)]
+    )
+    plain = anon.anonymize(table, SCHEMA, method=anon.Identity(), order="input")
+    shown = {row: cells for row, cells in enumerate(plain.table.drop(["ill"]).to_pylist())}
+    for row, cells in zip(release.classes.rows.tolist(), release.table.to_pylist(), strict=True):
+        assert {name: cells[name] or "missing" for name in ("age", "zip", "born")} == shown[row]
+    lost, alone = release.utility(), plain.utility()
+    assert (lost.gcp, lost.um_rows, lost.entropy) == (alone.gcp, alone.um_rows, alone.entropy)
+    # the risk is that of the values that are shown
+    assert release.privacy().prosecutor.mean == plain.privacy().prosecutor.mean
+    for suffix in ("csv", "parquet"):
+        release.write(tmp_path / f"r.{suffix}")
+        checked = anon.check(tmp_path / f"r.{suffix}", SCHEMA)
+        assert checked.k == release.privacy().k
+        assert checked.prosecutor.mean == plain.privacy().prosecutor.mean
+        compared = anon.compare(table, tmp_path / f"r.{suffix}", SCHEMA)
+        for name in ("gcp", "um", "entropy", "dm", "kl", "u_loss"):
+            assert getattr(compared, name) == pytest.approx(getattr(lost, name)), name
+
+
+def test_what_buckets_of_coded_values_tell() -> None:
+    # [10, 11] and [12, 13] in one bucket with two a and two b: half of what is shown may be 10
+    table = pa.table({"age": [10, 11, 12, 13], "ill": [*"abab"]})
+    schema = anon.Schema([anon.numeric("age", least=2)], ["ill"])
+    release = bucketized(table, schema, require=[anon.KAnonymity(4)])
+    workload = parse_queries(release.encoded.original, ["age = 10", "age = 10 & ill = a", "age <= 11"])
+    answers = answer(workload, release)
+    assert answers.estimated.tolist() == [1, 0.5, 2]
+    assert answers.least.tolist() == [0, 0, 2]
+    assert answers.most.tolist() == [2, 2, 2]
+    # each of four equally likely pairs is thought half as likely, beside four that do not occur
+    assert release.utility().kl == pytest.approx(math.log(2))
+    # of each age one value, estimated as (1/2, 1/2); of [10, 12) and [12, 14) there is no predicate
+    assert release.utility(min_support=0.25).u_loss == pytest.approx(0.75 * math.log(4 / 3))
+
+
+def test_buckets_of_files_show_coded_values(tmp_path: Path) -> None:
+    pa.parquet.write_table(people(), tmp_path / "people.parquet", row_group_size=50)
+    source = anon.read_source(tmp_path / "people.parquet", engine="stream", memory="64M")
+    bucketized(source, effort="fast").write(tmp_path / "out.parquet")
+    shown = pa.parquet.read_table(tmp_path / "out.parquet")
+    assert max(map(len, shown["zip"].to_pylist())) == 3
+    assert ">= 90" in shown["age"].to_pylist()
+    told = anon.compare(tmp_path / "people.parquet", tmp_path / "out.parquet", SCHEMA)
+    assert told.gcp == pytest.approx(anon.anonymize(people(), SCHEMA, method=anon.Identity()).utility().gcp)
+    # the file tells its coding; a hierarchy it does not tell
+    roles = anon.Schema([anon.numeric("age", least=5, top=90)], ["ill"])
+    bucketized(people(), roles).write(tmp_path / "out.parquet")
+    assert anon.compare(people(), tmp_path / "out.parquet").gcp > 0
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda attribute, *domain: None,
+        lambda attribute, *domain: own_ends(own_blocks(coding_of(attribute, *domain)), domain[0]),
+        lambda attribute, *domain: coding_of(replace(attribute, top=93 if attribute.top else None), *domain),
+    ],
+)
+def test_the_recheck_finds_buckets_that_are_not_recoded(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "coding_of", broken)
+    with pytest.raises(RecheckError):
+        bucketized(people(240).select(["age", "ill"]), anon.Schema([AGE], ["ill"]))
 
 
 def own_blocks(coding: Coding | None) -> Coding | None:
@@ -396,10 +478,6 @@ def test_blocks_are_those_of_the_recheck(
         (lambda: cells("x", [1, 2], anon.numeric("x", top="a")), "top 'a' is no value"),
         (lambda: cells("x", [1, 2], anon.numeric("x", top=1, bottom=1)), "bottom must lie below top"),
         (lambda: cells("x", ["a"], Attribute("x", None, None, top=1)), "top is for numbers and dates"),
-        (
-            lambda: anon.anonymize(people(), SCHEMA, require=[anon.LDiversity(2)], publish="bucketization"),
-            "which a bucketization cannot show",
-        ),
         (
             lambda: anon.anonymize(people(), SCHEMA, method=anon.Laplace(1.0, bounds={"age": (0, 100)})),
             "which Laplace cannot show",

@@ -217,11 +217,6 @@ def _prepared(
         judged.rules(counting(one.require, encoded.schema.unit))
         if one.publish == "bucketization" and not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
-        if one.publish == "bucketization" and encoded.schema.coded:
-            raise UsageError(
-                f"column {encoded.schema.coded[0]!r} has a least level, top or bottom, which a bucketization "
-                "cannot show: try generalizations only"
-            )
     original = encoded.original
     populations, queries, answers = None, None, None
     if "u_loss" in names:
@@ -276,6 +271,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
     encoded = sweep.encoded
     if one is SPECIAL[ORIGINAL]:
         encoded = encoded.original
+        encoded = replace(encoded, quasi=tuple(replace(domain, coding=None) for domain in encoded.quasi))
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
     alone = isinstance(one.method, Mondrian)

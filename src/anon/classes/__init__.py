@@ -18,9 +18,9 @@ from anon.classes.generalized import Cells, at_rows, blank, cells, full_cells, m
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
-from anon.classes.reaches import Reach, reach, single_cells
+from anon.classes.reaches import Reach, intact_cells, reach, single_cells
 from anon.classes.reading import Cell, reader
-from anon.classes.rendering import Column, measures, render
+from anon.classes.rendering import Column, coded_column, measures, render
 from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "at_rows",
     "blank",
     "cells",
+    "coded_column",
     "counts_of",
     "equal_rows",
     "full_cells",
@@ -47,6 +48,7 @@ __all__ = [
     "group_numbers",
     "household_risk",
     "individual_risk",
+    "intact_cells",
     "is_full",
     "keys",
     "labels",

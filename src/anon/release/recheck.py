@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from anon.classes import Classes, Column, texts
+from anon.classes import MISSING, Classes, Column, texts
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import RecheckError
 from anon.release.recheck_cells import (
@@ -38,6 +39,7 @@ from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_
 from anon.schema import Attribute
 
 Numbers = npt.NDArray[np.float64]
+_NOTHING: Mapping[str, Column] = {}
 
 
 def recheck(
@@ -47,12 +49,14 @@ def recheck(
     requirements: Sequence[Any],
     *,
     numeric: str = "interval",
+    coded: Mapping[str, Column] = _NOTHING,
     n_threads: int | None = None,
 ) -> None:
     """Raise RecheckError unless the release is what it claims to be.
 
     `published[i]` are the columns shown of the i-th quasi-identifier, none if it is left intact
-    (then every class is a bucket). Tested: every row is in exactly one class or suppressed; each
+    (then every class is a bucket). `coded` are what the rows of the table show, one by one, of those whose
+    values are coded. Tested: every row is in exactly one class or suppressed; each
     class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
     """
     _check_rows(encoded, classes)
@@ -73,6 +77,7 @@ def recheck(
                 hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             identities += [_identities(column) for column in columns]
+    _check_rows_of_buckets(encoded, classes, published, coded, n_threads)
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
     group_of, n_groups = _groups(identities, classes.n_classes)
@@ -82,6 +87,36 @@ def recheck(
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
     _check_requirements(requirements, known, classes, group_of, n_groups, units)
+
+
+def _check_rows_of_buckets(
+    encoded: Encoded,
+    classes: Classes,
+    published: Sequence[Sequence[Column]],
+    coded: Mapping[str, Column],
+    n_threads: int | None,
+) -> None:
+    """Rows of buckets show of a coded attribute what all rows that show the same are coded as."""
+    original = encoded.original
+    for i, attribute in enumerate(encoded.schema.quasi):
+        if not attribute.is_coded or published[i] or not len(classes.rows):
+            continue
+        if attribute.name not in coded:
+            raise RecheckError(f"column {attribute.name!r} is to be coded, and is not; nothing was written")
+        column = coded[attribute.name]
+        shown = _identities(replace(column, index=column.index[classes.rows]))
+        order = np.argsort(shown, kind="stable")
+        starts = np.flatnonzero(np.diff(shown[order], prepend=-1))
+        alike = Classes(
+            classes.rows[order], np.append(starts, len(order)).astype(np.int64), classes.suppressed
+        )
+        words = pc.fill_null(column.values, MISSING)
+        once = Column(column.name, words, column.index[alike.rows[starts]])
+        columns = [(once,) if j == i else () for j in range(len(published))]
+        fact = facts_of(original, alike, columns, n_threads)[i]
+        _check_column(
+            attribute, encoded.quasi[i], original.quasi_codes[i], alike, columns[i], "interval", fact
+        )
 
 
 def _check_households(

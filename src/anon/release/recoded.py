@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
+from anon.classes import Cells, Classes, Column, Rendering, coded_column, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
@@ -93,6 +93,17 @@ class Recoded:
         """What the owner of the data is told beside the warnings: which columns are not published."""
         note = note_on_unpublished(self.encoded.unpublished)
         return () if note is None else (note,)
+
+    @cached_property
+    def coded(self) -> dict[str, Column]:
+        """What rows show, not classes, of coded attributes: an index for every row of the table."""
+        encoded, rows = self.encoded, self.classes.rows
+        intact = zip(encoded.quasi, encoded.quasi_codes, strict=True)
+        return {
+            domain.name: coded_column(domain, codes, rows)
+            for domain, codes in (intact if self.publish == "bucketization" else ())
+            if domain.coding is not None
+        }
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
@@ -276,8 +287,10 @@ def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
 def _rendering(release: Recoded, cells: Cells) -> str:
     if release.noise is not None:
         return release.noise["kind"] if cells.domain.name in release.noise["attributes"] else "intact"
-    if release.publish == "bucketization":
+    if release.publish == "bucketization" and cells.domain.coding is None:
         return "intact"
+    if release.publish == "bucketization" and cells.domain.kind == "numeric":
+        return "interval"
     if cells.domain.kind == "numeric":
         return release.numeric
     if cells.domain.kind == "ordinal":

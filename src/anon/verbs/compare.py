@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Cell, Cells, Classes, Counts, Published, group, quote, reader, single_cells
-from anon.encoding import Domain, Encoded, encode, encode_like, encode_weights
+from anon.classes import Cell, Cells, Classes, Counts, Published, group, intact_cells, quote, reader
+from anon.encoding import Codes, Domain, Encoded, code_type, encode, encode_like, encode_weights
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import Utility, population_risk
 from anon.measures import measure_utility as measure
@@ -28,7 +28,7 @@ from anon.release import (
 from anon.schema import CODING, Attribute, Schema, check_names
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
-from anon.verbs.foreign import asked_k, generalized, refuse_unknown
+from anon.verbs.foreign import asked_k, cells_of_rows, generalized, refuse_unknown
 from anon.verbs.matching import aligned, matched
 from anon.verbs.people import people_inside
 
@@ -118,7 +118,7 @@ def compare(
         published = _buckets(encoded, after, second, metadata, threads)
         assert published.intact is not None
         cells = [
-            replace(single_cells(domain), of_class=codes.astype(np.uint32))
+            replace(intact_cells(domain), of_class=codes.astype(np.uint32))
             for domain, codes in zip(encoded.quasi, published.intact, strict=True)
         ]
     else:
@@ -193,9 +193,13 @@ def _buckets(
 ) -> Published:
     check_names([domain.name for domain in encoded.quasi], table.column_names)
     classes, known, second = linked(bucket_ids(table, n_threads), second, n_threads)
-    intact = encode_like(table, encoded.quasi, n_threads)
-    for domain, codes in zip(encoded.quasi, intact, strict=True):
-        refuse_unknown(domain, codes)
+    whole = [domain for domain in encoded.quasi if domain.coding is None]
+    codes_of = dict(zip((each.name for each in whole), encode_like(table, whole, n_threads), strict=True))
+    for domain, attribute in zip(encoded.quasi, encoded.schema.quasi, strict=True):
+        if domain.coding is not None:
+            codes_of[domain.name] = _coded_codes(domain, attribute, table, metadata, n_threads)
+        refuse_unknown(domain, codes_of[domain.name])
+    intact = tuple(codes_of[domain.name] for domain in encoded.quasi)
     counts = []
     for domain in encoded.sensitive:
         part = second.filter(pc.equal(second["attribute"], domain.name))
@@ -203,6 +207,27 @@ def _buckets(
     return Published(
         encoded, classes, tuple(counts), intact=intact, k_asked=asked_k(metadata), n_threads=n_threads
     )
+
+
+def _coded_codes(
+    domain: Domain,
+    attribute: Attribute,
+    table: pa.Table | Scan,
+    metadata: Mapping[str, Any] | None,
+    n_threads: int,
+) -> Codes:
+    """The code of each row of a bucketization that shows coded values: the first of its block.
+
+    A cell that is no block of the coding, and null where the original has none, gets the code `n_codes`.
+    """
+    assert domain.coding is not None
+    cells = cells_of_rows(domain, attribute, table, metadata, n_threads)
+    empty = cells.low > cells.high
+    low, high = np.where(empty, 0, cells.low), np.where(empty, 0, cells.high)
+    is_block = (domain.coding.first[low] == low) & (domain.coding.last[low] == high) & ~cells.null
+    code = np.where(is_block, low, domain.n_codes)
+    code[empty & cells.null & domain.has_null] = domain.n_values
+    return np.asarray(code[cells.of_class], code_type(domain.n_codes + 1))
 
 
 def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Classes) -> Counts | None:

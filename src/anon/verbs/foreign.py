@@ -138,7 +138,7 @@ def _more_than(cells: Cells, codes: Codes) -> bool:
 def cells_of_rows(
     domain: Domain,
     attribute: Attribute,
-    table: pa.Table,
+    table: pa.Table | Scan,
     metadata: Mapping[str, Any] | None,
     n_threads: int = 1,
 ) -> Cells:
