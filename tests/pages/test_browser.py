@@ -50,7 +50,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     n = 600
     table = pa.table(
         {
-            "a&b with a rather long name, as people give them": rng.integers(0, 60, n),
+            "a&b with a rather long label, as people give them": rng.integers(0, 60, n),
             EVIL: rng.choice([EVIL, "x&y", "'\"><img src=x onerror=alert(2)>", "&lt;b&gt;"], n),
             "c": rng.choice(["a", "b", "c"], n),
             "s</style>": rng.choice([EVIL, "c&d", "e"], n),

@@ -40,7 +40,7 @@ from anon.choice.dominance import (
     undominated,
 )
 from anon.choice.points import ORIGINAL, SPECIAL, Frontier
-from anon.classes import Published, counts_of, group
+from anon.classes import Published, counts_of, group, with_coded_sensitive
 from anon.encoding import Encoded, Missing, encode, encode_column
 from anon.engines import Judged, check_arguments, make
 from anon.entropy import KEY_BYTES, keyed
@@ -157,7 +157,7 @@ def frontier(
     tell("read", 0, 1)
     source = read_source(table)
     tell("encode", 0, 1)
-    encoded = encode(source.table, schema, missing=missing, n_threads=threads)
+    encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=threads))
     sweep = _prepared(encoded, tried, names, min_support, workload, seed, cache, threads)
     pa.default_memory_pool().release_unused()
     tell("points", 0, len(SPECIAL) + len(tried))

@@ -14,13 +14,14 @@ from anon.classes.classes import (
     ranked_rows,
     sensitive_counts,
 )
+from anon.classes.coded import as_told, coded_column, with_coded_sensitive
 from anon.classes.generalized import Cells, at_rows, blank, cells, full_cells, merge, population_counts, take
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, intact_cells, reach, single_cells
 from anon.classes.reading import Cell, reader
-from anon.classes.rendering import Column, coded_column, measures, render
+from anon.classes.rendering import Column, measures, render
 from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Rendering",
     "RowWeights",
     "Showing",
+    "as_told",
     "at_rows",
     "blank",
     "cells",
@@ -67,4 +69,5 @@ __all__ = [
     "take",
     "texts",
     "to_levels",
+    "with_coded_sensitive",
 ]

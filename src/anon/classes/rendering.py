@@ -30,12 +30,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anon.classes.classes import Classes
 from anon.classes.generalized import Cells
 from anon.classes.label import labels
-from anon.classes.reaches import intact_cells
 from anon.classes.text import Rendering, ticks_of
 from anon.encoding import Codes, Domain
 from anon.errors import DataError
@@ -98,20 +96,6 @@ def render(
     if domain.has_null:
         columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
     return columns
-
-
-def coded_column(domain: Domain, codes: Codes, rows: npt.NDArray[np.uint32]) -> Column:
-    """What each row of a table shows of an attribute whose values are coded, where rows show values.
-
-    `codes` are those of all rows, `rows` the published ones: no value of others is in it, and what others
-    show means nothing. Null stays null.
-    """
-    cells = intact_cells(domain)
-    words = labels(cells)
-    used = np.bincount(codes[rows], minlength=domain.n_codes) > 0
-    new = (np.cumsum(used) - 1).clip(0).astype(np.uint32)
-    shown = pc.if_else(pa.array(cells.null), pa.scalar(None, words.type), words)
-    return Column(domain.name, shown.filter(pa.array(used)), new[codes])
 
 
 def _ends(domain: Domain) -> tuple[pa.Array, pa.Array]:

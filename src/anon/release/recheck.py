@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import MISSING, Classes, Column, texts
+from anon.classes import MISSING, Classes, Column, quote, texts
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import RecheckError
 from anon.release.recheck_cells import (
@@ -77,7 +77,7 @@ def recheck(
                 hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             identities += [_identities(column) for column in columns]
-    _check_rows_of_buckets(encoded, classes, published, coded, n_threads)
+    _check_rows_shown(encoded, classes, published, coded, n_threads)
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
     group_of, n_groups = _groups(identities, classes.n_classes)
@@ -89,34 +89,46 @@ def recheck(
     _check_requirements(requirements, known, classes, group_of, n_groups, units)
 
 
-def _check_rows_of_buckets(
+def _check_rows_shown(
     encoded: Encoded,
     classes: Classes,
     published: Sequence[Sequence[Column]],
     coded: Mapping[str, Column],
     n_threads: int | None,
 ) -> None:
-    """Rows of buckets show of a coded attribute what all rows that show the same are coded as."""
-    original = encoded.original
-    for i, attribute in enumerate(encoded.schema.quasi):
-        if not attribute.is_coded or published[i] or not len(classes.rows):
-            continue
-        if attribute.name not in coded:
+    """Rows show of a coded attribute what all rows that show the same are coded as."""
+    for attribute in encoded.schema.sensitive:
+        if attribute.is_coded:
             raise RecheckError(f"column {attribute.name!r} is to be coded, and is not; nothing was written")
-        column = coded[attribute.name]
-        shown = _identities(replace(column, index=column.index[classes.rows]))
-        order = np.argsort(shown, kind="stable")
-        starts = np.flatnonzero(np.diff(shown[order], prepend=-1))
+    original = encoded.original
+    quasi = zip(encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, strict=True)
+    shown = [
+        (attribute, domain, codes, False)
+        for attribute, domain, codes, columns in quasi
+        if attribute.is_coded and not columns
+    ]
+    shown += [
+        (each.attribute, each.domain, each.codes, each.domain.kind == "nominal")
+        for each in encoded.uncoded
+        if each.domain.name in coded
+    ]
+    for attribute, domain, codes, as_labels in shown if len(classes.rows) else ():
+        if domain.name not in coded:
+            raise RecheckError(f"column {domain.name!r} is to be coded, and is not; nothing was written")
+        column = coded[domain.name]
+        looks = _identities(replace(column, index=column.index[classes.rows]))
+        order = np.argsort(looks, kind="stable")
+        starts = np.flatnonzero(np.diff(looks[order], prepend=-1))
         alike = Classes(
             classes.rows[order], np.append(starts, len(order)).astype(np.int64), classes.suppressed
         )
-        words = pc.fill_null(column.values, MISSING)
-        once = Column(column.name, words, column.index[alike.rows[starts]])
-        columns = [(once,) if j == i else () for j in range(len(published))]
-        fact = facts_of(original, alike, columns, n_threads)[i]
-        _check_column(
-            attribute, encoded.quasi[i], original.quasi_codes[i], alike, columns[i], "interval", fact
-        )
+        words = column.values
+        if as_labels:
+            words = pa.array([None if word is None else quote(word) for word in words.to_pylist()])
+        once = Column(column.name, pc.fill_null(words, MISSING), column.index[alike.rows[starts]])
+        one = replace(original, quasi=(domain,), quasi_codes=(codes,))
+        [fact] = facts_of(one, alike, [(once,)], n_threads)
+        _check_column(attribute, domain, codes, alike, (once,), "interval", fact)
 
 
 def _check_households(

@@ -98,12 +98,13 @@ class Recoded:
     def coded(self) -> dict[str, Column]:
         """What rows show, not classes, of coded attributes: an index for every row of the table."""
         encoded, rows = self.encoded, self.classes.rows
-        intact = zip(encoded.quasi, encoded.quasi_codes, strict=True)
-        return {
-            domain.name: coded_column(domain, codes, rows)
-            for domain, codes in (intact if self.publish == "bucketization" else ())
-            if domain.coding is not None
-        }
+        quasi = zip(encoded.quasi, encoded.quasi_codes, strict=True)
+        sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+        coded = {each.domain.name for each in encoded.uncoded} - {*self.dropped}
+        shown = [each for each in sensitive if each[0].name in coded]
+        if self.publish == "bucketization":
+            shown += [each for each in quasi if each[0].coding is not None]
+        return {domain.name: coded_column(domain, codes, rows) for domain, codes in shown}
 
     @cached_property
     def sensitive_table(self) -> pa.Table:
@@ -183,7 +184,10 @@ class Recoded:
         """Least levels, top and bottom codes by column, where there are any."""
         given = {
             each.name: {key: getattr(each, key) for key in CODING if getattr(each, key) is not None}
-            for each in self.encoded.schema.quasi
+            for each in (
+                *self.encoded.schema.quasi,
+                *(one.attribute for one in self.encoded.uncoded if one.attribute.name not in self.dropped),
+            )
             if each.is_coded
         }
         return {"coding": given} if given else {}

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from anon.classes import merge
+from anon.classes import merge, with_coded_sensitive
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
@@ -125,7 +125,7 @@ def anonymize(
         source, schema, noise, notes = method.perturb(source, schema, n_threads, progress)
         recheck_noise(original, source.table, noise)
     tell("encode", 0, 1)
-    encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
+    encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=n_threads))
     check_publishable(encoded.table.schema)
     notes += _notes_on_neutral(encoded, noise)
     notes += _notes_on_names(encoded, method)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import MISSING, Classes, group, sensitive_counts, texts
+from anon.classes import MISSING, Classes, as_told, group, sensitive_counts, texts
 from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, encode_weights, label_codes
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import (
@@ -118,6 +118,8 @@ def check(
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     given, weight = schema, refuse_unknown_weight(schema, table)
     notes: tuple[str, ...] = ()
+    if schema is not None:
+        schema = replace(schema, sensitive=_told(schema.sensitive, table, n_threads))
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
         notes = _merged(table_source, schema, n_threads)
@@ -140,7 +142,7 @@ def check(
             )
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
-        sensitive = with_kinds(schema.sensitive, second, metadata)
+        sensitive = with_kinds(_told_by_buckets(schema.sensitive, second), second, metadata)
         classes, domains, codes = in_buckets(ids, second, sensitive, n_threads)
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
@@ -238,6 +240,30 @@ def refuse_unknown_weight(schema: Schema | None, table: pa.Table | Scan) -> str 
     if weight is not None:
         check_names([weight], table.column_names)
     return weight
+
+
+def _told(sensitive: Sequence[Attribute], table: pa.Table | Scan, n_threads: int) -> tuple[Attribute, ...]:
+    """The attributes, the coded ones of a table's own columns as their labels tell them."""
+    there = [each.name for each in sensitive if each.is_coded and each.name in table.column_names]
+    words = dict(zip(there, label_codes(table, there, n_threads) if there else (), strict=True))
+    return tuple(
+        as_told(each, [word for word in words[each.name][1] if word is not None])
+        if each.name in words
+        else each
+        for each in sensitive
+    )
+
+
+def _told_by_buckets(sensitive: Sequence[Attribute], second: pa.Table) -> list[Attribute]:
+    """Likewise of those that the sensitive table of a bucketization counts."""
+    if not {"attribute", "value"} <= set(second.column_names):
+        return list(sensitive)  # which is refused later
+
+    def words(name: str) -> list[str]:
+        values = second.filter(pc.equal(second["attribute"], name))["value"].drop_null()
+        return [str(value) for value in values.unique().to_pylist()]
+
+    return [as_told(each, words(each.name)) if each.is_coded else each for each in sensitive]
 
 
 def labels_as_written(source: Source, schema: Schema) -> Source:

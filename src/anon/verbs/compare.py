@@ -11,7 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Cell, Cells, Classes, Counts, Published, group, intact_cells, quote, reader
+from anon.classes import (
+    Cell,
+    Cells,
+    Classes,
+    Counts,
+    Published,
+    group,
+    intact_cells,
+    reader,
+    with_coded_sensitive,
+)
 from anon.encoding import Codes, Domain, Encoded, code_type, encode, encode_like, encode_weights
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import Utility, population_risk
@@ -106,7 +116,8 @@ def compare(
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
     # nothing is published here: the column that matches rows needs no role
-    encoded = encode(before, replace(_roles(metadata, schema), neutral="rest"), n_threads=threads).original
+    roles = replace(_roles(metadata, schema), neutral="rest")
+    encoded = with_coded_sensitive(encode(before, roles, n_threads=threads)).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
@@ -152,8 +163,14 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         return given
     if metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
-    for name, cell in metadata["cells"].items():
-        if metadata["kinds"][name] == "ordinal" or cell["meaning"].startswith("text: a value or a node"):
+    kinds, sensitive = metadata["kinds"], metadata["roles"]["sensitive"]
+    in_nodes = [
+        name
+        for name, cell in metadata["cells"].items()
+        if cell["meaning"].startswith("text: a value or a node")
+    ] + [name for name in sensitive if kinds.get(name) == "nominal" and _coding_of(metadata, name)]
+    for name in (*metadata["cells"], *in_nodes):
+        if name in in_nodes or kinds[name] == "ordinal":
             raise UsageError(
                 f"column {name!r} cannot be read without its order or hierarchy: ",
                 Parameter(
@@ -161,17 +178,13 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
                     "name --quasi and --sensitive, and give it with --hierarchy or --ordinal",
                 ),
             )
-    attributes = [
-        [
-            Attribute(name, "numeric", **_coding_of(metadata, name))
-            if metadata["kinds"][name] == "numeric"
-            else Attribute(name, "nominal")
-            for name in names
-        ]
-        for names in (metadata["roles"]["quasi"], metadata["roles"]["sensitive"])
-    ]
-    quasi, sensitive = attributes
-    return Schema(quasi, sensitive)
+
+    def attribute(name: str) -> Attribute:
+        coding = _coding_of(metadata, name)
+        is_numeric = kinds[name] == "numeric" or (kinds[name] == "ordinal" and coding)
+        return Attribute(name, "numeric", **coding) if is_numeric else Attribute(name, "nominal")
+
+    return Schema([*map(attribute, metadata["roles"]["quasi"])], [*map(attribute, sensitive)])
 
 
 def _coding_of(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -236,14 +249,17 @@ def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Cla
     bucket = buckets_of(part, domain.name, known, classes)
     words = part["value"].cast(pa.large_string()).to_pylist()
     read = reader(domain)
-    code_of: dict[str | None, int] = {None: domain.n_values if domain.has_null else domain.n_codes}
-    for word in {word for word in words if word is not None}:
+    code_of: dict[str | None, int] = {}
+    if domain.kind != "numeric":
+        code_of = {label: code for code, label in enumerate(domain.values.to_pylist())}
+    for word in {word for word in words if word is not None} if domain.kind == "numeric" else ():
         try:
-            cell = read(word if domain.kind == "numeric" else quote(word))
+            cell = read(word)
         except DataError:
             cell = Cell(1, 0)
         code_of[word] = cell.low if cell.low == cell.high else domain.n_codes
-    codes = np.array([code_of[word] for word in words], np.int64)
+    code_of[None] = domain.n_values if domain.has_null else domain.n_codes
+    codes = np.array([code_of.get(word, domain.n_codes) for word in words], np.int64)
     refuse_unknown(domain, codes)
     keys_of, where = np.unique(bucket * domain.n_codes + codes, return_inverse=True)
     # whole numbers below 2**53, so the sums in float64 are exact
