@@ -155,7 +155,7 @@ def test_names_and_values_show_as_text(browser: Any, pages: dict[str, Path]) -> 
     wait_for_charts(browser)  # an alert would stop the driver here
     text = ask(browser, "document.querySelector('main').innerText")
     assert EVIL in text
-    assert "a&b with a rather long name" in text
+    assert "a&b with a rather long label" in text
     assert "s</style>" in text
     assert ask(browser, "document.querySelectorAll('script:not([type]), iframe, object').length") == 1
     assert ask(browser, "document.querySelectorAll('img:not([alt])').length") == 0
