@@ -63,18 +63,13 @@ def recheck(
     identities = []
     original = encoded.original
     facts = facts_of(original, classes, published, n_threads)
-    leading = set(encoded.schema.follows.values())
-    hidden_by = {
-        domain.name: whole(domain, columns, numeric)
-        for domain, columns in zip(encoded.quasi, published, strict=True)
-        if domain.name in leading and columns
-    }
+    hidden_by = _hidden(encoded, published, numeric, facts)
     for attribute, domain, codes, columns, fact in zip(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
             if domain.name not in encoded.schema.household:
-                hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
+                hidden = hidden_by.get(domain.name)
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             identities += [_identities(column) for column in columns]
     _check_rows_shown(encoded, classes, published, coded, n_threads)
@@ -87,6 +82,31 @@ def recheck(
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
     _check_requirements(requirements, known, classes, group_of, n_groups, units)
+
+
+def _hidden(
+    encoded: Encoded, published: Sequence[Sequence[Column]], numeric: str, facts: Sequence[Facts]
+) -> dict[str, Bools]:
+    """For each linked column the classes where the one that it follows tells nothing."""
+    follows = encoded.schema.follows
+    told = {
+        attribute.name: _whole(attribute, domain, columns, numeric, fact)
+        for attribute, domain, columns, fact in zip(
+            encoded.schema.quasi, encoded.quasi, published, facts, strict=True
+        )
+        if domain.name in follows.values() and columns
+    }
+    return {name: told[first] for name, first in follows.items() if first in told}
+
+
+def _whole(
+    attribute: Attribute, domain: Domain, columns: Sequence[Column], numeric: str, fact: Facts
+) -> Bools:
+    """Which classes show `*` of a column of several values, or by numbers hold its least and its greatest."""
+    if domain.kind != "numeric" or numeric in ("interval", "level"):
+        return whole(domain, columns)
+    low, high = whole_blocks(attribute, domain, fact.low, fact.high)
+    return np.asarray((domain.n_values > 1) & (low == 0) & (high == domain.n_values - 1))
 
 
 def _check_rows_shown(
@@ -157,7 +177,7 @@ def _check_households(
         )
     order = np.argsort(of_row, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=n_groups))]).astype(np.int64)
-    whole = Classes(classes.rows[order], offsets, classes.suppressed)
+    together = Classes(classes.rows[order], offsets, classes.suppressed)
     a_class = np.zeros(n_groups, np.int64)
     a_class[group_of] = np.arange(classes.n_classes)
     once = [
@@ -165,10 +185,15 @@ def _check_households(
         for i, columns in enumerate(published)
     ]
     original = encoded.original
-    for i, fact in enumerate(facts_of(original, whole, once, n_threads)):
+    facts = facts_of(original, together, once, n_threads)
+    hidden_by = _hidden(encoded, once, numeric, facts)
+    for i, fact in enumerate(facts):
         if once[i]:
             attribute, domain = encoded.schema.quasi[i], encoded.quasi[i]
-            _check_column(attribute, domain, original.quasi_codes[i], whole, once[i], numeric, fact)
+            hidden = hidden_by.get(domain.name)
+            _check_column(
+                attribute, domain, original.quasi_codes[i], together, once[i], numeric, fact, hidden
+            )
 
 
 def _check_column(

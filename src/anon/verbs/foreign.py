@@ -194,7 +194,9 @@ def _joined(
 
 
 def _bounds(low: str | None, high: str | None, missing: str | None = "false") -> str | None:
-    """Two bounds and the mark of missing values as the text of a cell."""
+    """Two bounds and the mark of missing values as the text of a cell; all three are null in a blank one."""
+    if low is missing is None:
+        return ROOT + OR_MISSING
     if low is None or high is None:
         return MISSING if missing == "true" else None
     return f"[{low}, {high}]" + (OR_MISSING if missing == "true" else "")
