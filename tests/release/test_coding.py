@@ -232,12 +232,53 @@ def test_compare_and_the_release_agree_on_what_is_lost(
     release.write(tmp_path / "out.parquet")
     compared, ours = anon.compare(table, tmp_path / "out.parquet", release.encoded.schema), release.utility()
     assert 0 < ours.gcp < 1
+    # where the roles say nothing of it, the file does
+    uncoded = anon.compare(table, tmp_path / "out.parquet", release.encoded.schema.uncoded())
+    assert uncoded.gcp == compared.gcp
     if numeric == "bounds" and pa.types.is_floating(kind):
         # 24 ends what lies below the top, and is the top: the file does not tell them apart
         assert compared.gcp >= ours.gcp
         return
     for name in ("gcp", "um", "kl", "u_loss"):
         assert getattr(compared, name) == pytest.approx(getattr(ours, name)), name
+
+
+def test_flags_tell_how_a_csv_is_coded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = people().select(["age", "ill"]).append_column("pay", paid(240)["pay"])
+    schema = anon.Schema([anon.numeric("age", least=5, top=60)], [anon.numeric("pay", top=6000), "ill"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(4)], numeric="bounds")
+    pa.parquet.write_table(table, tmp_path / "people.parquet")
+    release.write(tmp_path / "out.csv")
+    roles = [
+        "--quasi",
+        "age",
+        "--sensitive",
+        "pay,ill",
+        "--least",
+        "age=5",
+        "--top",
+        "age=60",
+        "--top",
+        "pay=6000",
+    ]
+    files = [str(tmp_path / "people.parquet"), str(tmp_path / "out.csv")]
+    assert main(["compare", *files, *roles, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gcp"] == pytest.approx(release.utility().gcp)
+    roles[1] = "age_min,age_max"
+    assert main(["check", files[1], *roles[:4], *roles[8:], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["by_sensitive"]["pay"]["t_ordered"]
+    assert told == pytest.approx(release.privacy().by_sensitive["pay"].t_ordered)
+
+
+def test_a_changed_file_cannot_code_what_is_not_coded(tmp_path: Path) -> None:
+    table = people().select(["age", "ill"])
+    schema = anon.Schema([anon.numeric("age", anon.intervals(5, 10), least=5)], ["ill"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(4)])
+    metadata = {**release.metadata, "coding": {"age": {"least": [7]}}}
+    forged = release.table.replace_schema_metadata({"anon": json.dumps(metadata)})
+    told = anon.compare(table, forged, schema.uncoded())
+    plain = anon.compare(table, release.table.replace_schema_metadata(None), schema.uncoded())
+    assert told.gcp == plain.gcp
 
 
 def test_out_of_core_gives_the_same_classes(tmp_path: Path) -> None:

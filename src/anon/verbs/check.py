@@ -39,6 +39,7 @@ from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, c
 from anon.schema import Attribute, Schema, check_names, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
+from anon.verbs.foreign import as_coded_in_file
 from anon.verbs.people import people_inside
 from anoncore.requirement import passing_classes
 
@@ -119,6 +120,10 @@ def check(
     given, weight = schema, refuse_unknown_weight(schema, table)
     notes: tuple[str, ...] = ()
     if schema is not None:
+        if metadata is not None:
+            schema = replace(
+                schema, sensitive=tuple(as_coded_in_file(each, metadata) for each in schema.sensitive)
+            )
         schema = replace(schema, sensitive=_told(schema.sensitive, table, n_threads))
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)

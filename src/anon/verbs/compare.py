@@ -35,10 +35,17 @@ from anon.release import (
     refuse_sensitive_half,
     second_table,
 )
-from anon.schema import CODING, Attribute, Schema, check_names
+from anon.schema import Attribute, Schema, check_names, is_measurable, value_type
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
-from anon.verbs.foreign import asked_k, cells_of_rows, generalized, refuse_unknown
+from anon.verbs.foreign import (
+    as_coded_in_file,
+    asked_k,
+    cells_of_rows,
+    coding_of_file,
+    generalized,
+    refuse_unknown,
+)
 from anon.verbs.matching import aligned, matched
 from anon.verbs.people import people_inside
 
@@ -116,7 +123,7 @@ def compare(
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
     # nothing is published here: the column that matches rows needs no role
-    roles = replace(_roles(metadata, schema), neutral="rest")
+    roles = replace(_with_coding(_roles(metadata, schema), metadata, before.schema), neutral="rest")
     encoded = with_coded_sensitive(encode(before, roles, n_threads=threads)).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
@@ -168,7 +175,7 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         name
         for name, cell in metadata["cells"].items()
         if cell["meaning"].startswith("text: a value or a node")
-    ] + [name for name in sensitive if kinds.get(name) == "nominal" and _coding_of(metadata, name)]
+    ] + [name for name in sensitive if kinds.get(name) == "nominal" and coding_of_file(metadata, name)]
     for name in (*metadata["cells"], *in_nodes):
         if name in in_nodes or kinds[name] == "ordinal":
             raise UsageError(
@@ -180,18 +187,25 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
             )
 
     def attribute(name: str) -> Attribute:
-        coding = _coding_of(metadata, name)
+        coding = coding_of_file(metadata, name)
         is_numeric = kinds[name] == "numeric" or (kinds[name] == "ordinal" and coding)
         return Attribute(name, "numeric", **coding) if is_numeric else Attribute(name, "nominal")
 
     return Schema([*map(attribute, metadata["roles"]["quasi"])], [*map(attribute, sensitive)])
 
 
-def _coding_of(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What a release says of least levels, top and bottom of a column."""
-    given = metadata.get("coding")
-    one = given.get(name) if isinstance(given, dict) else None
-    return {key: one[key] for key in CODING if key in one} if isinstance(one, dict) else {}
+def _with_coding(schema: Schema, metadata: Mapping[str, Any] | None, columns: pa.Schema) -> Schema:
+    """The roles, with what the release says of how its numbers and dates are coded where they say nothing."""
+
+    def told(attribute: Attribute) -> Attribute:
+        at = columns.get_field_index(attribute.name)
+        if metadata is None or at < 0 or not is_measurable(value_type(columns.field(at).type)):
+            return attribute
+        return as_coded_in_file(attribute, metadata)
+
+    sides = schema.quasi, schema.sensitive
+    quasi, sensitive = (tuple(map(told, side)) for side in sides)
+    return schema if (quasi, sensitive) == sides else replace(schema, quasi=quasi, sensitive=sensitive)
 
 
 # --- bucketization: two tables linked by class id
