@@ -334,6 +334,11 @@ def test_a_frontier_measures_against_the_original() -> None:
     lost = anon.anonymize(table, SCHEMA, method=anon.Identity()).utility().gcp
     assert [one.utility for one in tried.points if one.configuration is not None] == [lost]
     assert [one.utility for one in tried.points if one.name == "original"] == [0]
+    tried = anon.frontier(table, SCHEMA, buckets, privacy="sample_uniques", utility="gcp")
+    alone = {one.name: one.privacy for one in tried.points if one.name != "trivial"}
+    assert alone.pop("original") == anon.check(table, SCHEMA).sample_uniques
+    shown = anon.anonymize(table, SCHEMA, method=anon.Identity()).privacy().sample_uniques
+    assert [*alone.values()] == [shown]
 
 
 def bucketized(table: Any, schema: anon.Schema = SCHEMA, **options: Any) -> anon.Release:

@@ -335,7 +335,7 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
         n_threads=sweep.n_threads,
     )
     if published.intact is not None and any(name in OF_INTACT for name in sweep.measures):
-        intact = group(sweep.encoded.quasi_codes, sweep.encoded.suppressed, sweep.n_threads)
+        intact = group(published.intact, sweep.encoded.suppressed, sweep.n_threads)
         measured = of_intact(measured, intact)
     return measured
 
