@@ -26,6 +26,7 @@ from anon.command.entry import main
 from anon.encoding import columns, encode
 from anon.encoding.coding import Coding, coding_of
 from anon.errors import PrivacyWarning, RecheckError, UsageError
+from anon.measures import measure_utility
 from anon.release.recheck_coding import whole_blocks
 from anon.schema.attribute import Attribute
 from anon.workload import answer, parse_queries
@@ -389,6 +390,32 @@ def test_what_buckets_of_coded_values_tell() -> None:
     assert release.utility().kl == pytest.approx(math.log(2))
     # of each age one value, estimated as (1/2, 1/2); of [10, 12) and [12, 14) there is no predicate
     assert release.utility(min_support=0.25).u_loss == pytest.approx(0.75 * math.log(4 / 3))
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_what_is_spread_over_one_value_is_that_value(nulls: bool) -> None:
+    """The estimates of coded buckets, where each code is a block of its own, are those of uncoded ones."""
+    table = people(60, nulls)
+    plain = bucketized(table, SCHEMA.uncoded()).published
+    alone = [
+        replace(domain, coding=Coding(own, own, labels=tuple(domain.values.cast(pa.string()).to_pylist())))
+        for domain in plain.original.quasi
+        for own in [np.arange(domain.n_values, dtype=np.uint32)]
+    ]
+    spread = replace(plain, original=replace(plain.original, quasi=tuple(alone)))
+    queries = [
+        "age > 40",
+        "age <= 30 & ill = 1",
+        "ill in {0, 2}",
+        "age in [18, 60] & born < 1980-01-01 & ill = 3",
+    ]
+    workload = parse_queries(plain.original, queries)
+    ours, theirs = (answer(workload, one) for one in (spread, plain))
+    assert ours.estimated == pytest.approx(theirs.estimated)
+    assert (ours.least.tolist(), ours.most.tolist()) == (theirs.least.tolist(), theirs.most.tolist())
+    both = [measure_utility(one) for one in (spread, plain)]
+    for name in ("kl", "u_loss", "gcp", "um", "entropy"):
+        assert getattr(both[0], name) == pytest.approx(getattr(both[1], name)), name
 
 
 def test_buckets_of_files_show_coded_values(tmp_path: Path) -> None:
