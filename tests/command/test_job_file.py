@@ -130,7 +130,9 @@ def test_the_command_speaks_of_flags(people: str, tmp_path: Path, capsys: pytest
     assert re.search(r"published unchanged +none\n", shown.out)
 
 
-def test_a_unit_and_weights_are_proposed_and_the_job_runs(tmp_path: Path) -> None:
+def test_a_unit_and_weights_are_proposed_and_the_job_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pq.write_table(
         pa.table(
             {
@@ -144,7 +146,9 @@ def test_a_unit_and_weights_are_proposed_and_the_job_runs(tmp_path: Path) -> Non
     )
     path, out = tmp_path / "job.toml", tmp_path / "out.parquet"
     assert main(["inspect", str(tmp_path / "survey.parquet"), "-o", str(path)]) == 0
-    text = path.read_text()
+    shown, text = capsys.readouterr().out, path.read_text()
+    assert "identifying, unit" in shown
+    assert "neutral, sampling weight" in shown
     assert "unit = \"hid\"  # int64, 40 values: its name has 'hid': a number or key" in text
     assert "sampling_weight = \"design_weight\"  # double, 7 values: its name has 'design weight'" in text
     schema = load_job(str(path), {}).roles()
