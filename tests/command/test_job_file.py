@@ -128,3 +128,44 @@ def test_the_command_speaks_of_flags(people: str, tmp_path: Path, capsys: pytest
     assert "the sensitive values of all rows are told together" in shown.err
     assert "fully generalized" not in shown.err
     assert re.search(r"published unchanged +none\n", shown.out)
+
+
+def test_a_unit_and_weights_are_proposed_and_the_job_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(
+        pa.table(
+            {
+                "hid": [i // 2 for i in range(80)],
+                "age": [20 + i % 31 for i in range(80)],
+                "dx": [*"ab"] * 40,
+                "design_weight": [1.5 + i % 7 for i in range(80)],
+            }
+        ),
+        tmp_path / "survey.parquet",
+    )
+    path, out = tmp_path / "job.toml", tmp_path / "out.parquet"
+    assert main(["inspect", str(tmp_path / "survey.parquet"), "-o", str(path)]) == 0
+    shown, text = capsys.readouterr().out, path.read_text()
+    assert "identifying, unit" in shown
+    assert "neutral, sampling weight" in shown
+    assert "unit = \"hid\"  # int64, 40 values: its name has 'hid': a number or key" in text
+    assert "sampling_weight = \"design_weight\"  # double, 7 values: its name has 'design weight'" in text
+    schema = load_job(str(path), {}).roles()
+    assert schema == anon.Schema(
+        [anon.numeric("age")], [anon.nominal("dx")], unit="hid", sampling_weight="design_weight"
+    )
+    assert main(["anonymize", "--config", str(path), "-o", str(out), "--k", "5", "-q"]) == 0
+    assert pq.read_table(out).column_names == ["age", "dx", "design_weight"]
+    assert main(["check", str(out), "--config", str(path), "-q"]) == 0
+
+
+@pytest.mark.parametrize("command", ["check", "suda"])
+def test_a_weight_that_is_no_column_is_refused(
+    people: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--quasi", "age,disease", "--sampling-weight"]
+    assert main([command, people, *words, "shad"]) == 2
+    assert "the table has no column 'shad'; did you mean 'shade'?" in capsys.readouterr().err
+    if command == "suda":
+        assert main([command, people, *words, "shade", "-q"]) == 0

@@ -51,7 +51,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     n = 600
     table = pa.table(
         {
-            "a&b with a rather long name, as people give them": rng.integers(0, 60, n),
+            "a&b with a rather long label, as people give them": rng.integers(0, 60, n),
             EVIL: rng.choice([EVIL, "x&y", "'\"><img src=x onerror=alert(2)>", "&lt;b&gt;"], n),
             "c": rng.choice(["a", "b", "c"], n),
             "s</style>": rng.choice([EVIL, "c&d", "e"], n),
@@ -156,7 +156,7 @@ def test_names_and_values_show_as_text(browser: Any, pages: dict[str, Path]) -> 
     wait_for_charts(browser)  # an alert would stop the driver here
     text = ask(browser, "document.querySelector('main').innerText")
     assert EVIL in text
-    assert "a&b with a rather long name" in text
+    assert "a&b with a rather long label" in text
     assert "s</style>" in text
     assert ask(browser, "document.querySelectorAll('script:not([type]), iframe, object').length") == 1
     assert ask(browser, "document.querySelectorAll('img:not([alt])').length") == 0

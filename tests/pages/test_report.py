@@ -492,7 +492,6 @@ def test_both_pages_of_a_command_say_whose_they_are(
     assert "origin" not in only
 
 
-@pytest.mark.filterwarnings("ignore:column '.*' repeats inside classes")
 def test_a_public_page_rounds_away_from_the_promise_and_tells_what_was_asked() -> None:
     made = anon.anonymize(
         datasets.census(3000, 1),
@@ -746,7 +745,7 @@ def test_an_empty_release_has_a_report() -> None:
 
 
 def test_a_long_cell_is_shortened() -> None:
-    table = pa.table({"a": [f"value {i:03}" for i in range(120)], "b": ["x", "y"] * 60})
+    table = pa.table({"a": [f"value {i % 100:03}" for i in range(120)], "b": ["x", "y"] * 60})
     made = anon.anonymize(
         table, anon.Schema(quasi=["a", "b"]), require=[anon.KAnonymity(60)], method=anon.Mondrian(["b"])
     )

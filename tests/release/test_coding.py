@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 import warnings
 from dataclasses import replace
@@ -25,6 +26,7 @@ from anon.command.entry import main
 from anon.encoding import columns, encode
 from anon.encoding.coding import Coding, coding_of
 from anon.errors import PrivacyWarning, RecheckError, UsageError
+from anon.measures import measure_utility
 from anon.release.recheck_coding import whole_blocks
 from anon.schema.attribute import Attribute
 from anon.workload import answer, parse_queries
@@ -231,12 +233,53 @@ def test_compare_and_the_release_agree_on_what_is_lost(
     release.write(tmp_path / "out.parquet")
     compared, ours = anon.compare(table, tmp_path / "out.parquet", release.encoded.schema), release.utility()
     assert 0 < ours.gcp < 1
+    # where the roles say nothing of it, the file does
+    uncoded = anon.compare(table, tmp_path / "out.parquet", release.encoded.schema.uncoded())
+    assert uncoded.gcp == compared.gcp
     if numeric == "bounds" and pa.types.is_floating(kind):
         # 24 ends what lies below the top, and is the top: the file does not tell them apart
         assert compared.gcp >= ours.gcp
         return
     for name in ("gcp", "um", "kl", "u_loss"):
         assert getattr(compared, name) == pytest.approx(getattr(ours, name)), name
+
+
+def test_flags_tell_how_a_csv_is_coded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = people().select(["age", "ill"]).append_column("pay", paid(240)["pay"])
+    schema = anon.Schema([anon.numeric("age", least=5, top=60)], [anon.numeric("pay", top=6000), "ill"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(4)], numeric="bounds")
+    pa.parquet.write_table(table, tmp_path / "people.parquet")
+    release.write(tmp_path / "out.csv")
+    roles = [
+        "--quasi",
+        "age",
+        "--sensitive",
+        "pay,ill",
+        "--least",
+        "age=5",
+        "--top",
+        "age=60",
+        "--top",
+        "pay=6000",
+    ]
+    files = [str(tmp_path / "people.parquet"), str(tmp_path / "out.csv")]
+    assert main(["compare", *files, *roles, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gcp"] == pytest.approx(release.utility().gcp)
+    roles[1] = "age_min,age_max"
+    assert main(["check", files[1], *roles[:4], *roles[8:], "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["by_sensitive"]["pay"]["t_ordered"]
+    assert told == pytest.approx(release.privacy().by_sensitive["pay"].t_ordered)
+
+
+def test_a_changed_file_cannot_code_what_is_not_coded(tmp_path: Path) -> None:
+    table = people().select(["age", "ill"])
+    schema = anon.Schema([anon.numeric("age", anon.intervals(5, 10), least=5)], ["ill"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(4)])
+    metadata = {**release.metadata, "coding": {"age": {"least": [7]}}}
+    forged = release.table.replace_schema_metadata({"anon": json.dumps(metadata)})
+    told = anon.compare(table, forged, schema.uncoded())
+    plain = anon.compare(table, release.table.replace_schema_metadata(None), schema.uncoded())
+    assert told.gcp == plain.gcp
 
 
 def test_out_of_core_gives_the_same_classes(tmp_path: Path) -> None:
@@ -288,8 +331,243 @@ def test_a_frontier_measures_against_the_original() -> None:
     release = anon.anonymize(table, SCHEMA, require=[anon.KAnonymity(3)], effort="fast")
     assert point.utility == release.utility().gcp
     buckets = [Configuration((anon.LDiversity(2),), publish="bucketization")]
-    with pytest.raises(UsageError, match="'age' has a least level, top or bottom, which a bucketization"):
-        anon.frontier(table, SCHEMA, buckets)
+    tried = anon.frontier(table, SCHEMA, buckets, privacy="p_loss", utility="gcp")
+    lost = anon.anonymize(table, SCHEMA, method=anon.Identity()).utility().gcp
+    assert [one.utility for one in tried.points if one.configuration is not None] == [lost]
+    assert [one.utility for one in tried.points if one.name == "original"] == [0]
+    tried = anon.frontier(table, SCHEMA, buckets, privacy="sample_uniques", utility="gcp")
+    alone = {one.name: one.privacy for one in tried.points if one.name != "trivial"}
+    assert alone.pop("original") == anon.check(table, SCHEMA).sample_uniques
+    shown = anon.anonymize(table, SCHEMA, method=anon.Identity()).privacy().sample_uniques
+    assert [*alone.values()] == [shown]
+
+
+def bucketized(table: Any, schema: anon.Schema = SCHEMA, **options: Any) -> anon.Release:
+    more: dict[str, Any] = {"require": [anon.LDiversity(2)], "publish": "bucketization"} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return anon.anonymize(table, schema, **more)
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize(
+    "method", [anon.Anatomy(3), anon.Mondrian(), anon.Curve(), anon.KMembers()], ids=repr
+)
+def test_buckets_show_coded_values(method: Any, nulls: bool, tmp_path: Path) -> None:
+    table = people(120, nulls)
+    release = bucketized(
+        table, method=method, require=[] if isinstance(method, anon.Anatomy) else [anon.KAnonymity(4)]
+    )
+    plain = anon.anonymize(table, SCHEMA, method=anon.Identity(), order="input")
+    shown = {row: cells for row, cells in enumerate(plain.table.drop(["ill"]).to_pylist())}
+    for row, cells in zip(release.classes.rows.tolist(), release.table.to_pylist(), strict=True):
+        assert {name: cells[name] or "missing" for name in ("age", "zip", "born")} == shown[row]
+    lost, alone = release.utility(), plain.utility()
+    assert (lost.gcp, lost.um_rows, lost.entropy) == (alone.gcp, alone.um_rows, alone.entropy)
+    # the risk is that of the values that are shown
+    assert release.privacy().prosecutor.mean == plain.privacy().prosecutor.mean
+    for suffix in ("csv", "parquet"):
+        release.write(tmp_path / f"r.{suffix}")
+        checked = anon.check(tmp_path / f"r.{suffix}", SCHEMA)
+        assert checked.k == release.privacy().k
+        assert checked.prosecutor.mean == plain.privacy().prosecutor.mean
+        compared = anon.compare(table, tmp_path / f"r.{suffix}", SCHEMA)
+        for name in ("gcp", "um", "entropy", "dm", "kl", "u_loss"):
+            assert getattr(compared, name) == pytest.approx(getattr(lost, name)), name
+
+
+def test_what_buckets_of_coded_values_tell() -> None:
+    # [10, 11] and [12, 13] in one bucket with two a and two b: half of what is shown may be 10
+    table = pa.table({"age": [10, 11, 12, 13], "ill": [*"abab"]})
+    schema = anon.Schema([anon.numeric("age", least=2)], ["ill"])
+    release = bucketized(table, schema, require=[anon.KAnonymity(4)])
+    workload = parse_queries(release.encoded.original, ["age = 10", "age = 10 & ill = a", "age <= 11"])
+    answers = answer(workload, release)
+    assert answers.estimated.tolist() == [1, 0.5, 2]
+    assert answers.least.tolist() == [0, 0, 2]
+    assert answers.most.tolist() == [2, 2, 2]
+    # each of four equally likely pairs is thought half as likely, beside four that do not occur
+    assert release.utility().kl == pytest.approx(math.log(2))
+    # of each age one value, estimated as (1/2, 1/2); of [10, 12) and [12, 14) there is no predicate
+    assert release.utility(min_support=0.25).u_loss == pytest.approx(0.75 * math.log(4 / 3))
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_what_is_spread_over_one_value_is_that_value(nulls: bool) -> None:
+    """The estimates of coded buckets, where each code is a block of its own, are those of uncoded ones."""
+    table = people(60, nulls)
+    plain = bucketized(table, SCHEMA.uncoded()).published
+    alone = [
+        replace(domain, coding=Coding(own, own, labels=tuple(domain.values.cast(pa.string()).to_pylist())))
+        for domain in plain.original.quasi
+        for own in [np.arange(domain.n_values, dtype=np.uint32)]
+    ]
+    spread = replace(plain, original=replace(plain.original, quasi=tuple(alone)))
+    queries = [
+        "age > 40",
+        "age <= 30 & ill = 1",
+        "ill in {0, 2}",
+        "age in [18, 60] & born < 1980-01-01 & ill = 3",
+    ]
+    workload = parse_queries(plain.original, queries)
+    ours, theirs = (answer(workload, one) for one in (spread, plain))
+    assert ours.estimated == pytest.approx(theirs.estimated)
+    assert (ours.least.tolist(), ours.most.tolist()) == (theirs.least.tolist(), theirs.most.tolist())
+    both = [measure_utility(one) for one in (spread, plain)]
+    for name in ("kl", "u_loss", "gcp", "um", "entropy"):
+        assert getattr(both[0], name) == pytest.approx(getattr(both[1], name)), name
+
+
+def test_buckets_of_files_show_coded_values(tmp_path: Path) -> None:
+    pa.parquet.write_table(people(), tmp_path / "people.parquet", row_group_size=50)
+    source = anon.read_source(tmp_path / "people.parquet", engine="stream", memory="64M")
+    bucketized(source, effort="fast").write(tmp_path / "out.parquet")
+    shown = pa.parquet.read_table(tmp_path / "out.parquet")
+    assert max(map(len, shown["zip"].to_pylist())) == 3
+    assert ">= 90" in shown["age"].to_pylist()
+    told = anon.compare(tmp_path / "people.parquet", tmp_path / "out.parquet", SCHEMA)
+    assert told.gcp == pytest.approx(anon.anonymize(people(), SCHEMA, method=anon.Identity()).utility().gcp)
+    # the file tells its coding; a hierarchy it does not tell
+    roles = anon.Schema([anon.numeric("age", least=5, top=90)], ["ill"])
+    bucketized(people(), roles).write(tmp_path / "out.parquet")
+    assert anon.compare(people(), tmp_path / "out.parquet").gcp > 0
+
+
+PAID = anon.Schema(
+    ["age"],
+    [
+        anon.numeric("pay", least=1000, top=6000, bottom=500),
+        anon.numeric("day", least="quarter"),
+        anon.nominal("dx", anon.prefix(2, 1), least=2),
+    ],
+)
+
+
+def paid(n: int = 160) -> pa.Table:
+    rng = np.random.default_rng(4)
+    days = rng.integers(0, 900, n).tolist()
+    return pa.table(
+        {
+            "age": rng.integers(18, 80, n),
+            "pay": pa.array(rng.lognormal(8, 1, n).astype(int), mask=rng.random(n) < 0.05),
+            "day": [dt.date(2020, 1, 1) + dt.timedelta(days=day) for day in days],
+            "dx": [
+                f"{a}{b}"
+                for a, b in zip(rng.choice([*"ABC"], n), rng.integers(10, 30, n).tolist(), strict=True)
+            ],
+        }
+    )
+
+
+def as_coded(table: pa.Table, schema: anon.Schema = PAID) -> pa.Table:
+    """The table with its sensitive columns recoded one by one, as quasi-identifiers are."""
+    for attribute in schema.sensitive:
+        one = anon.anonymize(
+            table.select([attribute.name]), anon.Schema([attribute]), method=anon.Identity(), order="input"
+        )
+        words = [None if word == "missing" else word for word in one.table[attribute.name].to_pylist()]
+        table = table.set_column(table.column_names.index(attribute.name), attribute.name, pa.array(words))
+    return table
+
+
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+@pytest.mark.parametrize("in_files", [False, True])
+def test_sensitive_values_are_coded_and_required_of_as_coded(
+    publish: Any, in_files: bool, tmp_path: Path
+) -> None:
+    table, source = paid(), paid()
+    if in_files:
+        pa.parquet.write_table(table, tmp_path / "paid.parquet", row_group_size=50)
+        source = anon.read_source(tmp_path / "paid.parquet", engine="stream", memory="64M")
+    require = [anon.KAnonymity(4), anon.LDiversity(2)]
+    release = bucketized(source, PAID, publish=publish, require=require, effort="fast")
+    recoded = as_coded(table)
+    pay = sorted(
+        set(recoded["pay"].drop_null().to_pylist()), key=lambda word: (word[0] == ">", len(word), word)
+    )
+    assert pay[0] == "<= 500"
+    assert pay[-1] == ">= 6000"
+    days = sorted(set(recoded["day"].to_pylist()))
+    plain = anon.Schema(
+        ["age"],
+        [anon.ordinal("pay", pay), anon.ordinal("day", days), anon.nominal("dx", {"*": {
+            a: [f"{a}{b}" for b in "12"] for a in "ABC"}})],
+    )  # fmt: skip
+    by_hand = bucketized(recoded, plain, publish=publish, require=require, effort="fast")
+    measured, ours = release.privacy(), by_hand.privacy()
+    names = ("k", "l_distinct", "l_probabilistic", "t_ordered", "t_hierarchical", "p_loss", "a_acc")
+    if publish == "generalization":
+        assert [getattr(measured, name) for name in names] == [getattr(ours, name) for name in names]
+    else:  # equal ages are dealt out by chance
+        alike = [each.sensitive_table.group_by(["attribute", "value"]).aggregate([("count", "sum")])
+                 for each in (release, by_hand)]  # fmt: skip
+        assert sorted(map(str, alike[0].to_pylist())) == sorted(map(str, alike[1].to_pylist()))
+    # what the file shows is what the table recoded by hand holds, row by row
+    for suffix in ("parquet", "csv"):
+        release.write(tmp_path / f"out.{suffix}")
+        checked = anon.check(tmp_path / f"out.{suffix}", PAID)
+        for name in ("k", "l_distinct", "t_ordered", "p_loss"):
+            assert getattr(checked, name) == getattr(measured, name), (suffix, name)
+        compared = anon.compare(table, tmp_path / f"out.{suffix}", PAID)
+        lost = release.utility()
+        for name in ("gcp", "kl", "u_loss"):
+            assert getattr(compared, name) == pytest.approx(getattr(lost, name)), (suffix, name)
+        if publish == "generalization":
+            rows = {(row["pay"], row["day"], row["dx"]) for row in recoded.to_pylist()}
+            shown = anon.read_table(tmp_path / f"out.{suffix}").to_pylist()
+            assert {(row["pay"], row["day"], row["dx"]) for row in shown} == rows
+    assert release.metadata["coding"]["pay"] == {"least": 1000, "top": 6000, "bottom": 500}
+    told = anon.check(tmp_path / "out.parquet")
+    assert (told.t_ordered, told.t_hierarchical) == (measured.t_ordered, measured.t_hierarchical)
+    assert anon.check(tmp_path / "out.parquet", PAID, require=require).unmet == ()
+
+
+def test_a_file_tells_how_its_sensitive_numbers_are_coded(tmp_path: Path) -> None:
+    schema = anon.Schema(["age"], [anon.numeric("pay", top=6000)])
+    bucketized(paid(), schema, publish="generalization").write(tmp_path / "out.parquet")
+    told = anon.compare(paid(), tmp_path / "out.parquet")
+    assert told.kl == pytest.approx(anon.compare(paid(), tmp_path / "out.parquet", schema).kl)
+    nodes = anon.Schema(["age"], [anon.nominal("dx", anon.prefix(2), least=2)])
+    bucketized(paid(), nodes, publish="generalization").write(tmp_path / "out.parquet")
+    with pytest.raises(UsageError, match="'dx' cannot be read without its order or hierarchy"):
+        anon.compare(paid(), tmp_path / "out.parquet")
+
+
+def test_nothing_of_a_dictionary_tells_what_was_one_value() -> None:
+    schema = anon.Schema(["age"], [anon.numeric("pay", top=600)])
+    table = pa.table({"age": [1, 1, 2, 2], "pay": [700, 800, 600, 100]})
+    shown = anon.anonymize(table, schema, require=ONE).table["pay"]
+    assert sorted(shown.to_pylist()) == ["100", ">= 600", ">= 600", ">= 600"]
+    assert shown.combine_chunks().dictionary.to_pylist() == ["100", ">= 600"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda attribute, *domain: None,
+        lambda attribute, *domain: own_ends(coding_of(attribute, *domain), domain[0]),
+    ],
+)
+def test_the_recheck_finds_sensitive_values_that_are_not_recoded(
+    broken: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "coding_of", broken)
+    with pytest.raises(RecheckError):
+        anon.anonymize(paid(), anon.Schema(["age"], [PAID.sensitive[0]]), require=[anon.KAnonymity(4)])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda attribute, *domain: None,
+        lambda attribute, *domain: own_ends(own_blocks(coding_of(attribute, *domain)), domain[0]),
+        lambda attribute, *domain: coding_of(replace(attribute, top=93 if attribute.top else None), *domain),
+    ],
+)
+def test_the_recheck_finds_buckets_that_are_not_recoded(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "coding_of", broken)
+    with pytest.raises(RecheckError):
+        bucketized(people(240).select(["age", "ill"]), anon.Schema([AGE], ["ill"]))
 
 
 def own_blocks(coding: Coding | None) -> Coding | None:
@@ -388,7 +666,6 @@ def test_blocks_are_those_of_the_recheck(
         (lambda: anon.nominal("x", anon.prefix(3), least=1.5), "least must be a prefix length"),
         (lambda: Attribute("x", "nominal", top=3), "top is for numbers and dates"),
         (lambda: Attribute("x", "ordinal", None, ("a",), least=1), "not for an ordinal attribute"),
-        (lambda: anon.Schema(["q"], [anon.numeric("x", top=3)]), "are for quasi-identifiers"),
         (
             lambda: cells("x", [1, 2], anon.numeric("x", top=1.5)),
             "top 1.5 is no value of a column of type int64",
@@ -397,12 +674,16 @@ def test_blocks_are_those_of_the_recheck(
         (lambda: cells("x", [1, 2], anon.numeric("x", top=1, bottom=1)), "bottom must lie below top"),
         (lambda: cells("x", ["a"], Attribute("x", None, None, top=1)), "top is for numbers and dates"),
         (
-            lambda: anon.anonymize(people(), SCHEMA, require=[anon.LDiversity(2)], publish="bucketization"),
-            "which a bucketization cannot show",
-        ),
-        (
             lambda: anon.anonymize(people(), SCHEMA, method=anon.Laplace(1.0, bounds={"age": (0, 100)})),
             "which Laplace cannot show",
+        ),
+        (
+            lambda: anon.anonymize(
+                people(),
+                anon.Schema(["zip"], [anon.numeric("age", top=80)]),
+                method=anon.Laplace(1.0, bounds={"age": (0, 100)}),
+            ),
+            "'age' has a least level, top or bottom, which Laplace cannot show",
         ),
     ],
 )

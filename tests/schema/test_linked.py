@@ -21,6 +21,7 @@ from anon.classes import Classes, blank, cells, full_cells, labels, render
 from anon.command.entry import main
 from anon.command.job import load_job
 from anon.encoding import encode
+from anon.release import recode
 from anon.release.recheck import recheck
 from anon.schema import Schema
 
@@ -99,8 +100,8 @@ def test_classes_are_those_of_the_columns_that_are_cut(method: Any, numeric: Any
     assert anon.check(out, Schema(names, ["dx"]), require=K).unmet == ()
 
 
-@pytest.mark.parametrize("numeric", ["interval", "level", "bounds"])
-def test_what_stands_beside_a_star_is_a_star(numeric: Any) -> None:
+@pytest.mark.parametrize("numeric", ["interval", "level", "bounds", "midpoint", "mean"])
+def test_what_stands_beside_a_star_is_a_star(numeric: Any, tmp_path: Path) -> None:
     """A state beside a postcode that says nothing would say what the `*` hides."""
     table = people(60).filter(pc.is_valid(people(60)["age"]))
     twins = pa.table({"age": [1, 99] * 5, "birth_year": [1990, 1991] * 5, "sex": ["x"] * 10,
@@ -114,8 +115,17 @@ def test_what_stands_beside_a_star_is_a_star(numeric: Any) -> None:
     require = [anon.KAnonymity(10)]
     release = anon.anonymize(table, schema, require=require, method=anon.Mondrian(), numeric=numeric)
     shown = release.table.to_pylist()
-    if numeric == "bounds":
-        assert {(row["age_min"], row["age_max"], row["group"]) for row in shown} >= {(1, 99, "old")}
+    if numeric not in ("interval", "level"):
+        years = [name for name in release.table.column_names if name.startswith("birth_year")]
+        beside = {(row["group"], *(row[name] for name in years)) for row in shown if row["sex"] == "x"}
+        assert beside == {("*", *[None] * len(years))}
+        assert {row["group"] for row in shown} != {"*"}
+        release.write(tmp_path / "out.parquet")
+        names = [name for name in release.table.column_names if name != "dx"]
+        assert anon.check(tmp_path / "out.parquet", Schema(names, ["dx"])).k == release.privacy().k
+        if numeric == "bounds":
+            compared = anon.compare(table, tmp_path / "out.parquet", schema)
+            assert compared.gcp == release.utility().gcp
         return
     groups = {row["group"] for row in shown if row["age"] != "*"}
     assert groups
@@ -147,6 +157,30 @@ def test_the_recheck_wants_a_star_beside_a_star_and_nowhere_else() -> None:
         wrong[i] = blank(own[i], np.array([True, True, False]))
         with pytest.raises(anon.RecheckError, match=r"set|wider|missing"):
             recheck(encoded, third, [render(one, "interval") for one in wrong], [])
+
+
+@pytest.mark.parametrize("numeric", ["bounds", "midpoint", "mean"])
+@pytest.mark.parametrize("first", [anon.nominal("q"), anon.numeric("q")])
+def test_numbers_beside_a_star_are_null(first: Any, numeric: Any, tmp_path: Path) -> None:
+    q = [*"aabb", *"abab"] if first.kind == "nominal" else [1, 1, 2, 2, 1, 2, 1, 2]
+    table = pa.table({"q": q, "sex": [*"ffffmmmm"], "t": [1, 2, 3, 4, 2, 3, None, 3]})
+    schema = Schema([first, "sex"], linked=[["q", anon.numeric("t")]])
+    encoded = encode(table, schema)
+    rows = np.arange(8, dtype=np.uint32)
+    classes = Classes(rows, np.array([0, 2, 4, 8]), np.empty(0, np.uint32))
+    release = recode(encoded, classes, cells(encoded, classes), numeric=numeric)
+    shown = sorted(map(tuple, (row.values() for row in release.table.to_pylist())), key=str)
+    t = {"bounds": [(1, 2), (3, 4), (None, None)], "midpoint": [(1.5,), (3.5,), (None,)]}
+    expected = t.get(numeric, t["midpoint"])
+    marks = {(row[-1 - len(expected[0]) : -1], row[-1]) for row in shown}
+    assert marks == {(expected[0], False), (expected[1], False), (expected[2], None)}
+    release.write(tmp_path / "out.csv")
+    if numeric == "bounds":
+        assert anon.compare(table, tmp_path / "out.csv", schema).gcp == release.utility().gcp
+    wrong = [render(one, numeric, codes, classes)
+             for one, codes in zip(cells(encoded, classes), encoded.quasi_codes, strict=True)]  # fmt: skip
+    with pytest.raises(anon.RecheckError, match="'t'"):
+        recheck(encoded, classes, wrong, [], numeric=numeric)
 
 
 @settings(max_examples=60, deadline=None)
@@ -211,5 +245,5 @@ def test_a_flag_and_a_key_say_it_too(tmp_path: Path) -> None:
 def test_a_linked_column_that_names_people_is_warned_of() -> None:
     table = people().append_column("name", pa.array([f"N{row}" for row in range(300)]))
     schema = Schema(["age", "sex"], linked=[["age", "name"]])
-    with pytest.warns(anon.PrivacyWarning, match="column 'name' is linked but by its name it identifies"):
+    with pytest.warns(anon.PrivacyWarning, match="column 'name' is linked and so is published, but"):
         anon.anonymize(table, schema, require=K)

@@ -241,3 +241,68 @@ def test_the_word_list_is_part_of_the_package() -> None:
     assert (folder / "schema" / "roles.toml").is_file()
     assert '"schema/*.toml"' in project.read_text(encoding="utf-8")
     assert len(shapes()) > 5
+
+
+NAMES = [f"N{number}" for number in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "why"),
+    [
+        ("name", ["Ann", "Bob"] * 100, "its name has 'name': a name"),
+        ("patient_id", [*range(100)] * 2, "its name has 'patient id': a number or key of one person"),
+        ("contact", [f"a{i}@example.org" for i in range(200)], "most of its values look like e-mail"),
+        ("told", NAMES, "every row has a value of its own"),
+    ],
+)
+@pytest.mark.parametrize("role", ["quasi", "sensitive"])
+def test_names_that_are_given_another_role_are_warned_of(
+    name: str, values: list[Any], why: str, role: str
+) -> None:
+    roles = {"quasi": [name], "sensitive": ["told_of"]} if role == "quasi" else {"quasi": ["age"]}
+    schema = anon.Schema(**({"sensitive": [name]} | roles))
+    table = pa.table({name: values, "age": [*range(50)] * 4, "told_of": [*"ab"] * 100})
+    what = "quasi-identifying" if role == "quasi" else "sensitive"
+    said = f"column {name!r} is {what} and so is published, but it may identify people: {why}"
+    with pytest.warns(anon.PrivacyWarning, match=re.escape(said)) as caught:
+        anon.anonymize(table, schema, require=[anon.KAnonymity(2)])
+    assert "make it identifying to drop it" in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "values"),
+    [
+        ("age", [*range(200)]),
+        ("measured", [*range(200)]),
+        ("phone", [True, False] * 100),
+        (anon.nominal("told", anon.prefix(2)), NAMES),
+        (anon.ordinal("told", NAMES), NAMES),
+    ],
+)
+def test_other_quasi_identifiers_are_not(attribute: Any, values: list[Any]) -> None:
+    name = attribute if isinstance(attribute, str) else attribute.name
+    anon.anonymize(pa.table({name: values}), anon.Schema([attribute]), require=[anon.KAnonymity(2)])
+    suppressed = pa.table({"name": NAMES, "age": [*range(200)]})
+    anon.anonymize(suppressed, anon.Schema(["name"]), method=anon.Suppress("quasi"))
+
+
+@pytest.mark.parametrize(
+    ("table", "keys"),
+    [
+        ({"patient_id": [1, 1, 2, 2, 3, 3, 4, 4]}, {"patient_id": "unit"}),
+        ({"patient_id": [1, 1, 2, 2, 3, 3, 4, None]}, {}),  # whose row that is nobody knows
+        ({"patient_id": [*range(8)]}, {}),
+        ({"pid": [1, 2] * 100, "hid": [*range(50)] * 4}, {"hid": "unit"}),  # members of a household
+        ({"visit_id": [*range(100)] * 2, "patient_id": [*range(40)] * 5}, {"patient_id": "unit"}),
+        ({"last_name": ["Roe", "Doe"] * 8}, {}),
+        ({"fnlwgt": [1.5, 2.5], "repwt1": [1.5, 3.5]}, {"fnlwgt": "sampling_weight"}),
+        ({"repwt1": [1.5, 3.5], "design_weight": [1, 2]}, {"design_weight": "sampling_weight"}),
+        ({"design_weight": [1.5, 0.0]}, {}),
+        ({"design_weight": [1.5, None]}, {}),
+        ({"weight": [812.0417, 1033.2291, 97.1313, 1.2345]}, {"weight": "sampling_weight"}),
+        ({"weight": [71, 82, 65, 90]}, {}),
+        (visits(200, 5), {"k": "unit"}),
+    ],
+)
+def test_units_and_weights_are_proposed(table: dict[str, Any], keys: dict[str, str]) -> None:
+    assert {each.name: each.key for each in inspect(pa.table(table)).columns if each.key} == keys

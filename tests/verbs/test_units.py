@@ -96,9 +96,15 @@ METHODS = [
 ]
 
 
+def test_a_key_that_is_called_nothing_is_found_by_what_its_rows_share() -> None:
+    table = visits().rename_columns({"patient_id": "x"})
+    with pytest.warns(anon.PrivacyWarning, match="column 'x' repeats inside classes"):
+        anon.anonymize(table, schema(identifying=["x"]), require=[anon.KAnonymity(10)])
+
+
 def test_a_column_that_is_merely_kept_back_is_no_person() -> None:
-    """Few values, each on many rows of many classes; under a name of people they would be warned of."""
-    table, schema = anon.datasets.census(2000, 0), anon.datasets.census_schema()
+    """Its rows agree in nothing that belongs to a person; under a name of people it would be warned of."""
+    table, schema = anon.datasets.census(100, 0), anon.datasets.census_schema()
     assert "education_years" in schema.identifying
     with warnings.catch_warnings():
         warnings.simplefilter("error", anon.PrivacyWarning)

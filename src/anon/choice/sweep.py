@@ -40,7 +40,7 @@ from anon.choice.dominance import (
     undominated,
 )
 from anon.choice.points import ORIGINAL, SPECIAL, Frontier
-from anon.classes import Published, counts_of, group
+from anon.classes import Published, counts_of, group, with_coded_sensitive
 from anon.encoding import Encoded, Missing, encode, encode_column
 from anon.engines import Judged, check_arguments, make
 from anon.entropy import KEY_BYTES, keyed
@@ -157,7 +157,7 @@ def frontier(
     tell("read", 0, 1)
     source = read_source(table)
     tell("encode", 0, 1)
-    encoded = encode(source.table, schema, missing=missing, n_threads=threads)
+    encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=threads))
     sweep = _prepared(encoded, tried, names, min_support, workload, seed, cache, threads)
     pa.default_memory_pool().release_unused()
     tell("points", 0, len(SPECIAL) + len(tried))
@@ -217,11 +217,6 @@ def _prepared(
         judged.rules(counting(one.require, encoded.schema.unit))
         if one.publish == "bucketization" and not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
-        if one.publish == "bucketization" and encoded.schema.coded:
-            raise UsageError(
-                f"column {encoded.schema.coded[0]!r} has a least level, top or bottom, which a bucketization "
-                "cannot show: try generalizations only"
-            )
     original = encoded.original
     populations, queries, answers = None, None, None
     if "u_loss" in names:
@@ -276,6 +271,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
     encoded = sweep.encoded
     if one is SPECIAL[ORIGINAL]:
         encoded = encoded.original
+        encoded = replace(encoded, quasi=tuple(replace(domain, coding=None) for domain in encoded.quasi))
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
     alone = isinstance(one.method, Mondrian)
@@ -339,7 +335,7 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
         n_threads=sweep.n_threads,
     )
     if published.intact is not None and any(name in OF_INTACT for name in sweep.measures):
-        intact = group(sweep.encoded.quasi_codes, sweep.encoded.suppressed, sweep.n_threads)
+        intact = group(published.intact, sweep.encoded.suppressed, sweep.n_threads)
         measured = of_intact(measured, intact)
     return measured
 

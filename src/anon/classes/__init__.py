@@ -14,11 +14,12 @@ from anon.classes.classes import (
     ranked_rows,
     sensitive_counts,
 )
+from anon.classes.coded import as_told, coded_column, with_coded_sensitive
 from anon.classes.generalized import Cells, at_rows, blank, cells, full_cells, merge, population_counts, take
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
-from anon.classes.reaches import Reach, reach, single_cells
+from anon.classes.reaches import Reach, intact_cells, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, measures, render
 from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
@@ -37,9 +38,11 @@ __all__ = [
     "Rendering",
     "RowWeights",
     "Showing",
+    "as_told",
     "at_rows",
     "blank",
     "cells",
+    "coded_column",
     "counts_of",
     "equal_rows",
     "full_cells",
@@ -47,6 +50,7 @@ __all__ = [
     "group_numbers",
     "household_risk",
     "individual_risk",
+    "intact_cells",
     "is_full",
     "keys",
     "labels",
@@ -65,4 +69,5 @@ __all__ = [
     "take",
     "texts",
     "to_levels",
+    "with_coded_sensitive",
 ]

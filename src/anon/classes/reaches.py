@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,17 @@ def single_cells(domain: Domain) -> Cells:
         return Cells(domain, codes, low, high, null)
     offsets = np.append(np.arange(domain.n_values + 1), [domain.n_values] * domain.has_null).astype(np.int64)
     return Cells(domain, codes, low, high, null, offsets, codes[: domain.n_values])
+
+
+def intact_cells(domain: Domain) -> Cells:
+    """What a bucketization shows of each code: the value itself or all that is coded as it, or null."""
+    single = single_cells(domain)
+    coding = domain.coding
+    if coding is None or not domain.n_values:
+        return single
+    low, high = single.low.copy(), single.high.copy()
+    low[: domain.n_values], high[: domain.n_values] = coding.first, coding.last
+    return replace(single, low=low, high=high)
 
 
 def reach(cells: Cells, by_level: bool = False) -> Reach | None:

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from anon.classes.classes import Classes
 from anon.classes.generalized import Cells
-from anon.classes.label import labels
+from anon.classes.label import is_full, labels
 from anon.classes.text import Rendering, ticks_of
 from anon.encoding import Codes, Domain
 from anon.errors import DataError
@@ -53,14 +53,19 @@ class Column:
 
 
 def render(
-    cells: Cells, numeric: Rendering, codes: Codes | None = None, classes: Classes | None = None
+    cells: Cells,
+    numeric: Rendering,
+    codes: Codes | None = None,
+    classes: Classes | None = None,
+    follows: bool = False,
 ) -> tuple[Column, ...]:
     """The published columns of one quasi-identifier.
 
     Text, or for a numeric attribute what `numeric` asks for: `bounds` gives `<name>_min` and
     `<name>_max`, `midpoint` and `mean` one number (float64; dates and times keep their type and are
     rounded down). These add `<name>_missing` where the domain has null, and are null in a class of
-    nulls only. `mean` needs the rows' codes and the classes.
+    nulls only. `mean` needs the rows' codes and the classes. Of a column that `follows` another the whole
+    domain of several values is blank: null, and so is the mark.
     """
     domain, name = cells.domain, cells.domain.name
     _refuse_impossible_times(domain)
@@ -95,7 +100,17 @@ def render(
         columns = (_means(cells, codes, classes),)
     if domain.has_null:
         columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
+    blank = is_full(cells)[cells.of_class]
+    if follows and domain.n_values > 1 and blank.any():
+        columns = tuple(_blanked(column, blank) for column in columns)
     return columns
+
+
+def _blanked(column: Column, blank: npt.NDArray[np.bool_]) -> Column:
+    """The column, null in the classes `blank`."""
+    values = pa.concat_arrays([column.values, pa.nulls(1, column.values.type)])
+    index = np.where(blank, len(column.values), column.index).astype(np.uint32)
+    return Column(column.name, values, index)
 
 
 def _ends(domain: Domain) -> tuple[pa.Array, pa.Array]:

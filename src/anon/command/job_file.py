@@ -27,6 +27,11 @@ ROLES = {
     ),
 }
 
+MORE = {
+    "unit": "Whose a row is, where somebody has several: requirements count these, not rows. Dropped.",
+    "sampling_weight": "How many people a row stands for: of these weights each class shows the mean.",
+}
+
 
 def check_job_file(path: str) -> None:
     """Raise UsageError where no new file can be written to `path`: before the table is read, not after."""
@@ -48,7 +53,9 @@ def write_job_file(path: str, source: str, reading: Mapping[str, Any], inspectio
 
 
 def job_text(source: str, reading: Mapping[str, Any], inspection: Inspection) -> str:
-    """The job file: every column stands once in a role, and those with measures once more with a kind."""
+    """The job file: every column stands once in a role or as the unit or the weight, and those with measures
+    once more with a kind.
+    """
     n_rows = f"{inspection.n_rows:,} rows"
     lines = [
         f"# {n_rows}: roles as anon inspect guesses them, which cannot know what others know. Correct them.",
@@ -58,11 +65,15 @@ def job_text(source: str, reading: Mapping[str, Any], inspection: Inspection) ->
         "# k = 10",
     ]
     for key, (role, meaning) in ROLES.items():
-        columns = [column for column in inspection.columns if column.role == role]
+        columns = [column for column in inspection.columns if column.role == role and column.key is None]
         lines += ["", f"# {meaning}", f"{key} = [" + ("" if columns else "]")]
         mark = "# " if key == "neutral" else ""
         lines += [f"    {mark}{_string(column.name)},  # {_words(column)}" for column in columns]
         lines += ["]"] if columns else []
+    for key, meaning in MORE.items():
+        for column in inspection.columns:
+            if column.key == key:
+                lines += ["", f"# {meaning}", f"{key} = {_string(column.name)}  # {_words(column)}"]
     kinds = [column for column in inspection.columns if column.role in ("quasi-identifying", "sensitive")]
     lines += [
         "",

@@ -164,7 +164,7 @@ def anonymize(
 
 @command(
     *(replace(SOURCE, help=f"{FILE} Default: the output of the job.", is_required=False), CONFIG),
-    *(*ROLES, *REQUIREMENTS),
+    *(*ROLES, *CODING, *REQUIREMENTS),
     Flag(
         "roles_from_file",
         bool,
@@ -268,7 +268,7 @@ def check(
     replace(
         SOURCE, key="released", metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone."
     ),
-    *(SENSITIVE_TABLE, CONFIG, *ROLES),
+    *(SENSITIVE_TABLE, CONFIG, *ROLES, *CODING),
     Flag(
         "id_column",
         str,

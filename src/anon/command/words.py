@@ -298,5 +298,6 @@ def columns(source: str, inspection: Inspection) -> list[Table]:
             f"{column.n_null:,}",
             f"{column.unique_share:.1%}" if counted else "",
         )
-        roles.add_row(column.name, column.role, column.why)
+        key = "" if column.key is None else f", {column.key.replace('_', ' ')}"
+        roles.add_row(column.name, column.role + key, column.why)
     return [counts, roles]

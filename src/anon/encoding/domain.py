@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from anon.encoding.coding import Coding
 from anon.errors import UsageError
+from anon.schema import Attribute as SchemaAttribute
 from anon.schema import Kind, Levels, Schema, Tree, check_names, prune
 from anoncore.attribute import Attribute
 
@@ -40,7 +41,7 @@ class Domain:
     ranks for an ordinal one; None for a nominal one.
     `unit_lattice` is True where every multiple of one unit between the ends is a possible value
     (integers, dates, decimals), False for floats and timestamps, which have length instead.
-    With a `coding` (quasi-identifiers alone) some codes are published as one.
+    With a `coding` some codes are published as one.
     """
 
     name: str
@@ -88,6 +89,15 @@ class Domain:
 
 
 @dataclass(frozen=True, repr=False)
+class Uncoded:
+    """A sensitive attribute before its values were recoded: as the user gave it, and one code per row."""
+
+    attribute: SchemaAttribute
+    domain: Domain
+    codes: Codes
+
+
+@dataclass(frozen=True, repr=False)
 class Units:
     """Whose each row is: `codes` (one per row) below `n`, in no order that means anything."""
 
@@ -111,7 +121,8 @@ class Encoded:
     (uint32) in a secret order. `units` tells whose each row is, `weights` (float64, > 0) how many people
     it stands for, where the schema names the columns. `fine_codes` are the quasi-identifiers' codes before
     least levels, top and bottom codes, one array for each (none where no attribute has any of these): what
-    was lost is measured against them.
+    was lost is measured against them. `uncoded` are the sensitive attributes that have any of these, as they
+    were: their requirements and measures are about the coded values.
     """
 
     table: pa.Table | Scan
@@ -127,6 +138,7 @@ class Encoded:
     fine_codes: tuple[Codes, ...] = ()
     unpublished: tuple[str, ...] = ()
     followers: tuple[Codes, ...] = ()
+    uncoded: tuple[Uncoded, ...] = ()
 
     @property
     def original(self) -> Encoded:

@@ -74,11 +74,10 @@ def check_arguments(
             "time_limit, or use ",
             Parameter("FullDomain()", "--method full-domain"),
         )
-    if schema.coded and (publish == "bucketization" or method.perturbs):
-        what = "a bucketization" if publish == "bucketization" else type(method).__name__
+    if schema.all_coded and method.perturbs:
         raise UsageError(
-            f"column {schema.coded[0]!r} has a least level, top or bottom, which {what} cannot show: it "
-            "publishes values, not cells; recode the column before, or publish generalizations"
+            f"column {schema.all_coded[0]!r} has a least level, top or bottom, which {type(method).__name__} "
+            "cannot show: it publishes values, not cells; recode the column before, or publish cells"
         )
     for name, value, allowed in (
         ("publish", publish, ("generalization", "bucketization")),

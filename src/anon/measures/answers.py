@@ -198,13 +198,7 @@ def _weighted(workload: Workload, published: Published) -> Answers:
     of_row = weights.of_row[published.classes.rows]
     class_of_row = np.repeat(np.arange(n_classes), estimable.sizes)
     people, groups = np.bincount(class_of_row, of_row, n_classes), estimable.groups
-    parts = [
-        overlaps(cells, reach, predicates)
-        for cells, reach, predicates in zip(
-            estimable.quasi_cells, estimable.reaches, workload.quasi, strict=True
-        )
-    ]
-    members = [members_of(one, one.domain.n_codes) for one in workload.quasi]
+    parts = _overlaps(workload, estimable)
     of_query: list[tuple[float, float, float, float]] = []
     for q in range(len(workload)):
         asked = people
@@ -216,23 +210,52 @@ def _weighted(workload: Workload, published: Published) -> Answers:
             member = members_of(workload.sensitive[s], len(counts.table))[workload.asked[q, s]]
             class_of_entry = np.repeat(np.arange(n_classes), np.diff(counts.offsets))
             asked = np.bincount(class_of_entry, entries * member[counts.values], n_classes)
-        conditions = [(a, p) for a, p in enumerate(workload.chosen[q].tolist()) if p >= 0]
+        share, kind = _inside(estimable, parts, workload.chosen[q])
         if groups is None:
-            share, kind = np.ones(n_classes), np.full(n_classes, 2, np.uint8)
-            for a, p in conditions:
-                share = share * parts[a][0][p][estimable.cells[a]]
-                kind = np.minimum(kind, parts[a][1][p][estimable.cells[a]])
             estimated, least, most = share * asked, asked * (kind == 2), asked * (kind > 0)
         else:
-            meets = np.ones(len(groups), np.bool_)
-            for a, p in conditions:
-                meets &= members[a][p][estimable.cells[a]]
-            inside = np.bincount(groups, of_row * meets, n_classes)
-            estimated = inside * asked / people
-            least, most = np.maximum(inside + asked - people, 0), np.minimum(inside, asked)
+            estimated, least, most = _of_buckets(groups, of_row, share, kind, asked, people)
         true = original.weights[matching_rows(workload, q, original)].sum()
         of_query.append((float(true), float(estimated.sum()), float(least.sum()), float(most.sum())))
     return Answers(workload, *np.array(of_query).reshape(-1, 4).T)
+
+
+def _overlaps(workload: Workload, published: Boxes) -> list[tuple[npt.NDArray[np.float64], Any]]:
+    """Of every quasi-identifier the share of each cell inside each predicate, and if it can and must be."""
+    sides = zip(published.quasi_cells, published.reaches, workload.quasi, strict=True)
+    return [overlaps(cells, reach, predicates) for cells, reach, predicates in sides]
+
+
+def _inside(
+    published: Boxes, parts: Sequence[tuple[npt.NDArray[np.float64], Any]], chosen: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+    """The share of each box that meets a query, and whether it can (1) or must (2)."""
+    n_boxes = published.cells.shape[1]
+    share, kind = np.ones(n_boxes), np.full(n_boxes, 2, np.uint8)
+    for a, p in enumerate(chosen.tolist()):
+        if p >= 0:
+            share = share * parts[a][0][p][published.cells[a]]
+            kind = np.minimum(kind, parts[a][1][p][published.cells[a]])
+    return share, kind
+
+
+def _of_buckets(
+    groups: npt.NDArray[np.uint32],
+    of_row: npt.NDArray[np.float64],
+    share: npt.NDArray[np.float64],
+    kind: npt.NDArray[np.uint8],
+    asked: npt.NDArray[Any],
+    people: npt.NDArray[Any],
+) -> Bounds:
+    """Of each bucket the estimate, the least and the most: rows that meet the query, and values asked for.
+
+    `of_row` are the people that each row stands for, `asked` those with the value and `people` all of each
+    bucket.
+    """
+    inside, must, can = (
+        np.bincount(groups, of_row * part, len(people)) for part in (share, kind == 2, kind > 0)
+    )
+    return inside * asked / people, np.maximum(must + asked - people, 0), np.minimum(can, asked)
 
 
 def true_counts(workload: Workload, original: Encoded, n_threads: int = 1) -> npt.NDArray[np.int64]:
@@ -264,18 +287,15 @@ def _estimator(workload: Workload, published: Boxes, n_threads: int) -> Callable
     """
     groups = published.groups
     if groups is None:
-        parts = [
-            overlaps(cells, reach, predicates)
-            for cells, reach, predicates in zip(
-                published.quasi_cells, published.reaches, workload.quasi, strict=True
-            )
-        ]
+        parts = _overlaps(workload, published)
         shares, kinds = [share for share, _ in parts], [kind for _, kind in parts]
 
         def of_classes(chosen: Indices, counts: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
             return kernel.estimate(published.cells, shares, kinds, chosen, *counts, asked, asks, n_threads)
 
         return of_classes
+    if any(cells.domain.coding is not None for cells in published.quasi_cells):
+        return _coded_estimator(workload, published)
     predicates = [_listed(each) for each in workload.quasi]
     # a query without a condition on a quasi-identifier asks for any value of the first
     offsets, first, last = predicates[0]
@@ -293,3 +313,23 @@ def _estimator(workload: Workload, published: Boxes, n_threads: int) -> Callable
         )
 
     return of_buckets
+
+
+def _coded_estimator(workload: Workload, published: Boxes) -> Callable[..., Bounds]:
+    """The same for buckets whose rows show coded values, of which a part may meet a query."""
+    parts, groups, sizes = _overlaps(workload, published), published.groups, published.sizes
+    assert groups is not None
+    one_each = np.ones(len(groups))
+
+    def of_rows(chosen: Indices, counts: Held, asked: npt.NDArray[np.bool_], asks: Indices) -> Bounds:
+        offsets, values, numbers = counts
+        bucket = np.repeat(np.arange(len(sizes)), np.diff(offsets))
+        bounds = np.zeros((3, len(chosen)))
+        for q, of_query in enumerate(chosen):
+            held = np.bincount(bucket, numbers * asked[asks[q]][values], len(sizes))
+            share, kind = _inside(published, parts, of_query)
+            each = _of_buckets(groups, one_each, share, kind, held, sizes)
+            bounds[:, q] = [part.sum() for part in each]
+        return bounds[0], np.rint(bounds[1]).astype(np.int64), np.rint(bounds[2]).astype(np.int64)
+
+    return of_rows

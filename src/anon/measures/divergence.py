@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from anon.classes import Cells, Classes, Published, group, reach
+from anon.classes import Cells, Classes, Published, group, intact_cells, reach
 from anon.encoding import Codes
 from anon.measures.loss import CLASSES_AT_ONCE, PAIRS_AT_ONCE, Floats, Ints, dot, values_per_cell
 
@@ -19,7 +20,8 @@ def kl_divergence(published: Published) -> float:
     if not published.classes.n_classes:
         return math.inf
     columns = list(original.quasi_codes)
-    if published.intact is not None:
+    coded = any(domain.coding is not None for domain in original.quasi)
+    if published.intact is not None and not coded:
         # points get numbers that both tables share
         rows = published.classes.rows
         columns = [
@@ -30,10 +32,14 @@ def kl_divergence(published: Published) -> float:
     point_of = np.empty(len(columns[0]), np.int64)
     point_of[points.rows] = np.repeat(np.arange(points.n_classes), points.sizes)
     codes = [column[points.rows[points.offsets[:-1]]].astype(np.int64) for column in columns]
-    if published.intact is not None:
-        joined = _in_buckets(point_of[original.n_rows :], published.classes)
+    joined: Iterator[tuple[Ints, Ints, Floats]]
+    if published.intact is None:
+        assert published.cells is not None
+        joined = _in_cells(codes, published.cells, published.classes.n_classes, published.by_level)
+    elif coded:
+        joined = _in_coded_buckets(codes, published)
     else:
-        joined = _in_cells(codes, published)
+        joined = _in_buckets(point_of[original.n_rows :], published.classes)
     values = [
         (counts.offsets, counts.values.astype(np.int64), counts.counts, domain.n_codes, of_row)
         for domain, counts, of_row in zip(
@@ -104,27 +110,44 @@ def _in_buckets(point_of: Ints, classes: Classes) -> Iterator[tuple[Ints, Ints, 
         yield point, class_id, count[first : first + PAIRS_AT_ONCE] / classes.sizes[class_id]
 
 
-def _in_cells(codes: Sequence[Ints], published: Published) -> Iterator[tuple[Ints, Ints, Floats]]:
+def _in_coded_buckets(codes: Sequence[Ints], published: Published) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """The same where rows show coded values: each is spread over the points that they stand for."""
+    classes, intact = published.classes, published.intact
+    assert intact is not None
+    bucket = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
+    alike = group([bucket, *(column[classes.rows] for column in intact)], n_threads=published.n_threads)
+    first = alike.rows[alike.offsets[:-1]]
+    cells = [
+        replace(intact_cells(domain), of_class=column[classes.rows[first]].astype(np.uint32))
+        for domain, column in zip(published.original.quasi, intact, strict=True)
+    ]
+    share = alike.sizes / classes.sizes[bucket[first]]
+    for point, box, weight in _in_cells(codes, cells, alike.n_classes, by_level=False):
+        yield point, bucket[first[box]].astype(np.int64), weight * share[box]
+
+
+def _in_cells(
+    codes: Sequence[Ints], cells_of: Sequence[Cells], n_classes: int, by_level: bool
+) -> Iterator[tuple[Ints, Ints, Floats]]:
     """The points inside each class's cells, with the share of its rows that each is expected to have.
 
     `codes` are the points' codes per quasi-identifier, ascending as tuples. Attribute by attribute the
     classes are joined with the prefixes of the points that lie in their cells.
     """
-    assert published.cells is not None
     node = np.zeros(len(codes[0]), np.int64)
     levels = []
-    for column, cells in zip(codes, published.cells, strict=True):
+    for column, cells in zip(codes, cells_of, strict=True):
         keys, node = np.unique(node * cells.domain.n_codes + column, return_inverse=True)
         levels.append((keys, cells))
-    for first in range(0, published.classes.n_classes, CLASSES_AT_ONCE):
-        class_id = np.arange(first, min(first + CLASSES_AT_ONCE, published.classes.n_classes))
+    for first in range(0, n_classes, CLASSES_AT_ONCE):
+        class_id = np.arange(first, min(first + CLASSES_AT_ONCE, n_classes))
         node, weight = np.zeros(len(class_id), np.int64), np.ones(len(class_id))
         for keys, cells in levels:
             cell = cells.of_class[class_id].astype(np.int64)
             pair, node = _children(keys, cells, node, cell)
             class_id, weight = class_id[pair], weight[pair]
             code = keys[node] % cells.domain.n_codes
-            weight = weight * _share(cells, published.by_level, cell[pair], code)
+            weight = weight * _share(cells, by_level, cell[pair], code)
             kept = weight > 0
             class_id, weight, node = class_id[kept], weight[kept], node[kept]
         yield node, class_id, weight

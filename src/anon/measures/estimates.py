@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import anoncore.queries as queries_kernel
-from anon.classes import Cells, Counts, Published, Reach, reach, single_cells
+from anon.classes import Cells, Counts, Published, Reach, intact_cells, reach
 from anon.encoding import Domain
 from anon.errors import UsageError
 
@@ -58,7 +58,7 @@ class Boxes:
 
     Box b shows cell `cells[a, b]` (uint32) of quasi-identifier a. A box of a generalized release is a
     class (`groups` None), of a bucketization a row, whose class is `groups[b]` (uint32, ascending).
-    `quasi_cells[a]` describes the cells of a (in a bucketization one per code, `single_cells`),
+    `quasi_cells[a]` describes the cells of a (in a bucketization one per code, `intact_cells`),
     `reaches[a]` where they begin and end (`reach`). `sensitive_counts[s]` counts the values of sensitive
     attribute s per class, in the codes of the original's domain (others follow them); None where it is not
     published.
@@ -85,7 +85,7 @@ def boxes(published: Published) -> Boxes:
     if published.intact is None:
         raise UsageError(published.refusal)
     groups = np.repeat(np.arange(classes.n_classes, dtype=np.uint32), classes.sizes)
-    quasi_cells = tuple(map(single_cells, original.quasi))
+    quasi_cells = tuple(map(intact_cells, original.quasi))
     rows = _stacked([codes[classes.rows] for codes in published.intact], len(classes.rows))
     return Boxes(rows, groups, quasi_cells, tuple(map(reach, quasi_cells)), classes.sizes, published.counts)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, Counts, Published, reach, sensitive_counts
+from anon.classes import Cells, Classes, Counts, Published, intact_cells, reach, sensitive_counts
 from anon.encoding import Codes, Domain
 from anon.schema import lca
 from anon.threads import in_threads
@@ -105,7 +105,7 @@ def _shown(published: Published) -> Iterator[_Shown]:
             yield _Shown(cells, rows, np.bincount(cells.of_class, minlength=len(cells.low)), frequency)
         elif published.intact is not None:
             rows = np.bincount(published.intact[i][classes.rows], minlength=domain.n_codes)
-            yield _Shown(_single_values(domain), rows, rows, frequency)
+            yield _Shown(intact_cells(domain), rows, rows, frequency)
 
 
 def _frequencies(published: Published) -> list[Ints]:
@@ -121,18 +121,6 @@ def _frequencies(published: Published) -> list[Ints]:
         return sensitive_counts(whole, codes, domain.n_codes).table
 
     return in_threads(published.n_threads, count, original.quasi, original.quasi_codes)
-
-
-def _single_values(domain: Domain) -> Cells:
-    """A cell for every code."""
-    codes = np.arange(domain.n_codes, dtype=np.uint32)
-    null = codes == domain.n_values
-    low, high = np.where(null, 1, codes).astype(np.uint32), np.where(null, 0, codes).astype(np.uint32)
-    flat = domain.kind == "nominal" and domain.tree is None
-    ends = np.minimum(np.arange(domain.n_codes + 1), domain.n_values)
-    return Cells(
-        domain, codes, low, high, null, ends if flat else None, codes[: domain.n_values] if flat else None
-    )
 
 
 def cell_loss(published: Published) -> CellLoss:
@@ -185,7 +173,7 @@ def ncp_of_rows(published: Published) -> Iterator[Floats]:
             of_cell = _ncp(cells, published.by_level)
             yield np.repeat(of_cell[cells.of_class], classes.sizes)
         elif published.intact is not None:
-            of_code = _ncp(_single_values(domain), published.by_level)
+            of_code = _ncp(intact_cells(domain), published.by_level)
             yield of_code[published.intact[i][classes.rows]]
 
 

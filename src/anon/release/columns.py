@@ -69,6 +69,10 @@ def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
                 _Field(one.name, one.values.type, _cell_column(one), cells=True) for one in published[name]
             ]
             continue
+        if name in release.coded:
+            one = release.coded[name]
+            fields.append(_Field(name, one.values.type, _coded_column(one), cells=True))
+            continue
         column = takeable(_column(table, name), name)
         means = release.mean_weights if name == release.encoded.schema.sampling_weight else None
         if means is not None:
@@ -104,6 +108,17 @@ def _column(table: pa.Table | Scan, name: str) -> pa.ChunkedArray:
     if isinstance(table, pa.Table):
         return table.column(name)
     return pa.chunked_array([], table.schema.field(name).type)
+
+
+def _coded_column(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:
+    """The same of a column that has an index for every row of the table; null, if any, is the last value."""
+    values = column.values.drop_null()
+
+    def take(rows: npt.NDArray[np.uint32], of_row: npt.NDArray[np.uint32]) -> pa.Array:
+        index = column.index[rows].astype(np.int32)
+        return pa.DictionaryArray.from_arrays(pa.array(index, mask=index == len(values)), values)
+
+    return take
 
 
 def _cell_column(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array]:

@@ -274,11 +274,14 @@ def _texts(release: Recoded) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int
         if is_text(column.values.type):
             weights = np.bincount(column.index, sizes, len(column.values)).astype(np.int64)
             yield column.name, column.values, weights
+    for name, column in release.coded.items():
+        index = column.index[release.classes.rows]
+        yield name, column.values.drop_null(), np.bincount(index, minlength=len(column.values))
     encoded = of_published_rows(release.encoded)
     intact = [
         (domain, codes)
         for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
-        if not columns
+        if not columns and domain.name not in release.coded
     ]
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
     for domain, codes in (*intact, *(each for each in sensitive if each[0].name not in release.dropped)):

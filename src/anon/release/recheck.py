@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from anon.classes import Classes, Column, texts
+from anon.classes import MISSING, Classes, Column, quote, texts
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import RecheckError
 from anon.release.recheck_cells import (
@@ -38,6 +39,7 @@ from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_
 from anon.schema import Attribute
 
 Numbers = npt.NDArray[np.float64]
+_NOTHING: Mapping[str, Column] = {}
 
 
 def recheck(
@@ -47,32 +49,30 @@ def recheck(
     requirements: Sequence[Any],
     *,
     numeric: str = "interval",
+    coded: Mapping[str, Column] = _NOTHING,
     n_threads: int | None = None,
 ) -> None:
     """Raise RecheckError unless the release is what it claims to be.
 
     `published[i]` are the columns shown of the i-th quasi-identifier, none if it is left intact
-    (then every class is a bucket). Tested: every row is in exactly one class or suppressed; each
+    (then every class is a bucket). `coded` are what the rows of the table show, one by one, of those whose
+    values are coded. Tested: every row is in exactly one class or suppressed; each
     class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
     """
     _check_rows(encoded, classes)
     identities = []
     original = encoded.original
     facts = facts_of(original, classes, published, n_threads)
-    leading = set(encoded.schema.follows.values())
-    hidden_by = {
-        domain.name: whole(domain, columns, numeric)
-        for domain, columns in zip(encoded.quasi, published, strict=True)
-        if domain.name in leading and columns
-    }
+    hidden_by = _hidden(encoded, published, numeric, facts)
     for attribute, domain, codes, columns, fact in zip(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
             if domain.name not in encoded.schema.household:
-                hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
+                hidden = hidden_by.get(domain.name)
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             identities += [_identities(column) for column in columns]
+    _check_rows_shown(encoded, classes, published, coded, n_threads)
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
     group_of, n_groups = _groups(identities, classes.n_classes)
@@ -82,6 +82,73 @@ def recheck(
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
     _check_requirements(requirements, known, classes, group_of, n_groups, units)
+
+
+def _hidden(
+    encoded: Encoded, published: Sequence[Sequence[Column]], numeric: str, facts: Sequence[Facts]
+) -> dict[str, Bools]:
+    """For each linked column the classes where the one that it follows tells nothing."""
+    follows = encoded.schema.follows
+    told = {
+        attribute.name: _whole(attribute, domain, columns, numeric, fact)
+        for attribute, domain, columns, fact in zip(
+            encoded.schema.quasi, encoded.quasi, published, facts, strict=True
+        )
+        if domain.name in follows.values() and columns
+    }
+    return {name: told[first] for name, first in follows.items() if first in told}
+
+
+def _whole(
+    attribute: Attribute, domain: Domain, columns: Sequence[Column], numeric: str, fact: Facts
+) -> Bools:
+    """Which classes show `*` of a column of several values, or by numbers hold its least and its greatest."""
+    if domain.kind != "numeric" or numeric in ("interval", "level"):
+        return whole(domain, columns)
+    low, high = whole_blocks(attribute, domain, fact.low, fact.high)
+    return np.asarray((domain.n_values > 1) & (low == 0) & (high == domain.n_values - 1))
+
+
+def _check_rows_shown(
+    encoded: Encoded,
+    classes: Classes,
+    published: Sequence[Sequence[Column]],
+    coded: Mapping[str, Column],
+    n_threads: int | None,
+) -> None:
+    """Rows show of a coded attribute what all rows that show the same are coded as."""
+    for attribute in encoded.schema.sensitive:
+        if attribute.is_coded:
+            raise RecheckError(f"column {attribute.name!r} is to be coded, and is not; nothing was written")
+    original = encoded.original
+    quasi = zip(encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, strict=True)
+    shown = [
+        (attribute, domain, codes, False)
+        for attribute, domain, codes, columns in quasi
+        if attribute.is_coded and not columns
+    ]
+    shown += [
+        (each.attribute, each.domain, each.codes, each.domain.kind == "nominal")
+        for each in encoded.uncoded
+        if each.domain.name in coded
+    ]
+    for attribute, domain, codes, as_labels in shown if len(classes.rows) else ():
+        if domain.name not in coded:
+            raise RecheckError(f"column {domain.name!r} is to be coded, and is not; nothing was written")
+        column = coded[domain.name]
+        looks = _identities(replace(column, index=column.index[classes.rows]))
+        order = np.argsort(looks, kind="stable")
+        starts = np.flatnonzero(np.diff(looks[order], prepend=-1))
+        alike = Classes(
+            classes.rows[order], np.append(starts, len(order)).astype(np.int64), classes.suppressed
+        )
+        words = column.values
+        if as_labels:
+            words = pa.array([None if word is None else quote(word) for word in words.to_pylist()])
+        once = Column(column.name, pc.fill_null(words, MISSING), column.index[alike.rows[starts]])
+        one = replace(original, quasi=(domain,), quasi_codes=(codes,))
+        [fact] = facts_of(one, alike, [(once,)], n_threads)
+        _check_column(attribute, domain, codes, alike, (once,), "interval", fact)
 
 
 def _check_households(
@@ -110,7 +177,7 @@ def _check_households(
         )
     order = np.argsort(of_row, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=n_groups))]).astype(np.int64)
-    whole = Classes(classes.rows[order], offsets, classes.suppressed)
+    together = Classes(classes.rows[order], offsets, classes.suppressed)
     a_class = np.zeros(n_groups, np.int64)
     a_class[group_of] = np.arange(classes.n_classes)
     once = [
@@ -118,10 +185,15 @@ def _check_households(
         for i, columns in enumerate(published)
     ]
     original = encoded.original
-    for i, fact in enumerate(facts_of(original, whole, once, n_threads)):
+    facts = facts_of(original, together, once, n_threads)
+    hidden_by = _hidden(encoded, once, numeric, facts)
+    for i, fact in enumerate(facts):
         if once[i]:
             attribute, domain = encoded.schema.quasi[i], encoded.quasi[i]
-            _check_column(attribute, domain, original.quasi_codes[i], whole, once[i], numeric, fact)
+            hidden = hidden_by.get(domain.name)
+            _check_column(
+                attribute, domain, original.quasi_codes[i], together, once[i], numeric, fact, hidden
+            )
 
 
 def _check_column(

@@ -112,10 +112,10 @@ def _is_flat(domain: Domain) -> bool:
     return domain.kind == "nominal" and domain.tree is None
 
 
-def whole(domain: Domain, columns: Sequence[Column], numeric: str) -> Bools:
+def whole(domain: Domain, columns: Sequence[Column]) -> Bools:
     """Which classes show `*` for a column of several values."""
-    [column, *_] = columns
-    if domain.n_values < 2 or (domain.kind == "numeric" and numeric not in ("interval", "level")):
+    [column] = columns
+    if domain.n_values < 2:
         return np.zeros(len(column.index), np.bool_)
     read = reader(domain)
     cells = [read(text) for text in column.values.to_pylist()]
@@ -138,11 +138,15 @@ def check_cells(
 ) -> None:
     """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for.
 
-    In the classes `hidden`, where the column that it is linked to is `*`, it shows `*` and nothing else.
+    In the classes `hidden`, where the column that it is linked to is `*`, it shows `*` and nothing else; by
+    numbers nothing, there and where it holds all of the domain itself.
     """
     low, high, null = fact.low, fact.high, fact.null
     if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
-        _check_numbers(domain, codes, classes, columns, numeric, fact)
+        blank = np.zeros(classes.n_classes, np.bool_)
+        if hidden is not None and domain.n_values > 1:
+            blank = hidden | ((fact.low == 0) & (fact.high == domain.n_values - 1))
+        _check_numbers(domain, codes, classes, columns, numeric, fact, blank)
         return
     [column] = columns
     read = reader(domain)
@@ -226,15 +230,17 @@ def _check_numbers(
     columns: Sequence[Column],
     numeric: str,
     fact: Facts,
+    hidden: Bools,
 ) -> None:
     """The same for cells that are numbers, and for the mark of missing values beside them."""
     low, high, null = fact.low, fact.high, fact.null
-    empty = low > high
+    empty = (low > high) | hidden
     if domain.has_null:
         *columns, mark = columns
-        marked = mark.values.to_numpy(zero_copy_only=False)[mark.index]
-        if (marked != null).any():
-            raise _fault(domain, "missing values not marked as they are", int((marked != null).sum()))
+        marked = mark.values.cast(pa.int8()).fill_null(-1).to_numpy()[mark.index]
+        unlike = marked != np.where(hidden, -1, null)
+        if unlike.any():
+            raise _fault(domain, "missing values not marked as they are", int(unlike.sum()))
     elif null.any():
         raise _fault(domain, "missing values", int(null.sum()))
     for column in columns:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, Classes, Column, Rendering, sensitive_counts, texts
+from anon.classes import Cells, Classes, Column, Rendering, coded_column, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
@@ -96,6 +96,18 @@ class Recoded:
         return () if note is None else (note,)
 
     @cached_property
+    def coded(self) -> dict[str, Column]:
+        """What rows show, not classes, of coded attributes: an index for every row of the table."""
+        encoded, rows = self.encoded, self.classes.rows
+        quasi = zip(encoded.quasi, encoded.quasi_codes, strict=True)
+        sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+        coded = {each.domain.name for each in encoded.uncoded} - {*self.dropped}
+        shown = [each for each in sensitive if each[0].name in coded]
+        if self.publish == "bucketization":
+            shown += [each for each in quasi if each[0].coding is not None]
+        return {domain.name: coded_column(domain, codes, rows) for domain, codes in shown}
+
+    @cached_property
     def sensitive_table(self) -> pa.Table:
         """Attribute, class id, value (as text, null for a missing one) and count; of a bucketization only."""
         if self.publish != "bucketization":
@@ -173,7 +185,10 @@ class Recoded:
         """Least levels, top and bottom codes by column, where there are any."""
         given = {
             each.name: {key: getattr(each, key) for key in CODING if getattr(each, key) is not None}
-            for each in self.encoded.schema.quasi
+            for each in (
+                *self.encoded.schema.quasi,
+                *(one.attribute for one in self.encoded.uncoded if one.attribute.name not in self.dropped),
+            )
             if each.is_coded
         }
         return {"coding": given} if given else {}
@@ -277,8 +292,10 @@ def _noise_for_all(noise: Mapping[str, Any]) -> dict[str, Any]:
 def _rendering(release: Recoded, cells: Cells) -> str:
     if release.noise is not None:
         return release.noise["kind"] if cells.domain.name in release.noise["attributes"] else "intact"
-    if release.publish == "bucketization":
+    if release.publish == "bucketization" and cells.domain.coding is None:
         return "intact"
+    if release.publish == "bucketization" and cells.domain.kind == "numeric":
+        return "interval"
     if cells.domain.kind == "numeric":
         return release.numeric
     if cells.domain.kind == "ordinal":

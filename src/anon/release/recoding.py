@@ -76,7 +76,7 @@ def recode(
     else:
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
-        cells = _blank_with_first(encoded, cells, numeric)
+        cells = _blank_with_first(encoded, cells)
         if len(classes.suppressed):
             cells = [
                 _without_hidden_null(one, codes, classes.rows)
@@ -124,26 +124,26 @@ def recode(
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
-    recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    recheck(
+        of_published_rows(encoded),
+        classes,
+        published,
+        tested,
+        numeric=numeric,
+        coded=release.coded,
+        n_threads=n_threads,
+    )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
     object.__setattr__(release, "_seal", contents(release))
     return release
 
 
-def _blank_with_first(encoded: Encoded, cells: Sequence[Cells], numeric: Rendering) -> list[Cells]:
-    """The cells, those of linked columns the whole domain where the first one of the group shows `*`.
-
-    What is shown by numbers is never blank: bounds, middles and means say what the rows are.
-    """
+def _blank_with_first(encoded: Encoded, cells: Sequence[Cells]) -> list[Cells]:
+    """The cells, those of linked columns the whole domain where the first one of the group is that."""
     by_name = {one.domain.name: one for one in cells}
     for name, first in encoded.schema.follows.items():
         ahead, behind = by_name[first], by_name[name]
-        if any(one.domain.kind == "numeric" for one in (ahead, behind)) and numeric not in (
-            "interval",
-            "level",
-        ):
-            continue
         if ahead.domain.n_values > 1:
             by_name[name] = blank(behind, is_full(ahead)[ahead.of_class])
     return [by_name[one.domain.name] for one in cells]
@@ -166,7 +166,7 @@ def _merge_alike(
     """
     while True:
         published = [
-            render(one, numeric, codes, classes)
+            render(one, numeric, codes, classes, one.domain.name in encoded.schema.follows)
             for one, codes in zip(cells, encoded.quasi_codes, strict=True)
         ]
         if numeric not in ("midpoint", "mean"):
@@ -180,7 +180,7 @@ def _merge_alike(
         if merged.n_classes == classes.n_classes:
             return classes, tuple(cells), published
         classes = merged
-        cells = _blank_with_first(encoded, cells_of(encoded, merged, n_threads), numeric)
+        cells = _blank_with_first(encoded, cells_of(encoded, merged, n_threads))
 
 
 def _looks(column: Column) -> npt.NDArray[np.uint32]:

@@ -155,7 +155,7 @@ def _spill(
         return nullcontext()
     from anon.release.spill import spilled
 
-    cells, hidden = columns_of(release), hidden_columns(release)
+    cells, hidden = columns_of(release), hidden_columns(release) | set(release.coded)
     names = [name for name in encoded.table.column_names if name not in hidden and not cells.get(name)]
     return spilled(encoded, names, takeable, rows, folder)
 

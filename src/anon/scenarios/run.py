@@ -40,10 +40,10 @@ class Run:
         n_threads: int,
         progress: Progress | None,
     ) -> None:
-        if schema.coded:
+        if schema.all_coded:
             raise UsageError(
-                f"column {schema.coded[0]!r} has a least level, top or bottom, which scenarios do not know: "
-                "recode the column before"
+                f"column {schema.all_coded[0]!r} has a least level, top or bottom, which scenarios do not "
+                "know: recode the column before"
             )
         self.schema, self.n_folds, self.seed = schema, n_folds, seed
         self.n_threads, self.progress = n_threads, progress

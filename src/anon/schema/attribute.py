@@ -45,7 +45,8 @@ class Attribute:
 
     The weight multiplies the attribute's widths and losses in every method, never in a measure.
     Nothing finer than `least` is published (a width, a calendar unit, a prefix length, or how many steps
-    above the values of a hierarchy), values from `top` on and up to `bottom` are one value each.
+    above the values of a hierarchy), values from `top` on and up to `bottom` are one value each. Of a
+    sensitive attribute requirements and measures are about what is so recoded.
     Made by `numeric`, `ordinal` and `nominal`, or by its bare name in a `Schema`.
     """
 

@@ -22,7 +22,7 @@ class Subject:
 
     `things`: what a person has or has not, so that two values only tell which. `numbers`: only a column of
     numbers is it. `person`: it does not change while a person is the same. `place`: nor do places in it.
-    `weak`: it counts where no other group has a word.
+    `weak`: it counts where no other group has a word. `key`: the key of a job that names such a column.
     """
 
     role: Role
@@ -32,6 +32,7 @@ class Subject:
     person: bool = False
     place: bool = False
     weak: bool = False
+    key: str | None = None
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,6 @@ class Schema:
         self._set_units(unit, household, sampling_weight)
         if not self.quasi:
             raise UsageError("a schema needs at least one quasi-identifier")
-        for attribute in self.sensitive:
-            if attribute.is_coded:
-                raise UsageError(
-                    f"column {attribute.name!r}: least, top and bottom are for quasi-identifiers; recode a "
-                    "sensitive column before it is read"
-                )
         role_of: dict[str, Role] = {}
         for name, role in self._roles():
             if name in role_of:
@@ -170,6 +164,11 @@ class Schema:
     def coded(self) -> tuple[str, ...]:
         """The quasi-identifiers with a least level, a top or a bottom code."""
         return tuple(attribute.name for attribute in self.quasi if attribute.is_coded)
+
+    @property
+    def all_coded(self) -> tuple[str, ...]:
+        """The sensitive attributes, too."""
+        return tuple(each.name for each in (*self.quasi, *self.sensitive) if each.is_coded)
 
     def published(self, columns: Iterable[str]) -> list[str]:
         """Those of a table's columns of which a release shows something."""

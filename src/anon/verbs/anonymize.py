@@ -8,20 +8,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
-from anon.classes import merge
+from anon.classes import merge, with_coded_sensitive
 from anon.encoding import Encoded, encode
 from anon.engines import check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
-from anon.methods import Effort, Limits, Method, Progress, chosen
+from anon.methods import Effort, Limits, Method, Progress, Suppress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
-from anon.schema import Role, Schema, role_of_name
+from anon.schema import Role, Schema
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
+from anon.verbs.guess import Seen, tells_people
 from anon.verbs.inspect import identifying_neutral
 from anon.verbs.repeats import notes_on_repeats
+
+ROWS_OF_GUESS = 1 << 17  # by whose values a column is guessed to name people
 
 
 def anonymize(
@@ -121,9 +125,10 @@ def anonymize(
         source, schema, noise, notes = method.perturb(source, schema, n_threads, progress)
         recheck_noise(original, source.table, noise)
     tell("encode", 0, 1)
-    encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
+    encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=n_threads))
     check_publishable(encoded.table.schema)
     notes += _notes_on_neutral(encoded, noise)
+    notes += _notes_on_names(encoded, method)
     if len(encoded.suppressed) == encoded.n_rows:
         notes.append("every row misses a value and is suppressed: the release is empty")
     made = make(
@@ -197,10 +202,31 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
         table = table.head()
         of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
     distinct = identifying_neutral(table, neutral)
-    further = {name for _, *others in encoded.schema.linked for name in others}
-    return notes_on_neutral(neutral, distinct, of_rows) + [
-        f"column {name!r} is linked but by its name it identifies people, and cells list its values; make it "
-        "identifying to drop it"
-        for name in sorted(further)
-        if role_of_name(name) is Role.IDENTIFYING
-    ]
+    return notes_on_neutral(neutral, distinct, of_rows)
+
+
+def _notes_on_names(encoded: Encoded, method: Method) -> list[str]:
+    """Warnings of columns with a role whose values look like names or keys of people, and are published."""
+    original, follows = encoded.original, encoded.schema.follows
+    quasi = zip(original.quasi, original.quasi_codes, original.schema.quasi, strict=True)
+    sensitive = zip(original.sensitive, original.sensitive_codes, original.schema.sensitive, strict=True)
+    notes = []
+    for role, columns in ((Role.QUASI, quasi), (Role.SENSITIVE, sensitive)):
+        if method == Suppress("quasi" if role is Role.QUASI else "sensitive"):
+            continue
+        for domain, codes, attribute in columns:
+            some = codes[:ROWS_OF_GUESS]
+            counts = np.bincount(some, minlength=domain.n_codes)[: domain.n_values]
+            present = counts > 0
+            counted = pa.StructArray.from_arrays(
+                [domain.values.filter(pa.array(present)), pa.array(counts[present])], ["values", "counts"]
+            )
+            seen = Seen(domain.name, domain.values.type, counted, len(some), int(counts.sum()))
+            why = tells_people(seen, attribute.hierarchy is not None or domain.kind == "ordinal")
+            if why is not None:
+                as_what = "linked" if domain.name in follows else role.value
+                notes.append(
+                    f"column {domain.name!r} is {as_what} and so is published, but it may identify people: "
+                    f"{why}; make it identifying to drop it"
+                )
+    return notes

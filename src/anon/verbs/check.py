@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import MISSING, Classes, group, sensitive_counts, texts
+from anon.classes import MISSING, Classes, as_told, group, sensitive_counts, texts
 from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, encode_weights, label_codes
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import (
@@ -36,11 +36,15 @@ from anon.release import (
     with_kinds,
 )
 from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
-from anon.schema import Attribute, Schema, is_text, listed, value_type
+from anon.schema import Attribute, Schema, check_names, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
+from anon.verbs.foreign import as_coded_in_file
 from anon.verbs.people import people_inside
 from anoncore.requirement import passing_classes
+
+if TYPE_CHECKING:
+    from anon.tables import Scan
 
 BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
 
@@ -113,8 +117,14 @@ def check(
             BELIEVED,
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
-    given = schema
+    given, weight = schema, refuse_unknown_weight(schema, table)
     notes: tuple[str, ...] = ()
+    if schema is not None:
+        if metadata is not None:
+            schema = replace(
+                schema, sensitive=tuple(as_coded_in_file(each, metadata) for each in schema.sensitive)
+            )
+        schema = replace(schema, sensitive=_told(schema.sensitive, table, n_threads))
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
         notes = _merged(table_source, schema, n_threads)
@@ -137,7 +147,7 @@ def check(
             )
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
-        sensitive = with_kinds(schema.sensitive, second, metadata)
+        sensitive = with_kinds(_told_by_buckets(schema.sensitive, second), second, metadata)
         classes, domains, codes = in_buckets(ids, second, sensitive, n_threads)
         privacy = measure(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
@@ -175,8 +185,7 @@ def check(
         _refuse_undecided(missed, require, domains, metadata, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         privacy = replace(privacy, unmet=missed)
-    weight = None if given is None else given.sampling_weight
-    has_weights = weight in table.column_names and population is None and sampling_fraction is None
+    has_weights = weight is not None and population is None and sampling_fraction is None
     if has_weights or population is not None or sampling_fraction is not None:
         inside = None
         if population is not None:
@@ -228,6 +237,38 @@ def read_with_roles(source: Any, schema: Schema | None) -> tuple[Source, dict[st
     if schema is None and metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
     return given, metadata
+
+
+def refuse_unknown_weight(schema: Schema | None, table: pa.Table | Scan) -> str | None:
+    """The column of the sampling weights, if one is named; DataError where the table has no such column."""
+    weight = None if schema is None else schema.sampling_weight
+    if weight is not None:
+        check_names([weight], table.column_names)
+    return weight
+
+
+def _told(sensitive: Sequence[Attribute], table: pa.Table | Scan, n_threads: int) -> tuple[Attribute, ...]:
+    """The attributes, the coded ones of a table's own columns as their labels tell them."""
+    there = [each.name for each in sensitive if each.is_coded and each.name in table.column_names]
+    words = dict(zip(there, label_codes(table, there, n_threads) if there else (), strict=True))
+    return tuple(
+        as_told(each, [word for word in words[each.name][1] if word is not None])
+        if each.name in words
+        else each
+        for each in sensitive
+    )
+
+
+def _told_by_buckets(sensitive: Sequence[Attribute], second: pa.Table) -> list[Attribute]:
+    """Likewise of those that the sensitive table of a bucketization counts."""
+    if not {"attribute", "value"} <= set(second.column_names):
+        return list(sensitive)  # which is refused later
+
+    def words(name: str) -> list[str]:
+        values = second.filter(pc.equal(second["attribute"], name))["value"].drop_null()
+        return [str(value) for value in values.unique().to_pylist()]
+
+    return [as_told(each, words(each.name)) if each.is_coded else each for each in sensitive]
 
 
 def labels_as_written(source: Source, schema: Schema) -> Source:

@@ -11,8 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Cell, Cells, Classes, Counts, Published, group, quote, reader, single_cells
-from anon.encoding import Domain, Encoded, encode, encode_like, encode_weights
+from anon.classes import (
+    Cell,
+    Cells,
+    Classes,
+    Counts,
+    Published,
+    group,
+    intact_cells,
+    reader,
+    with_coded_sensitive,
+)
+from anon.encoding import Codes, Domain, Encoded, code_type, encode, encode_like, encode_weights
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import Utility, population_risk
 from anon.measures import measure_utility as measure
@@ -25,10 +35,17 @@ from anon.release import (
     refuse_sensitive_half,
     second_table,
 )
-from anon.schema import CODING, Attribute, Schema, check_names
+from anon.schema import Attribute, Schema, check_names, is_measurable, value_type
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
-from anon.verbs.foreign import asked_k, generalized, refuse_unknown
+from anon.verbs.foreign import (
+    as_coded_in_file,
+    asked_k,
+    cells_of_rows,
+    coding_of_file,
+    generalized,
+    refuse_unknown,
+)
 from anon.verbs.matching import aligned, matched
 from anon.verbs.people import people_inside
 
@@ -106,7 +123,8 @@ def compare(
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
     # nothing is published here: the column that matches rows needs no role
-    encoded = encode(before, replace(_roles(metadata, schema), neutral="rest"), n_threads=threads).original
+    roles = replace(_with_coding(_roles(metadata, schema), metadata, before.schema), neutral="rest")
+    encoded = with_coded_sensitive(encode(before, roles, n_threads=threads)).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
             f"the release has {after.num_rows} rows and the original {encoded.n_rows}; "
@@ -118,7 +136,7 @@ def compare(
         published = _buckets(encoded, after, second, metadata, threads)
         assert published.intact is not None
         cells = [
-            replace(single_cells(domain), of_class=codes.astype(np.uint32))
+            replace(intact_cells(domain), of_class=codes.astype(np.uint32))
             for domain, codes in zip(encoded.quasi, published.intact, strict=True)
         ]
     else:
@@ -152,8 +170,14 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
         return given
     if metadata is None:
         raise UsageError("the table does not say its roles: ", NAME_QUASI)
-    for name, cell in metadata["cells"].items():
-        if metadata["kinds"][name] == "ordinal" or cell["meaning"].startswith("text: a value or a node"):
+    kinds, sensitive = metadata["kinds"], metadata["roles"]["sensitive"]
+    in_nodes = [
+        name
+        for name, cell in metadata["cells"].items()
+        if cell["meaning"].startswith("text: a value or a node")
+    ] + [name for name in sensitive if kinds.get(name) == "nominal" and coding_of_file(metadata, name)]
+    for name in (*metadata["cells"], *in_nodes):
+        if name in in_nodes or kinds[name] == "ordinal":
             raise UsageError(
                 f"column {name!r} cannot be read without its order or hierarchy: ",
                 Parameter(
@@ -161,24 +185,27 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
                     "name --quasi and --sensitive, and give it with --hierarchy or --ordinal",
                 ),
             )
-    attributes = [
-        [
-            Attribute(name, "numeric", **_coding_of(metadata, name))
-            if metadata["kinds"][name] == "numeric"
-            else Attribute(name, "nominal")
-            for name in names
-        ]
-        for names in (metadata["roles"]["quasi"], metadata["roles"]["sensitive"])
-    ]
-    quasi, sensitive = attributes
-    return Schema(quasi, sensitive)
+
+    def attribute(name: str) -> Attribute:
+        coding = coding_of_file(metadata, name)
+        is_numeric = kinds[name] == "numeric" or (kinds[name] == "ordinal" and coding)
+        return Attribute(name, "numeric", **coding) if is_numeric else Attribute(name, "nominal")
+
+    return Schema([*map(attribute, metadata["roles"]["quasi"])], [*map(attribute, sensitive)])
 
 
-def _coding_of(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What a release says of least levels, top and bottom of a column."""
-    given = metadata.get("coding")
-    one = given.get(name) if isinstance(given, dict) else None
-    return {key: one[key] for key in CODING if key in one} if isinstance(one, dict) else {}
+def _with_coding(schema: Schema, metadata: Mapping[str, Any] | None, columns: pa.Schema) -> Schema:
+    """The roles, with what the release says of how its numbers and dates are coded where they say nothing."""
+
+    def told(attribute: Attribute) -> Attribute:
+        at = columns.get_field_index(attribute.name)
+        if metadata is None or at < 0 or not is_measurable(value_type(columns.field(at).type)):
+            return attribute
+        return as_coded_in_file(attribute, metadata)
+
+    sides = schema.quasi, schema.sensitive
+    quasi, sensitive = (tuple(map(told, side)) for side in sides)
+    return schema if (quasi, sensitive) == sides else replace(schema, quasi=quasi, sensitive=sensitive)
 
 
 # --- bucketization: two tables linked by class id
@@ -193,9 +220,13 @@ def _buckets(
 ) -> Published:
     check_names([domain.name for domain in encoded.quasi], table.column_names)
     classes, known, second = linked(bucket_ids(table, n_threads), second, n_threads)
-    intact = encode_like(table, encoded.quasi, n_threads)
-    for domain, codes in zip(encoded.quasi, intact, strict=True):
-        refuse_unknown(domain, codes)
+    whole = [domain for domain in encoded.quasi if domain.coding is None]
+    codes_of = dict(zip((each.name for each in whole), encode_like(table, whole, n_threads), strict=True))
+    for domain, attribute in zip(encoded.quasi, encoded.schema.quasi, strict=True):
+        if domain.coding is not None:
+            codes_of[domain.name] = _coded_codes(domain, attribute, table, metadata, n_threads)
+        refuse_unknown(domain, codes_of[domain.name])
+    intact = tuple(codes_of[domain.name] for domain in encoded.quasi)
     counts = []
     for domain in encoded.sensitive:
         part = second.filter(pc.equal(second["attribute"], domain.name))
@@ -205,20 +236,44 @@ def _buckets(
     )
 
 
+def _coded_codes(
+    domain: Domain,
+    attribute: Attribute,
+    table: pa.Table | Scan,
+    metadata: Mapping[str, Any] | None,
+    n_threads: int,
+) -> Codes:
+    """The code of each row of a bucketization that shows coded values: the first of its block.
+
+    A cell that is no block of the coding, and null where the original has none, gets the code `n_codes`.
+    """
+    assert domain.coding is not None
+    cells = cells_of_rows(domain, attribute, table, metadata, n_threads)
+    empty = cells.low > cells.high
+    low, high = np.where(empty, 0, cells.low), np.where(empty, 0, cells.high)
+    is_block = (domain.coding.first[low] == low) & (domain.coding.last[low] == high) & ~cells.null
+    code = np.where(is_block, low, domain.n_codes)
+    code[empty & cells.null & domain.has_null] = domain.n_values
+    return np.asarray(code[cells.of_class], code_type(domain.n_codes + 1))
+
+
 def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Classes) -> Counts | None:
     if part.num_rows == 0:
         return None
     bucket = buckets_of(part, domain.name, known, classes)
     words = part["value"].cast(pa.large_string()).to_pylist()
     read = reader(domain)
-    code_of: dict[str | None, int] = {None: domain.n_values if domain.has_null else domain.n_codes}
-    for word in {word for word in words if word is not None}:
+    code_of: dict[str | None, int] = {}
+    if domain.kind != "numeric":
+        code_of = {label: code for code, label in enumerate(domain.values.to_pylist())}
+    for word in {word for word in words if word is not None} if domain.kind == "numeric" else ():
         try:
-            cell = read(word if domain.kind == "numeric" else quote(word))
+            cell = read(word)
         except DataError:
             cell = Cell(1, 0)
         code_of[word] = cell.low if cell.low == cell.high else domain.n_codes
-    codes = np.array([code_of[word] for word in words], np.int64)
+    code_of[None] = domain.n_values if domain.has_null else domain.n_codes
+    codes = np.array([code_of.get(word, domain.n_codes) for word in words], np.int64)
     refuse_unknown(domain, codes)
     keys_of, where = np.unique(bucket * domain.n_codes + codes, return_inverse=True)
     # whole numbers below 2**53, so the sums in float64 are exact

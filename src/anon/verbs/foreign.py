@@ -33,9 +33,10 @@ from anon.classes import (
     texts,
 )
 from anon.encoding import Codes, Domain, Encoded, encode_like, encode_weights, label_codes
-from anon.errors import DataError
+from anon.errors import DataError, UsageError
 from anon.requirements import REQUIREMENTS
 from anon.schema import (
+    CODING,
     Attribute,
     CsvFile,
     Hierarchy,
@@ -59,6 +60,25 @@ _UNBOUNDED = {"inf": math.inf, "+inf": math.inf, "∞": math.inf, "-inf": -math.
 def asked_k(metadata: Mapping[str, Any] | None) -> int | None:
     matches = [_ASKED_K.match(text) for text in (metadata or {"requirements": ()})["requirements"]]
     return max((int(match[1]) for match in matches if match), default=None)
+
+
+def coding_of_file(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What a release says of least levels, top and bottom of a column."""
+    given = metadata.get("coding")
+    one = given.get(name) if isinstance(given, dict) else None
+    return {key: one[key] for key in CODING if key in one} if isinstance(one, dict) else {}
+
+
+def as_coded_in_file(attribute: Attribute, metadata: Mapping[str, Any]) -> Attribute:
+    """The attribute, coded as the release says of its numbers or dates, where it says nothing itself."""
+    coding = coding_of_file(metadata, attribute.name)
+    kind = metadata["kinds"].get(attribute.name)  # a coded sensitive one is published as ordinal labels
+    if attribute.is_coded or attribute.kind not in (None, "numeric") or kind not in ("numeric", "ordinal"):
+        return attribute
+    try:
+        return replace(attribute, **coding)
+    except UsageError:  # its hierarchy lacks that level, or the file was changed
+        return attribute
 
 
 def generalized(
@@ -138,7 +158,7 @@ def _more_than(cells: Cells, codes: Codes) -> bool:
 def cells_of_rows(
     domain: Domain,
     attribute: Attribute,
-    table: pa.Table,
+    table: pa.Table | Scan,
     metadata: Mapping[str, Any] | None,
     n_threads: int = 1,
 ) -> Cells:
@@ -194,7 +214,9 @@ def _joined(
 
 
 def _bounds(low: str | None, high: str | None, missing: str | None = "false") -> str | None:
-    """Two bounds and the mark of missing values as the text of a cell."""
+    """Two bounds and the mark of missing values as the text of a cell; all three are null in a blank one."""
+    if low is missing is None:
+        return ROOT + OR_MISSING
     if low is None or high is None:
         return MISSING if missing == "true" else None
     return f"[{low}, {high}]" + (OR_MISSING if missing == "true" else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ LEAST_KEYS = 10  # that repeat, before they can be told from chance
 FEW_KINDS, MANY_EACH = 50, 20  # an "id" of fewer values, each on more rows, is a code of kinds
 LONG_TEXT = 5  # words of a value, from which on it is text
 MOST_BODY = 1_000  # no weight of a body, whatever its unit
+MANY_LABELS = 50  # that all differ, before that is no chance
+Key = Literal["unit", "sampling_weight"]
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,15 @@ class Seen:
 
 @dataclass(frozen=True)
 class Guess:
-    """A role and, in words, what speaks for it. `name` is what the column's name speaks of."""
+    """A role and, in words, what speaks for it. `name` is what the column's name speaks of, `key` what else
+    of a schema it may be; `by_count`: nothing speaks for the role but how many values there are.
+    """
 
     role: Role
     why: str
     name: Named | None = None
+    key: str | None = None
+    by_count: bool = False
 
 
 def guess(seen: Seen) -> Guess:
@@ -90,8 +97,8 @@ def _by_name(seen: Seen, name: Named) -> Guess | None:
         why = (
             f"its name has {name.word!r} and its numbers are no body's: a sampling weight (sampling_weight=)"
         )
-        return Guess(Role.NEUTRAL, why, name)
-    return Guess(subject.role, why, name)
+        return Guess(Role.NEUTRAL, why, name, "sampling_weight")
+    return Guess(subject.role, why, name, subject.key)
 
 
 _BODY_WEIGHT = frozenset({"weight", "weights", "wt", "gewicht", "poids", "peso"})
@@ -147,8 +154,56 @@ def _by_type(seen: Seen) -> Guess:
         return Guess(Role.QUASI, "it holds dates, which others may know")
     if seen.is_countable_key and seen.n_values > 1 and seen.n_distinct > IDENTIFYING_SHARE * seen.n_values:
         of_all = "every row has" if seen.n_distinct == seen.n_rows else "more than 90 % of its rows have"
-        return Guess(Role.IDENTIFYING, f"{of_all} a value of its own")
+        return Guess(Role.IDENTIFYING, f"{of_all} a value of its own", by_count=True)
     return Guess(Role.NEUTRAL, "neither its name nor its values speak for another role")
+
+
+def tells_people(seen: Seen, has_hierarchy: bool) -> str | None:
+    """Why values of a column that is to be published may be names or keys of people; None if they are not.
+
+    Labels that all differ may be; numbers are amounts, and who gives a hierarchy publishes its levels.
+    """
+    guessed = guess(seen)
+    if guessed.role is not Role.IDENTIFYING:
+        return None
+    labels = is_text(seen.type) and not has_hierarchy and seen.n_distinct >= MANY_LABELS
+    return guessed.why if labels or not guessed.by_count else None
+
+
+def chosen_keys(guesses: Sequence[Guess], seen: Sequence[Seen | None]) -> list[Key | None]:
+    """What each column is to be of a schema beside its role: one of them the unit, one the sampling weight.
+
+    A unit has a value in every row and repeats; of several the one with the fewest values, which holds the
+    others. Weights are numbers above 0, and the first column of them is taken.
+    """
+    keys: list[Key | None] = [None] * len(seen)
+    units = [
+        (each.n_distinct, i)
+        for i, (each, guessed) in enumerate(zip(seen, guesses, strict=True))
+        if each is not None and guessed.key == "unit" and guessed.role is Role.IDENTIFYING and _repeats(each)
+    ]
+    if units:
+        keys[min(units)[1]] = "unit"
+    for i, (each, guessed) in enumerate(zip(seen, guesses, strict=True)):
+        if each is not None and guessed.key == "sampling_weight" and _are_weights(each):
+            keys[i] = "sampling_weight"
+            break
+    return keys
+
+
+def _repeats(seen: Seen) -> bool:
+    """Is it a key of every row that has several rows, and not so many that it tells kinds?"""
+    if not seen.is_countable_key or seen.n_values < seen.n_rows:
+        return False
+    n, n_rows = seen.n_distinct, seen.n_rows
+    return 1 < n <= IDENTIFYING_SHARE * n_rows and n_rows <= MANY_EACH * n and 2 * n >= n_rows**0.5
+
+
+def _are_weights(seen: Seen) -> bool:
+    if not is_measurable(seen.type) or pa.types.is_temporal(seen.type) or seen.n_values < seen.n_rows:
+        return False
+    ends = pc.min_max(seen.counted.field("values")).as_py()
+    return bool(ends["min"] is not None and ends["min"] > 0 and ends["max"] < float("inf"))
 
 
 def with_repeated_keys(
@@ -173,7 +228,8 @@ def with_repeated_keys(
             why = f"its values repeat, and rows of one value agree in column {first.name!r}"
             if len(same) > 1:
                 why += f" and {len(same) - 1} more"
-            answer[i] = replace(guesses[i], role=Role.IDENTIFYING, why=f"{why}: a person's key (unit=)")
+            why += ": a person's key (unit=)"
+            answer[i] = replace(guesses[i], role=Role.IDENTIFYING, why=why, key="unit")
     return answer
 
 

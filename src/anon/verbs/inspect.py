@@ -14,7 +14,7 @@ from anon.errors import DataError
 from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of
 from anon.tables import read_local, read_table
 from anon.threads import available_threads, in_threads
-from anon.verbs.guess import Guess, Seen, guess, with_repeated_keys
+from anon.verbs.guess import Guess, Key, Seen, chosen_keys, guess, with_repeated_keys
 
 DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
 
@@ -26,7 +26,9 @@ class Column:
     `kind` is numeric, nominal, or other (lists, structs, bytes: not counted, hinted to be neutral).
     `n_distinct` does not count null; NaN counts as null. `distinct_share` is n_distinct over the
     rows that have a value, `unique_share` the share of all rows whose value no other row has. `why` says in
-    words what the guess at `role` goes by, `note` what to look at before the column is used.
+    words what the guess at `role` goes by, `note` what to look at before the column is used. `key` is
+    "unit" for the column that seems to tell whose a row is, where somebody has several, and
+    "sampling_weight" for the one that seems to tell how many people a row stands for.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Column:
     role: str
     why: str
     note: str | None = None
+    key: Key | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,9 +74,10 @@ def inspect(source: Any, **reading: Any) -> Inspection:
         [seen for _, _, seen in inspected],
         lambda i: _plain(table.column(i)),
     )
+    keys = chosen_keys(guesses, [seen for _, _, seen in inspected])
     columns = [
-        replace(column, role=guessed.role.value, why=guessed.why)
-        for (column, _, _), guessed in zip(inspected, guesses, strict=True)
+        replace(column, role=guessed.role.value, why=guessed.why, key=key)
+        for (column, _, _), guessed, key in zip(inspected, guesses, keys, strict=True)
     ]
     return Inspection(table.num_rows, tuple(columns))
 

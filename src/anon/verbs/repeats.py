@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anon.classes import Classes
 from anon.encoding import Units, number_units
 from anon.measures import units_of_classes
 from anon.requirements import Requirement
-from anon.schema import Role, Schema, is_text, role_of_name, value_type
+from anon.schema import IDENTIFYING_SHARE, Role, Schema, is_text, role_of_name, value_type
+from anon.verbs.inspect import inspect
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -38,12 +38,15 @@ def notes_on_repeats(
     k = max((each.least_rows or 0 for each in require), default=0)
     if schema.unit is not None or k < 2 or not classes.n_classes:
         return []
-    taken = {attribute.name for attribute in (*schema.quasi, *schema.sensitive)}
     kept_back = set(schema.identifying)
+    roles = {name: schema.role(name) for name in table.column_names}
+    by_name = {name for name in roles if role_of_name(name) is Role.IDENTIFYING}
     names = [
         name
-        for name in table.column_names
-        if name not in taken and (name in kept_back or role_of_name(name) is Role.IDENTIFYING)
+        for name, role in roles.items()
+        if role not in (Role.QUASI, Role.SENSITIVE)
+        and (name in kept_back or name in by_name or role is Role.NEUTRAL)
+        and _may_tell_people(table, name)
     ]
     columns, of_rows = pa.table({}), ""
     if isinstance(table, pa.Table):
@@ -55,21 +58,15 @@ def notes_on_repeats(
         sizes = np.add.reduceat(inside.astype(np.int64), classes.offsets[:-1])
         offsets = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64)
         classes = Classes(classes.rows[inside], offsets, classes.suppressed)
+    few = _first(classes, SAMPLE)
+    names = [name for name in names if (_persons(columns.column(name), few, n_threads) < few.sizes).any()]
+    keys = by_name | _keys(table, [name for name in names if name not in by_name], schema)
     notes = []
-    for name in names:
-        column = columns.column(name)
-        if not (is_text(value_type(column.type)) or pa.types.is_integer(value_type(column.type))):
-            continue
-        few = _first(classes, SAMPLE)
-        persons = _persons(column, few, n_threads)
-        if (persons == few.sizes).all():
-            continue
-        if role_of_name(name) is not Role.IDENTIFYING and _is_coarse(column, few, persons):
-            continue
+    for name in (name for name in names if name in keys):
         if of_rows:
             fact = f"several rows of one class belong to the same{of_rows}"
         else:
-            persons = _persons(column, classes, n_threads)
+            persons = _persons(columns.column(name), classes, n_threads)
             if persons.min() >= k:
                 continue
             fact = (
@@ -83,14 +80,26 @@ def notes_on_repeats(
     return notes
 
 
-def _is_coarse(column: pa.ChunkedArray, classes: Classes, values: npt.NDArray[np.int64]) -> bool:
-    """If a column that is merely kept back has too few values to be people; `values` counts each class's.
+def _may_tell_people(table: pa.Table | Scan, name: str) -> bool:
+    kind = value_type(table.schema.field(name).type)
+    return is_text(kind) or bool(pa.types.is_integer(kind))
 
-    So it is where each stands in more than four classes and on more than 20 rows: rows of one person mostly
-    agree in the quasi-identifiers.
+
+def _keys(table: pa.Table | Scan, names: Sequence[str], schema: Schema) -> set[str]:
+    """Those of some columns that look like keys of people, beside what is known of them.
+
+    That is, rows of one value agree as those of one person do; a state or a grade is kept back, too.
     """
-    n = pc.count_distinct(column.take(pa.array(classes.rows)).cast(value_type(column.type))).as_py()
-    return bool(4 * n < values.sum() and 20 * n < len(classes.rows))
+    if not names:
+        return set()
+    columns = table.select([*names, *(each.name for each in schema.quasi)])
+    some = columns.slice(0, SAMPLE) if isinstance(columns, pa.Table) else columns.head()
+    guessed = inspect(some).columns[: len(names)]
+    return {
+        column.name
+        for column in guessed
+        if column.role == Role.IDENTIFYING.value and (column.distinct_share or 0) <= IDENTIFYING_SHARE
+    }
 
 
 def _first(classes: Classes, n_rows: int) -> Classes:

@@ -25,7 +25,7 @@ from anon.measures import (
 )
 from anon.schema import Schema
 from anon.threads import available_threads
-from anon.verbs.check import labels_as_written, measured_roles, read_with_roles
+from anon.verbs.check import labels_as_written, measured_roles, read_with_roles, refuse_unknown_weight
 
 Floats = npt.NDArray[np.float64]
 
@@ -174,6 +174,7 @@ def suda(
     given, metadata = read_with_roles(source, schema)
     if schema is not None and given.format == "csv":
         given = labels_as_written(given, schema)
+    refuse_unknown_weight(schema, given.table)
     roles = Schema(measured_roles(metadata, schema).uncoded().quasi)
     encoded = encode(given.table, roles, empty=True, n_threads=threads)
     uniques = find_minimal_uniques(encoded.quasi, encoded.quasi_codes, max_size, threads)

@@ -152,10 +152,10 @@ def check_asked(
             raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
     if any(getattr(each, "count", None) not in (None, "rows") for each in require):
         raise UsageError("Spark counts rows, not units: anonymize on one machine")
-    if schema.coded:
+    if schema.all_coded:
         raise UsageError(
-            f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
-            "recode the column before, or anonymize on one machine"
+            f"column {schema.all_coded[0]!r} has a least level, top or bottom, which Spark does not know "
+            "yet: recode the column before, or anonymize on one machine"
         )
     if schema.linked:
         raise UsageError("linked columns do not run on Spark: leave them out, or cut by each (quasi)")
