@@ -292,7 +292,12 @@ def test_numbers_and_missing_values(tmp_path: Path) -> None:
     ("schema", "words"),
     [
         (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(20, 50))]), "do not nest"),
-        (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(5), least=5)]), "least level"),
+        (
+            anon.Schema(
+                [anon.numeric("a", hierarchy={"*": {"old": ["51", "99"], "young": ["1", "21", "45"]}})]
+            ),
+            "declare it nominal",
+        ),
     ],
 )
 def test_what_full_domain_refuses(schema: anon.Schema, words: str) -> None:

@@ -10,16 +10,17 @@ by the levels in schema order.
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from anon.classes import group
-from anon.encoding import Domain, Encoded
+from anon.encoding import Codes, Domain, Encoded
 from anon.methods.quality import Quality
 from anon.requirements import KAnonymity, Requirement, compile
 from anon.schema import Ladder
@@ -56,7 +57,28 @@ class Base:
 
     @property
     def n_rows(self) -> int:
-        return len(self.rows)
+        return int(self.counts.sum())
+
+    def part(self, combinations: npt.NDArray[np.intp]) -> Base:
+        """Some of the combinations (ascending), without their row numbers; bags cannot be told from it."""
+        new = np.full(len(self.counts), -1, np.int64)
+        new[combinations] = np.arange(len(combinations))
+
+        def renumbered(counted: tuple[npt.NDArray[np.int64], ...]) -> tuple[npt.NDArray[np.int64], ...]:
+            if not counted:
+                return ()
+            number = new[counted[0]]
+            return number[number >= 0], *(each[number >= 0] for each in counted[1:])
+
+        return replace(
+            self,
+            codes=self.codes[combinations],
+            counts=self.counts[combinations],
+            rows=self.rows[:0],
+            offsets=self.offsets[:1],
+            values=tuple(map(renumbered, self.values)),
+            pairs=renumbered(self.pairs),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,11 +108,11 @@ class Found:
     visited: dict[Node, Judged]
 
 
-def base_of(encoded: Encoded, n_threads: int) -> Base:
-    """The combinations of the rows that are not suppressed."""
-    classes = group(encoded.quasi_codes, encoded.suppressed, n_threads)
+def base_of(columns: Sequence[Codes], encoded: Encoded, n_threads: int) -> Base:
+    """The combinations of codes in these columns, of the rows that are not suppressed."""
+    classes = group(columns, encoded.suppressed, n_threads)
     first = classes.rows[classes.offsets[:-1]]
-    codes = np.column_stack([column[first].astype(np.uint32) for column in encoded.quasi_codes])
+    codes = np.column_stack([column[first].astype(np.uint32) for column in columns])
     values, n_codes = [], []
     of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
     ones = np.ones(len(of_row), np.int64)
@@ -139,7 +161,7 @@ class _Table:
 
 @dataclass
 class Judge:
-    """Judges the nodes of one lattice over one base.
+    """Judges the nodes of one lattice over one base, from the node `lowest` on, whose labels its codes are.
 
     `reference` are the counts of the sensitive attributes in the table, where those of the rows that are
     still published do not count.
@@ -147,6 +169,7 @@ class Judge:
 
     base: Base
     ladders: Sequence[Ladder]
+    lowest: Node
     domains: Sequence[Domain]
     sensitive: Sequence[Domain]
     require: Sequence[Requirement]
@@ -157,7 +180,7 @@ class Judge:
     _kept: int = 0
 
     def __post_init__(self) -> None:
-        bottom = (0,) * len(self.ladders)
+        bottom = self.lowest
         # null is a label of its own, and one with the others at the last level
         labels = []
         for ladder, domain in zip(self.ladders, self.domains, strict=True):
@@ -187,7 +210,7 @@ class Judge:
         # by units a value may be too frequent in two classes together, and in neither alone
         is_sure = self._only_sizes or not self.base.n_units
         self.monotone = is_sure and all(each.monotone for each in self.require)
-        self.absorbing = all(each.absorbing for each in self.require) and is_sure
+        self.absorbing = self._only_sizes or (all(each.absorbing for each in self.require) and is_sure)
 
     def table(self, node: Node) -> _Table:
         """The classes of a node, rolled up from the smallest known table of a finer one."""
@@ -222,7 +245,7 @@ class Judge:
         """
         out = (table.counts < self.k) | (self._units(table) < self.k_units)
         absorbing = [each for each in self.require if each.absorbing]
-        others = [each for each in self.require if not each.absorbing]
+        others = [] if self._only_sizes else [each for each in self.require if not each.absorbing]
         if self._is_beyond(table, out) and not everything:
             return out, True
         if absorbing and not self._only_sizes and not self.base.n_units:
@@ -362,9 +385,7 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
     """The best node of the lattice; None where none is feasible."""
     heights = [ladder.height for ladder in judge.ladders]
     shape = tuple(height + 1 for height in heights)
-    n_nodes = 1
-    for size in shape:
-        n_nodes *= size
+    n_nodes = math.prod(shape)
     ends = None if time_limit is None else time.monotonic() + time_limit
     if n_nodes > MOST_NODES:
         return _best_first(judge, shape, ends)
@@ -373,7 +394,8 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
     sums = sum(grid, start=np.zeros((), np.int64))
     # in the order of the bound, the sum of levels, and the levels, as arrays are laid out
     order = np.lexsort((np.broadcast_to(sums, shape).ravel(), np.round(bounds.ravel(), 12)))
-    is_open = np.ones(shape, np.bool_)  # may be the best
+    is_open = np.zeros(shape, np.bool_)  # may be the best
+    is_open[tuple(slice(low, None) for low in judge.lowest)] = True
     is_failing = np.zeros(shape, np.bool_)
     is_passing = np.zeros(shape, np.bool_)
     seen: dict[Node, Judged] = {}
@@ -447,7 +469,7 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
 
 def _best_first(judge: Judge, shape: tuple[int, ...], ends: float | None) -> Found | None:
     """The same where the lattice has too many nodes to keep a mark of each: by bound, from the bottom."""
-    bottom = (0,) * len(shape)
+    bottom = judge.lowest
     heap: list[tuple[float, int, Node]] = [(float(judge.quality.bounds(bottom)), 0, bottom)]
     pushed = {bottom}
     seen: dict[Node, Judged] = {}

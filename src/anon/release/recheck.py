@@ -71,7 +71,8 @@ def recheck(
         if columns:
             if domain.name not in encoded.schema.household:
                 hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
-                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
+                by_level = encoded.rounds is not None
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden, by_level)
             identities += [_identities(column) for column in columns]
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
@@ -133,6 +134,7 @@ def _check_column(
     numeric: str,
     fact: Facts,
     hidden: Bools | None = None,
+    by_level: bool = False,
 ) -> None:
     """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
     if domain.kind == "numeric" and numeric == "interval":
@@ -143,7 +145,7 @@ def _check_column(
                 "allows; this is a fault of the tool, nothing was written"
             )
     fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
-    check_cells(domain, codes, classes, columns, numeric, fact, hidden)
+    check_cells(domain, codes, classes, columns, numeric, fact, hidden, by_level)
 
 
 def misread(

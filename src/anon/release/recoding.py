@@ -162,14 +162,15 @@ def _merge_alike(
 ) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
     """Classes with equal published columns become one; also returns these columns.
 
-    Different cells can have one midpoint or mean, which the union of their rows has too.
+    Different cells can have one midpoint or mean, which the union of their rows has too. Cells of rounds with
+    the same values can have one label, and their union another.
     """
     while True:
         published = [
             render(one, numeric, codes, classes)
             for one, codes in zip(cells, encoded.quasi_codes, strict=True)
         ]
-        if numeric not in ("midpoint", "mean"):
+        if numeric not in ("midpoint", "mean") and encoded.rounds is None:
             return classes, tuple(cells), published
         looks = [
             replace(one, of_class=_looks(column))
