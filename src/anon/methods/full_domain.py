@@ -105,7 +105,7 @@ class FullDomain(Method):
     `iterate` recodes locally, as ARX does: classes that pass at the least levels are published so, the others
     at coarser ones, round by round. Each round takes the levels that lose least of those that publish this
     share of all rows at least, and what no levels publish is suppressed, up to the limit. Requirements that
-    compare a class with the table are tested at the end, and classes that fail them are merged with neighbors.
+    compare a class with the table are tested at the end, and classes that fail are merged with neighbors.
     """
 
     name: ClassVar[str] = "full-domain"
