@@ -228,5 +228,5 @@ def test_what_households_refuse() -> None:
     schema = anon.Schema(["region", "job"], unit="hid", household=["region"])
     with pytest.raises(anon.UsageError, match="leave out iterate, or household="):
         anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain(iterate=0.1))
-    with pytest.raises(anon.UsageError, match="2 numbers for 3 attributes: .* size of the household"):
+    with pytest.raises(anon.UsageError, match=r"2 numbers for 3 attributes: .* size of the household"):
         anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain(levels=(1, 1)))
