@@ -490,3 +490,49 @@ def test_levels_are_named_where_a_column_is_at_its_top(tmp_path: Path, null: lis
         shown.append(set(release.table["age"].to_pylist()))
     assert shown[1] - {"missing"} == {"[0, 5)", "[5, 10)", "[10, 15)"}
     assert shown[2] == {"*"} or (null and shown[2] <= {"*", "* or missing"})
+
+
+# --- what random jobs found
+
+
+def test_a_star_says_missing_where_suppressed_rows_are_left_out(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", None, "y", "z", "x"], "b": list("ppppq")})
+    with pytest.warns(anon.PrivacyWarning, match="1 of 5 rows are left out"):
+        release = anon.anonymize(
+            table,
+            anon.Schema([anon.ordinal("a", "xyz"), "b"]),
+            require=[anon.KAnonymity(2)],
+            method=anon.FullDomain(levels=[1, 0]),
+            suppress=0.2,
+        )
+    assert release.table["a"].to_pylist() == ["* or missing"] * 4
+    release.write(tmp_path / "out.csv")
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_labels_shorter_than_a_prefix_stay_as_they_are() -> None:
+    table = pa.table({"zip": ["1", "1", "12", "120", "2", "2", "210", "211"]})
+    release = anon.anonymize(
+        table,
+        anon.Schema([anon.nominal("zip", anon.prefix(2, 1))]),
+        require=[anon.KAnonymity(2)],
+        method=anon.FullDomain(),
+    )
+    assert release.levels == (1,)
+    assert Counter(release.table["zip"].to_pylist()) == {"1": 2, "12": 2, "2": 2, "21": 2}
+
+
+def test_a_class_is_compared_with_the_whole_table_where_asked(tmp_path: Path) -> None:
+    """Of nine rows one is suppressed, with which the classes are 7/36 and 6/36 from the table, else 1/8."""
+    table = pa.table({"a": [*"xxxxyyyy", "w"], "ill": [*"pppqppqq", "z"]})
+    schema = anon.Schema(["a"], ["ill"])
+    near = anon.TCloseness(0.2, distance="equal")
+    exactly = anon.TCloseness(0.15, distance="equal")
+    options: dict[str, Any] = {"method": anon.FullDomain(levels=[0], reference="table"), "suppress": 0.2}
+    with pytest.warns(anon.PrivacyWarning):
+        release = anon.anonymize(table, schema, require=[anon.KAnonymity(2), near], **options)
+    assert release.privacy().t_equal == pytest.approx(1 / 8)
+    release.write(tmp_path / "out.parquet")
+    assert release.metadata["claimed"] == [repr(near)]
+    with pytest.raises(anon.InfeasibleError):
+        anon.anonymize(table, schema, require=[anon.KAnonymity(2), exactly], **options)

@@ -230,3 +230,13 @@ def test_what_households_refuse() -> None:
         anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain(iterate=0.1))
     with pytest.raises(anon.UsageError, match=r"2 numbers for 3 attributes: .* size of the household"):
         anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain(levels=(1, 1)))
+
+
+def test_t_of_units_compares_with_the_values_of_all_units() -> None:
+    """A unit with rows in two classes has its value once in the table."""
+    table = pa.table({"a": [1, 1, 2, 2, 3, 3], "s": list("pqppqp"), "who": [1, 2, 1, 3, 2, 3]})
+    schema = anon.Schema([anon.nominal("a")], ["s"], unit="who")
+    near = anon.TCloseness(0.17, distance="equal")
+    for method in (anon.Mondrian(), anon.FullDomain(), anon.FullDomain(iterate=0.1)):
+        release = anon.anonymize(table, schema, require=[anon.KAnonymity(2), near], method=method)
+        assert release.n_rows == 6

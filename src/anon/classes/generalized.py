@@ -54,7 +54,7 @@ def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells
     block go with one. Flat nominal: their set;
     of sets with the same ends the smaller comes first, then the one with the lower codes. The columns of
     households show the cell of all rows `together`. With `rounds` a cell holds all that the rows of its class
-    are published as, and is written as their level has it where that is one.
+    are published as, and is written as their level has it where that is one (of several, the last round's).
     """
     if encoded.rounds is not None:
         by_round = encoded.rounds.domains(encoded.quasi)
@@ -220,9 +220,9 @@ def _cells_of_rounds(
     of_class = np.where((least == most) & (low == last_low), least, -1)
     if domain.tree is not None and domain.n_values:
         low, high = _below_ancestor(domain.tree, low, high)
-    keys: list[Codes] = [low, high, null.view(np.uint8), (of_class + 1).astype(np.uint32)]
-    members, bounds = kernel.group(keys, None, n_threads)
+    members, bounds = kernel.group([low, high, null.view(np.uint8)], None, n_threads)
     first = members[bounds[:-1]]
+    level = np.maximum.reduceat(of_class[members], bounds[:-1]) if len(first) else of_class
     return Cells(
         domain,
         group_numbers(members, bounds),
@@ -230,7 +230,7 @@ def _cells_of_rounds(
         high[first],
         null[first],
         shown_as=tuple(shown_as),
-        level=of_class[first],
+        level=level,
     )
 
 

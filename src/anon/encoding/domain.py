@@ -151,7 +151,8 @@ class Encoded:
     it stands for, where the schema names the columns. `fine_codes` are the quasi-identifiers' codes before
     least levels, top and bottom codes, one array for each (none where no attribute has any of these): what
     was lost is measured against them. With `rounds` rows are published at different levels, and all codes are
-    those of the values.
+    those of the values. With `reference` requirements compare a class with the table without these rows
+    (uint32) alone, whatever else is suppressed.
     """
 
     table: pa.Table | Scan
@@ -168,11 +169,17 @@ class Encoded:
     unpublished: tuple[str, ...] = ()
     followers: tuple[Codes, ...] = ()
     rounds: Rounds | None = None
+    reference: npt.NDArray[np.uint32] | None = None
 
     @property
     def original(self) -> Encoded:
         """The table as it was before least levels, top and bottom codes."""
         return replace(self, quasi_codes=self.fine_codes) if self.fine_codes else self
+
+    @property
+    def compared(self) -> Encoded:
+        """The table that requirements compare a class with: the published rows, or those of `reference`."""
+        return of_published_rows(self if self.reference is None else replace(self, suppressed=self.reference))
 
     @property
     def ties(self) -> tuple[Codes, ...]:

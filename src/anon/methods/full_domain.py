@@ -183,6 +183,10 @@ class FullDomain(Method):
         axes = axes_of(judged, self.domain)
         _refuse(self, judged, axes, require)
         base = base_of([axis.codes for axis in axes], judged, 1)
+        if not base.n_rows:
+            node = tuple(axis.lowest for axis in axes)
+            nothing = _lattice(axes, node, None, {node: Judged(0, 0.0, True, False)}, self.quality)
+            return _at(encoded, axes, node), self, nothing
         if self.iterate is not None:
             return self._iterated(encoded, judged, axes, base, require, limits)
         judge = _judge(judged, axes, base, require, limits.suppress, self)
@@ -202,6 +206,8 @@ class FullDomain(Method):
         optimal, seen = (None, {node: judge.judge(node)}) if best is None else (best.optimal, best.visited)
         lattice = _lattice(axes, node, optimal, seen, self.quality)
         made = _suppressed(_at(encoded, axes, node), base.rows[left_out])
+        if self.reference == "table":
+            made = replace(made, reference=encoded.suppressed)
         return made, replace(self, levels=node), lattice
 
     def _iterated(
@@ -277,6 +283,8 @@ def _refuse(
     method: FullDomain, encoded: Encoded, axes: Sequence[Axis], require: Sequence[Requirement]
 ) -> None:
     counts_bags = any(getattr(each, "count", None) == "unit-bags" for each in require)
+    if method.reference == "table" and encoded.units is not None:
+        raise UsageError('reference="table" counts rows, and requirements count units: leave it out')
     if counts_bags and len(require) > 1:
         raise UsageError("k of unit-bags is enforced alone: leave out the other requirements")
     if method.iterate is not None:
@@ -309,7 +317,7 @@ def _judge(
     method: FullDomain,
 ) -> Judge:
     reference = None
-    if method.reference == "table" and judged.units is None:
+    if method.reference == "table":
         reference = tuple(
             np.bincount(values, rows, domain.n_codes).astype(np.int64)
             for (_, values, rows), domain in zip(base.values, judged.sensitive, strict=True)

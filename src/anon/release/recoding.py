@@ -80,7 +80,7 @@ def recode(
         if len(classes.suppressed):
             cells = [
                 _without_hidden_null(one, codes, classes.rows)
-                for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+                for one, codes in zip(cells, encoded.original.quasi_codes, strict=True)
             ]
         classes, cells = merge(classes, cells, n_threads)
         classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
@@ -124,7 +124,16 @@ def recode(
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
-    recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    compared = None if encoded.reference is None else encoded.compared
+    recheck(
+        of_published_rows(encoded),
+        classes,
+        published,
+        tested,
+        numeric=numeric,
+        n_threads=n_threads,
+        compared=compared,
+    )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
     object.__setattr__(release, "_seal", contents(release))
@@ -162,15 +171,14 @@ def _merge_alike(
 ) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
     """Classes with equal published columns become one; also returns these columns.
 
-    Different cells can have one midpoint or mean, which the union of their rows has too. Cells of rounds with
-    the same values can have one label, and their union another.
+    Different cells can have one midpoint or mean, which the union of their rows has too.
     """
     while True:
         published = [
             render(one, numeric, codes, classes)
             for one, codes in zip(cells, encoded.quasi_codes, strict=True)
         ]
-        if numeric not in ("midpoint", "mean") and encoded.rounds is None:
+        if numeric not in ("midpoint", "mean"):
             return classes, tuple(cells), published
         looks = [
             replace(one, of_class=_looks(column))
