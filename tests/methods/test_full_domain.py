@@ -500,7 +500,7 @@ def test_a_star_says_missing_where_suppressed_rows_are_left_out(tmp_path: Path) 
     with pytest.warns(anon.PrivacyWarning, match="1 of 5 rows are left out"):
         release = anon.anonymize(
             table,
-            anon.Schema([anon.ordinal("a", "xyz"), "b"]),
+            anon.Schema([anon.ordinal("a", list("xyz")), "b"]),
             require=[anon.KAnonymity(2)],
             method=anon.FullDomain(levels=[1, 0]),
             suppress=0.2,
