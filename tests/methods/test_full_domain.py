@@ -496,8 +496,8 @@ def test_levels_are_named_where_a_column_is_at_its_top(tmp_path: Path, null: lis
 
 
 def test_a_star_says_missing_where_suppressed_rows_are_left_out(tmp_path: Path) -> None:
-    table = pa.table({"a": ["x", None, "y", "z", "x"], "b": list("ppppq")})
-    with pytest.warns(anon.PrivacyWarning, match="1 of 5 rows are left out"):
+    table = pa.table({"a": ["x", None, "y", "z", "x", "y", "x"], "b": list("ppppqqr")})
+    with pytest.warns(anon.PrivacyWarning, match="1 of 7 rows are left out"):
         release = anon.anonymize(
             table,
             anon.Schema([anon.ordinal("a", list("xyz")), "b"]),
@@ -505,7 +505,7 @@ def test_a_star_says_missing_where_suppressed_rows_are_left_out(tmp_path: Path) 
             method=anon.FullDomain(levels=[1, 0]),
             suppress=0.2,
         )
-    assert release.table["a"].to_pylist() == ["* or missing"] * 4
+    assert release.table["a"].to_pylist() == ["* or missing"] * 6
     release.write(tmp_path / "out.csv")
 
 
@@ -519,7 +519,7 @@ def test_labels_shorter_than_a_prefix_stay_as_they_are() -> None:
         method=anon.FullDomain(),
     )
     assert release.levels == (1,)
-    assert Counter(release.table["zip"].to_pylist()) == {"1": 2, "12": 2, "2": 2, "21": 2}
+    assert Counter(release.table["zip"].to_pylist()) == {"1": 2, "12…": 2, "2": 2, "21": 2}
 
 
 def test_a_class_is_compared_with_the_whole_table_where_asked(tmp_path: Path) -> None:
