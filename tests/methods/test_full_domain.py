@@ -536,3 +536,45 @@ def test_a_class_is_compared_with_the_whole_table_where_asked(tmp_path: Path) ->
     assert release.metadata["claimed"] == [repr(near)]
     with pytest.raises(anon.InfeasibleError):
         anon.anonymize(table, schema, require=[anon.KAnonymity(2), exactly], **options)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_lattice_too_large_to_mark_is_searched_within_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven attributes of six levels; and a small one as if it were large, whose best node is the same."""
+    rng = np.random.default_rng(0)
+    table = pa.table({f"a{i}": rng.integers(0, 32, 300) for i in range(11)})
+    schema = anon.Schema([anon.numeric(name, anon.intervals(2, 4, 8, 16)) for name in table.column_names])
+    with pytest.warns(anon.PrivacyWarning, match="the search ended before all levels were ruled out"):
+        release = anon.anonymize(
+            table, schema, require=[anon.KAnonymity(5)], method=anon.FullDomain(), time_limit=0.5
+        )
+    assert release.lattice.n_nodes > 10_000_000
+    assert release.lattice.optimal is False
+    assert release.lattice.judged[release.lattice.best].score < 1
+    monkeypatch.setattr("anon.methods.lattice.MOST_NODES", 1)
+    small = anon.anonymize(
+        MICRO, micro(), require=[anon.KAnonymity(2)], method=anon.FullDomain(), suppress=0.1
+    )
+    assert (small.levels, small.lattice.optimal) == ((1, 0), True)
+
+
+def test_zero_feasible_levels_name_the_limit_that_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person with two rows has a bag that nobody shares, whatever the levels."""
+    source, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    source.write_text("who,age\n1,21\n1,22\n2,31\n3,32\n")
+    words = ["anonymize", str(source), "-o", str(out), "--quasi", "age", "--unit", "who", "--quiet"]
+    words += ["--method", "full-domain", "--k", "2", "--k-count", "unit-bags"]
+    assert main(words) == 1
+    assert (
+        "at least 2 of 4 rows in classes that fail: allow --suppress 0.5, or ask" in capsys.readouterr().err
+    )
+    assert main([*words, "--suppress", "0.5"]) == 0
+    assert len(out.read_text().splitlines()) == 3
+    assert main([*words[:-2], "--iterate", "0.5"]) == 0
+    words = ["anonymize", str(source), "-o", str(out), "--quasi", "age", "--quiet", "--method", "full-domain"]
+    source.write_text("age\n" + "21\n" * 7 + "22\n31\n")
+    assert main([*words, "--k", "3", "--iterate", "0.5"]) == 1
+    assert "leave 2 of 9 rows in classes that fail: allow --suppress 0.2223, or" in capsys.readouterr().err
+    assert main([*words, "--k", "3", "--iterate", "0.5", "--suppress", "0.2223"]) == 0

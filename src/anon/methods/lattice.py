@@ -29,6 +29,7 @@ from anoncore.requirement import passing_classes
 
 SAME = 1e-9  # scores nearer than this are equal
 MOST_NODES = 10_000_000
+MOST_WAITING = 250_000  # nodes of a larger lattice that are remembered
 MOST_KEPT = 1 << 24  # classes of nodes that are kept to roll up from
 
 Node = tuple[int, ...]
@@ -216,7 +217,8 @@ class Judge:
         """The classes of a node, rolled up from the smallest known table of a finer one."""
         if node in self._tables:
             return self._tables[node]
-        finer = np.flatnonzero((self._levels <= np.array(node)).all(axis=1))
+        known = len(self._nodes)
+        finer = np.flatnonzero((self._levels[:known] <= np.array(node)).all(axis=1))
         before = self._tables[self._nodes[int(finer[np.argmin(self._sizes[finer])])]]
         first, counts, number = roll_up(self.kernel, node, before.members, before.counts)
         values = tuple(
@@ -233,9 +235,11 @@ class Judge:
         if self._kept + size <= MOST_KEPT:
             self._kept += size
             self._tables[node] = table
+            if len(self._nodes) == len(self._sizes):
+                self._levels = np.resize(self._levels, (2 * len(self._sizes), len(node)))
+                self._sizes = np.resize(self._sizes, 2 * len(self._sizes))
+            self._levels[len(self._nodes)], self._sizes[len(self._nodes)] = node, size
             self._nodes.append(node)
-            self._levels = np.vstack([self._levels, node])
-            self._sizes = np.append(self._sizes, size)
         return table
 
     def suppressed(self, table: _Table, everything: bool = False) -> tuple[npt.NDArray[np.bool_], bool]:
@@ -468,34 +472,48 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
 
 
 def _best_first(judge: Judge, shape: tuple[int, ...], ends: float | None) -> Found | None:
-    """The same where the lattice has too many nodes to keep a mark of each: by bound, from the bottom."""
+    """The same where the lattice has too many nodes to keep a mark of each: by bound, from the bottom.
+
+    It knows a good node before it starts, and ends with the best so far where too many wait.
+    """
+    seen = _descent(judge, tuple(size - 1 for size in shape), ends)
+    least = min(one.score for one in seen.values())
     bottom = judge.lowest
-    heap: list[tuple[float, int, Node]] = [(float(judge.quality.bounds(bottom)), 0, bottom)]
+    heap: list[tuple[float, int, Node]] = [(float(judge.quality.bounds(bottom)), sum(bottom), bottom)]
     pushed = {bottom}
-    seen: dict[Node, Judged] = {}
-    least = np.inf
     is_late = False
     while heap and heap[0][0] <= least + SAME:
-        if ends is not None and time.monotonic() > ends:
+        if len(pushed) > MOST_WAITING or (ends is not None and time.monotonic() > ends):
             is_late = True
             break
         _, total, node = heapq.heappop(heap)
-        one = seen[node] = judge.judge(node)
+        one = seen[node] = seen.get(node) or judge.judge(node)
         least = min(least, one.score)
         for a in range(len(node)):
             above = (*node[:a], node[a] + 1, *node[a + 1 :])
             if above[a] < shape[a] and above not in pushed:
-                pushed.add(above)
-                heapq.heappush(heap, (float(judge.quality.bounds(above)), total + 1, above))
-        if len(pushed) > MOST_NODES:
-            is_late = True
-            break
-    if is_late and least == np.inf:
-        top = tuple(size - 1 for size in shape)
-        seen[top] = judge.judge(top)
-        least = seen[top].score
+                bound = float(judge.quality.bounds(above))
+                if bound <= least + SAME:
+                    pushed.add(above)
+                    heapq.heappush(heap, (bound, total + 1, above))
     tied = [node for node, one in seen.items() if one.feasible and one.score <= least + SAME]
     if not tied:
         return None
     best = min(tied, key=lambda node: (sum(node), node))
     return Found(best, seen[best].score, seen[best].n_suppressed, not is_late, seen)
+
+
+def _descent(judge: Judge, node: Node, ends: float | None) -> dict[Node, Judged]:
+    """What is seen on the way down from a node, each step to the best of those one level below."""
+    seen = {node: judge.judge(node)}
+    while True:
+        steps = []
+        for a, g in enumerate(node):
+            if g > judge.lowest[a] and (ends is None or time.monotonic() < ends):
+                below = (*node[:a], g - 1, *node[a + 1 :])
+                seen[below] = judge.judge(below)
+                steps.append((seen[below].score, below))
+        best = min(steps, default=(np.inf, node))
+        if best[0] >= seen[node].score:
+            return seen
+        node = best[1]

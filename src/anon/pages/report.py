@@ -141,7 +141,7 @@ def _lattice_sections(facts: Mapping[str, Any], drawn: tuple[Figure, ...]) -> li
         None: f"The levels were given: {cost}.",
         True: f"Of {number(seen['nodes'])} recodings {number(seen['judged'])} had to be judged, of which "
         f"{number(seen['feasible'])} are feasible; the best of all was taken: {cost}.",
-        False: f"When the time was up {number(seen['judged'])} of {number(seen['nodes'])} recodings were "
+        False: f"When the search ended {number(seen['judged'])} of {number(seen['nodes'])} recodings were "
         f"judged, and the best of these was taken: {cost}.",
     }
     table = Table("The level of each column", header, rows)
@@ -156,7 +156,7 @@ def _rounds_section(seen: Mapping[str, Any], columns: Table) -> Section:
         f"{number(seen['suppressed'])} rows were suppressed."
     )
     if not seen["optimal"]:
-        said += " The time limit ended the search: other levels may lose less."
+        said += " The search ended before all levels were ruled out: others may lose less."
     header = ("round", "rows", *seen["heights"])
     rows = tuple((i, each["rows"], *each["levels"].values()) for i, each in enumerate(rounds))
     table = Table("The level of each column in each round", header, rows)
