@@ -52,6 +52,24 @@ def test_more_combinations_of_labels_than_a_word_has_are_told_apart() -> None:
     assert (number == np.repeat(np.arange(len(codes)), 2)).all()
 
 
+def test_many_classes_are_found_as_by_sorting() -> None:
+    rng = np.random.default_rng(1)
+    codes = np.unique(rng.integers(0, [90, 40, 16, 7], (30_000, 4)), axis=0).astype(np.uint32)
+    labels = [[np.arange(n, dtype=np.uint32), np.arange(n, dtype=np.uint32) // 3] for n in (90, 40, 16, 7)]
+    rng.shuffle(codes)
+    kernel = Lattice(codes, labels)
+    members = np.arange(len(codes), dtype=np.uint32)
+    counts = rng.integers(1, 9, len(codes))
+    for node in ((0, 0, 0, 1), (1, 0, 0, 0), (1, 1, 1, 1)):
+        looks = np.column_stack([labels[a][g][codes[:, a]] for a, g in enumerate(node)])
+        _, where, number = np.unique(looks, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(where)
+        first, rows, got = roll_up(kernel, node, members, counts)
+        assert (first == where[order]).all()
+        assert (rows == np.bincount(number.ravel(), counts)[order]).all()
+        assert (np.argsort(order)[number.ravel()] == got).all()
+
+
 def test_codes_that_change_after_they_were_checked_are_not_read() -> None:
     codes = np.zeros((3, 1), np.uint32)
     kernel = Lattice(codes, [[np.zeros(1, np.uint32)]])

@@ -56,6 +56,7 @@ def released(table: Any, schema: anon.Schema, one: Configuration, **options: Any
             method=one.method,
             publish=one.publish,
             numeric=one.numeric,
+            suppress=one.suppress,
             **options,
         )
 
@@ -72,6 +73,8 @@ ASKED = [
     Configuration((anon.KAnonymity(20),), anon.TGC()),
     Configuration((), anon.Anatomy(3, sensitive="occupation"), publish="bucketization"),
     Configuration((anon.KAnonymity(10),), anon.Mondrian(split="information-gain", target="race")),
+    Configuration((anon.KAnonymity(5),), anon.FullDomain(quality="dm"), suppress=0.1),
+    Configuration((anon.KAnonymity(5), anon.TCloseness(0.3)), anon.FullDomain(iterate=0.1), suppress=0.5),
 ]
 
 
@@ -440,6 +443,29 @@ def test_the_name_of_a_configuration_tells_it_from_others() -> None:
         "anatomy l=3 sensitive=a bucketization"
     )
     assert Configuration((), anon.Identity()).requirement == "none"
+
+
+def test_limits_of_suppression_and_qualities_are_swept(census: pa.Table) -> None:
+    tree = anon.intervals(10, 20)
+    schema = anon.Schema([anon.numeric("age", tree), "sex", "education"], ["occupation"])
+    swept = anon.frontier(
+        census,
+        schema,
+        "k=5 method=full-domain quality=loss,dm suppress=0,0.05,0.3",
+        measures=["n_suppressed", "precision"],
+        utility="gcp",
+    )
+    names = [point.name for point in swept.points[:6]]
+    assert names[:2] == ["full-domain k=5 generalization", "full-domain k=5 suppress=0.05 generalization"]
+    assert names[5] == "full-domain k=5 quality=dm suppress=0.3 generalization"
+    left_out = [point.measures["n_suppressed"] for point in swept.points[:6]]
+    assert left_out[0] == left_out[3] == 0
+    assert all(n <= share * 600 for n, share in zip(left_out, [0, 0.05, 0.3] * 2, strict=True))
+    assert max(left_out) > 0
+    with pytest.raises(UsageError, match="suppresses no rows"):
+        anon.frontier(census, schema, "k=5 suppress=0.05", utility="gcp")
+    with pytest.raises(UsageError, match="at least 0 and below 1"):
+        anon.frontier(census, schema, "k=5 method=full-domain suppress=2", utility="gcp")
 
 
 def test_what_is_asked_twice_is_tried_once(census: pa.Table) -> None:

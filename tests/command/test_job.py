@@ -78,6 +78,7 @@ levels = [1, 0, 1, 1, 0]
 quality = "dm"
 domain = "file"
 reference = "table"
+iterate = 0.01
 suppress = 0.05
 time_limit = 60.0
 epsilon = 0.5

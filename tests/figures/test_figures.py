@@ -41,6 +41,7 @@ LATTICE = Lattice(
     True,
     {(0, 0): FAILS, (1, 0): Judged(1, 0.25, True, False), (2, 0): Judged(0, 0.5, True, False)},
     "loss",
+    (0, 0),
 )
 EVERY: list[Callable[[], Figure]] = [
     lambda: plots.tradeoff(POINTS, "p_loss", "u_loss"),
@@ -152,7 +153,7 @@ def test_a_lattice_has_every_node_at_its_sum_of_levels_with_what_is_known_of_it(
 
 def test_of_a_large_lattice_the_best_of_the_judged_nodes_are_drawn() -> None:
     judged = {(g, h): Judged(0, g + h + 1, (g + h) % 2 == 0, False) for g in range(40) for h in range(40)}
-    seen = Lattice(("a", "b"), (99, 99), (39, 39), True, judged, "dm")
+    seen = Lattice(("a", "b"), (99, 99), (39, 39), True, judged, "dm", (0, 0))
     figure = nodes.lattice(seen)
     rows = figure_module.rows(figure)
     assert len(rows) == nodes.MOST_DRAWN < len(judged)

@@ -292,7 +292,12 @@ def test_numbers_and_missing_values(tmp_path: Path) -> None:
     ("schema", "words"),
     [
         (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(20, 50))]), "do not nest"),
-        (anon.Schema([anon.numeric("a", hierarchy=anon.intervals(5), least=5)]), "least level"),
+        (
+            anon.Schema(
+                [anon.numeric("a", hierarchy={"*": {"old": ["51", "99"], "young": ["1", "21", "45"]}})]
+            ),
+            "declare it nominal",
+        ),
     ],
 )
 def test_what_full_domain_refuses(schema: anon.Schema, words: str) -> None:
@@ -485,3 +490,91 @@ def test_levels_are_named_where_a_column_is_at_its_top(tmp_path: Path, null: lis
         shown.append(set(release.table["age"].to_pylist()))
     assert shown[1] - {"missing"} == {"[0, 5)", "[5, 10)", "[10, 15)"}
     assert shown[2] == {"*"} or (null and shown[2] <= {"*", "* or missing"})
+
+
+# --- what random jobs found
+
+
+def test_a_star_says_missing_where_suppressed_rows_are_left_out(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", None, "y", "z", "x", "y", "x"], "b": list("ppppqqr")})
+    with pytest.warns(anon.PrivacyWarning, match="1 of 7 rows are left out"):
+        release = anon.anonymize(
+            table,
+            anon.Schema([anon.ordinal("a", list("xyz")), "b"]),
+            require=[anon.KAnonymity(2)],
+            method=anon.FullDomain(levels=[1, 0]),
+            suppress=0.2,
+        )
+    assert release.table["a"].to_pylist() == ["* or missing"] * 6
+    release.write(tmp_path / "out.csv")
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_labels_shorter_than_a_prefix_stay_as_they_are() -> None:
+    table = pa.table({"zip": ["1", "1", "12", "120", "2", "2", "210", "211"]})
+    release = anon.anonymize(
+        table,
+        anon.Schema([anon.nominal("zip", anon.prefix(2, 1))]),
+        require=[anon.KAnonymity(2)],
+        method=anon.FullDomain(),
+    )
+    assert release.levels == (1,)
+    assert Counter(release.table["zip"].to_pylist()) == {"1": 2, "12…": 2, "2": 2, "21": 2}
+
+
+def test_a_class_is_compared_with_the_whole_table_where_asked(tmp_path: Path) -> None:
+    """Of nine rows one is suppressed, with which the classes are 7/36 and 6/36 from the table, else 1/8."""
+    table = pa.table({"a": [*"xxxxyyyy", "w"], "ill": [*"pppqppqq", "z"]})
+    schema = anon.Schema(["a"], ["ill"])
+    near = anon.TCloseness(0.2, distance="equal")
+    exactly = anon.TCloseness(0.15, distance="equal")
+    options: dict[str, Any] = {"method": anon.FullDomain(levels=[0], reference="table"), "suppress": 0.2}
+    with pytest.warns(anon.PrivacyWarning):
+        release = anon.anonymize(table, schema, require=[anon.KAnonymity(2), near], **options)
+    assert release.privacy().t_equal == pytest.approx(1 / 8)
+    release.write(tmp_path / "out.parquet")
+    assert release.metadata["claimed"] == [repr(near)]
+    with pytest.raises(anon.InfeasibleError):
+        anon.anonymize(table, schema, require=[anon.KAnonymity(2), exactly], **options)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_lattice_too_large_to_mark_is_searched_within_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven attributes of six levels; and a small one as if it were large, whose best node is the same."""
+    rng = np.random.default_rng(0)
+    table = pa.table({f"a{i}": rng.integers(0, 32, 300) for i in range(11)})
+    schema = anon.Schema([anon.numeric(name, anon.intervals(2, 4, 8, 16)) for name in table.column_names])
+    with pytest.warns(anon.PrivacyWarning, match="the search ended before all levels were ruled out"):
+        release = anon.anonymize(
+            table, schema, require=[anon.KAnonymity(5)], method=anon.FullDomain(), time_limit=0.5
+        )
+    assert release.lattice.n_nodes > 10_000_000
+    assert release.lattice.optimal is False
+    assert release.lattice.judged[release.lattice.best].score < 1
+    monkeypatch.setattr("anon.methods.lattice.MOST_NODES", 1)
+    small = anon.anonymize(
+        MICRO, micro(), require=[anon.KAnonymity(2)], method=anon.FullDomain(), suppress=0.1
+    )
+    assert (small.levels, small.lattice.optimal) == ((1, 0), True)
+
+
+def test_zero_feasible_levels_name_the_limit_that_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person with two rows has a bag that nobody shares, whatever the levels."""
+    source, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    source.write_text("who,age\n1,21\n1,22\n2,31\n3,32\n")
+    words = ["anonymize", str(source), "-o", str(out), "--quasi", "age", "--unit", "who", "--quiet"]
+    words += ["--method", "full-domain", "--k", "2", "--k-count", "unit-bags"]
+    assert main(words) == 1
+    assert (
+        "at least 2 of 4 rows in classes that fail: allow --suppress 0.5, or ask" in capsys.readouterr().err
+    )
+    assert main([*words, "--suppress", "0.5"]) == 0
+    assert len(out.read_text().splitlines()) == 3
+    assert main([*words[:-2], "--iterate", "0.5"]) == 0
+    words = ["anonymize", str(source), "-o", str(out), "--quasi", "age", "--quiet", "--method", "full-domain"]
+    source.write_text("age\n" + "21\n" * 7 + "22\n31\n")
+    assert main([*words, "--k", "3", "--iterate", "0.5"]) == 1
+    assert "leave 2 of 9 rows in classes that fail: allow --suppress 0.2223, or" in capsys.readouterr().err
+    assert main([*words, "--k", "3", "--iterate", "0.5", "--suppress", "0.2223"]) == 0

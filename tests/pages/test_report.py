@@ -846,7 +846,7 @@ def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
     assert "u_loss" not in made.utility()._repr_html_()
 
 
-def by_level(levels: tuple[int, ...] | None = None) -> anon.Release:
+def by_level(levels: tuple[int, ...] | None = None, iterate: float | None = None) -> anon.Release:
     """Ages in decades; their column's name is markup."""
     ages = [str(age) for age in (23, 27, 31, 34, 45, 47, 58, 51)]
     decades: dict[str, list[str]] = {}
@@ -856,7 +856,7 @@ def by_level(levels: tuple[int, ...] | None = None) -> anon.Release:
         {EVIL: ages, "disease": PATIENTS["disease"]},
         anon.Schema([anon.nominal(EVIL, {"*": decades})], ["disease"]),
         require=[anon.KAnonymity(2)],
-        method=anon.FullDomain(levels),
+        method=anon.FullDomain(levels, iterate=iterate),
     )
 
 
@@ -875,6 +875,23 @@ def test_full_domain_recoding_shows_its_lattice_and_the_level_of_each_column() -
         assert "<script" not in shown
         assert release.lattice.judged[(1,)].score == pytest.approx(1 / 7)
         assert "lattice" not in report.of_release(release, audience="public").facts
+
+
+def test_local_recoding_shows_its_rounds() -> None:
+    release = by_level(iterate=0.5)
+    written = report.of_release(release)
+    html = written.html()
+    assert_every_number_is_told(html, json.loads(json.dumps(written.facts)))
+    assert written.facts["lattice"]["rounds"] == [
+        {"levels": {EVIL: 0}, "rows": 0},
+        {"levels": {EVIL: 1}, "rows": 8},
+    ]
+    assert "Rows were recoded in 2 rounds" in html
+    assert "The lattice of recodings" not in written.facts["figures"]
+    shown = release._repr_html_()
+    assert "1: 8 rows" in shown
+    assert "<svg" not in shown
+    assert "rounds" not in report.of_release(release, audience="public").facts["release"]
 
 
 def test_a_notebook_without_the_libraries_of_figures_shows_the_tables(

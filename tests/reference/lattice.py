@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow twins of `anoncore.lattice`, and full-domain recoding by enumeration."""
 
+from collections import Counter
 from itertools import product
 
 
@@ -43,3 +44,41 @@ def best_node(rows, ladders, passes, score, most):
         return None
     least = min(value for value, _ in found)
     return min((sum(node), node) for value, node in found if value <= least + 1e-9)[1]
+
+
+def iterated(rows, ladders, passes, weights, least):
+    """The rounds of local recoding, as (node, row numbers published), and the row numbers that are left.
+
+    Arguments as for `best_node`; every round but the first publishes at least `least` rows, or all. A value
+    None is missing: it has labels, and is not counted below them.
+    """
+    sizes = [len(ladder[0].keys() - {None}) for ladder in ladders]
+
+    def lost(node, some):
+        total = 0.0
+        for a, g in enumerate(node):
+            below = Counter(label for value, label in ladders[a][g].items() if value is not None)
+            n_below = [below[ladders[a][g][rows[i][a]]] for i in some]
+            total += weights[a] * sum(max(n - 1, 0) / max(sizes[a] - 1, 1) for n in n_below)
+        return total / len(some) / sum(weights)
+
+    def published(node, some):
+        looks = {}
+        for i in some:
+            looks.setdefault(tuple(ladders[a][g][rows[i][a]] for a, g in enumerate(node)), []).append(i)
+        return sorted(i for one in looks.values() if passes(one, some) for i in one)
+
+    left = list(range(len(rows)))
+    rounds = [((0,) * len(ladders), published((0,) * len(ladders), left))]
+    left = sorted(set(left) - set(rounds[0][1]))
+    while left:
+        nodes = product(*(range(len(ladder)) for ladder in ladders))
+        able = [node for node in nodes if len(published(node, left)) >= min(len(left), least)]
+        if not able:
+            break
+        loss = {node: lost(node, left) for node in able}
+        best = min(loss.values())
+        node = min((sum(node), node) for node in able if loss[node] <= best + 1e-9)[1]
+        rounds.append((node, published(node, left)))
+        left = sorted(set(left) - set(rounds[-1][1]))
+    return rounds, left

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_origin
 
 from anon.errors import UsageError, did_you_mean
-from anon.methods import METHOD, METHOD_OPTIONS, Method, Mondrian, read_method
+from anon.methods import METHOD, METHOD_OPTIONS, Limits, Method, Mondrian, read_method
 from anon.requirements import REQUIREMENT_OPTIONS, Option, Requirement, check_list, read_requirements
 
 MOST_POINTS = 100_000  # of a grid
@@ -23,22 +23,37 @@ PUBLISHED = (
     Option("publish", Publish, "generalization (default) or bucketization."),
     Option("numeric", Numeric, "interval (default), bounds, midpoint, mean or level."),
 )
-GRID_OPTIONS = {each.key: each for each in (*REQUIREMENT_OPTIONS, METHOD, *METHOD_OPTIONS, *PUBLISHED)}
+LIMITS = (
+    Option("suppress", float, "Full-domain: the greatest share of rows to leave out (0)."),
+    Option("time_limit", float, "Full-domain: seconds of search (no limit)."),
+)
+GRID_OPTIONS = {
+    each.key: each for each in (*REQUIREMENT_OPTIONS, METHOD, *METHOD_OPTIONS, *PUBLISHED, *LIMITS)
+}
 """What a grid may vary."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One release to try: what it must satisfy, by which method, published how."""
+    """One release to try: what it must satisfy, by which method, published how; for `FullDomain` the share of
+    rows that may be suppressed, and the seconds of its search.
+    """
 
     require: tuple[Requirement, ...] = ()
     method: Method = field(default_factory=Mondrian)
     publish: Publish = "generalization"
     numeric: Numeric = "interval"
+    suppress: float = 0
+    time_limit: float | None = None
 
     def __post_init__(self) -> None:
         check_list(self.require)
         object.__setattr__(self, "require", tuple(self.require))
+
+    @property
+    def limits(self) -> Limits:
+        """What the search may cost; UsageError where these are no limits."""
+        return Limits.of(self.suppress, self.time_limit)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -53,6 +68,9 @@ class Configuration:
                 settings[key] = value
         for name, value in self.method.settings().items():
             settings[f"{settings['method']}.{name}" if name in settings else name] = value
+        for key in ("suppress", "time_limit"):
+            if getattr(self, key):
+                settings[key] = getattr(self, key)
         return settings | {"publish": self.publish} | ({} if self._plain else {"numeric": self.numeric})
 
     @property
@@ -105,7 +123,8 @@ def grid(text: str, base: Mapping[str, Any] | None = None) -> list[Configuration
     configurations = []
     for combination in itertools.product(*checked.values()):
         asked = {**(base or {}), **dict(zip(checked, combination, strict=True))}
-        published = {each.key: asked[each.key] for each in PUBLISHED if asked.get(each.key) is not None}
+        further = (*PUBLISHED, *LIMITS)
+        published = {each.key: asked[each.key] for each in further if asked.get(each.key) is not None}
         method = read_method(asked.get("method") or Mondrian.name, asked)
         configurations.append(Configuration(tuple(read_requirements(asked)), method, **published))
     return configurations

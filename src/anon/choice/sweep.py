@@ -119,6 +119,7 @@ def frontier(
         which is dealt anew each time, one of its answers.
     configurations : grid, or a list of grids and Configurations
         `k=10,50,100 t=0.05:0.4:8 method=mondrian,curve publish=generalization,bucketization`; see `grid`.
+        `method=full-domain suppress=0,0.01,0.05 quality=loss,dm` tries limits of suppression and qualities.
     privacy, utility : names of measures
         The two axes; any two of `MEASURES`, by default `prosecutor.mean`, the mean risk that a person's row
         is found, and `gcp`. `count_error` is the average relative error of `workload`.
@@ -147,7 +148,16 @@ def frontier(
         raise UsageError(f"both axes are {privacy!r}: choose two measures")
     for one in tried:
         check_arguments(
-            schema, one.method, one.require, one.publish, one.numeric, "class", "error", seed, progress
+            schema,
+            one.method,
+            one.require,
+            one.publish,
+            one.numeric,
+            "class",
+            "error",
+            seed,
+            progress,
+            one.limits,
         )
         if one.method.perturbs:
             raise UsageError("a sweep measures cells, and noise has none: compare it in a scenario")
@@ -214,7 +224,7 @@ def _prepared(
     if needy and not encoded.sensitive:
         raise UsageError(f"{needy[0]} is about sensitive attributes: ", NAME_SENSITIVE)
     for one in tried:
-        judged.rules(counting(one.require, encoded.schema.unit))
+        judged.rules(counting(one.require, encoded.schema.unit, one.method.counts_bags))
         if one.publish == "bucketization" and not encoded.sensitive:
             raise UsageError("a bucketization needs a sensitive attribute: ", NAME_SENSITIVE)
     original = encoded.original
@@ -285,6 +295,7 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
             judged=sweep.judged,
             seed=sweep.seed,
             n_threads=sweep.all_threads if alone else sweep.n_threads,
+            limits=one.limits,
             entropy=keyed(bytes(KEY_BYTES)),  # hides nothing: the release is measured, not published
         )
     return made.release(numeric=one.numeric, n_threads=sweep.n_threads).published

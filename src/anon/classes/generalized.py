@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import anoncore.classes as kernel
 from anon.classes.classes import Classes, group_numbers
-from anon.encoding import Codes, Coding, Domain, Encoded
+from anon.encoding import Codes, Coding, Domain, Encoded, Rounds
 from anon.schema import Tree, lca
 
 
@@ -34,6 +34,8 @@ class Cells:
     null: npt.NDArray[np.bool_]
     set_offsets: npt.NDArray[np.int64] | None = None
     set_codes: npt.NDArray[np.uint32] | None = None
+    shown_as: tuple[Domain, ...] = ()
+    level: npt.NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         return f"Cells({self.domain.name!r}, n_cells={len(self.low)}, n_classes={len(self.of_class)})"
@@ -51,8 +53,15 @@ def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells
     first to the last leaf of the present values' lowest common ancestor. With a coding all codes of a
     block go with one. Flat nominal: their set;
     of sets with the same ends the smaller comes first, then the one with the lower codes. The columns of
-    households show the cell of all rows `together`.
+    households show the cell of all rows `together`. With `rounds` a cell holds all that the rows of its class
+    are published as, and is written as their level has it where that is one (of several, the last round's).
     """
+    if encoded.rounds is not None:
+        by_round = encoded.rounds.domains(encoded.quasi)
+        return tuple(
+            _cells_of_rounds(domain, codes, domains, encoded.rounds, classes, n_threads)
+            for domain, codes, domains in zip(encoded.quasi, encoded.quasi_codes, by_round, strict=True)
+        )
     shared, whose, group_of = encoded.schema.household if classes.together is not None else (), classes, None
     if classes.together is not None:
         whose = Classes(classes.rows, classes.together, classes.suppressed)
@@ -90,6 +99,8 @@ def blank(cells: Cells, where: npt.NDArray[np.bool_]) -> Cells:
     new = np.zeros(len(low), np.uint32)
     new[order] = np.arange(len(order))
     blanked = replace(cells, of_class=new[of_class], low=low[order], high=high[order], null=null[order])
+    if cells.level is not None:
+        blanked = replace(blanked, level=np.append(cells.level, -1)[order])
     if offsets is not None and values is not None:
         offsets, values = take(offsets, values, order)
         blanked = replace(blanked, set_offsets=offsets, set_codes=values)
@@ -176,6 +187,51 @@ def _cells(domain: Domain, codes: Codes, classes: Classes, n_threads: int) -> Ce
         offsets, values = take(offsets, values, first)
         distinct = replace(distinct, set_offsets=offsets, set_codes=values)
     return distinct
+
+
+def _cells_of_rounds(
+    domain: Domain,
+    codes: Codes,
+    by_round: Sequence[Domain],
+    rounds: Rounds,
+    classes: Classes,
+    n_threads: int,
+) -> Cells:
+    of_row = rounds.of_row[classes.rows]
+
+    def ends(of_round: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The least and the greatest of something that rounds have, in each class."""
+        values, starts = np.array(of_round)[of_row], classes.offsets[:-1]
+        if not len(starts):
+            return values, values
+        return np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+
+    _, star = ends([each.coding is not None and each.coding.is_star for each in by_round])
+    if domain.kind == "nominal" and domain.tree is None:
+        return blank(_cells(domain, codes, classes, n_threads), star)
+    shown_as = list({id(each): each for each in by_round if each.coding is not None}.values())
+    number = {id(each): level for level, each in enumerate(shown_as)}
+    first_codes, last_codes = rounds.ends(by_round, codes)
+    null_code = domain.n_values if domain.has_null else -1
+    low, last_low, null = kernel.boxes(first_codes, classes.rows, classes.offsets, null_code, n_threads)
+    _, high, _ = kernel.boxes(last_codes, classes.rows, classes.offsets, null_code, n_threads)
+    null = null | (star & domain.has_null)
+    least, most = ends([number.get(id(each), -1) for each in by_round])
+    of_class = np.where((least == most) & (low == last_low), least, -1)
+    if domain.tree is not None and domain.n_values:
+        low, high = _below_ancestor(domain.tree, low, high)
+    members, bounds = kernel.group([low, high, null.view(np.uint8)], None, n_threads)
+    first = members[bounds[:-1]]
+    level = np.maximum.reduceat(of_class[members], bounds[:-1]) if len(first) else of_class
+    return Cells(
+        domain,
+        group_numbers(members, bounds),
+        low[first],
+        high[first],
+        null[first],
+        shown_as=tuple(shown_as),
+        level=level,
+    )
 
 
 def _below_ancestor(

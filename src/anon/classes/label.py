@@ -9,10 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes.generalized import Cells
-from anon.classes.reading import cell_atoms, extents, intervals, joined_texts, level_names, named_leaves
+from anon.classes.reading import (
+    cell_atoms,
+    extents,
+    intervals,
+    joined_texts,
+    level_names,
+    named_leaves,
+    reader,
+)
 from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, quote, texts
 from anon.encoding import Domain
-from anon.errors import UsageError
+from anon.errors import DataError, UsageError
 
 
 def to_levels(cells: Cells) -> Cells:
@@ -66,8 +74,27 @@ def labels(cells: Cells, numeric: Rendering = "interval") -> pa.Array:
     """The text of each distinct cell (string, no nulls), in the order of the cells.
 
     `numeric="level"` names the smallest level that holds a cell of a numeric attribute; every other
-    rendering gives its interval.
+    rendering gives its interval. A cell of a round is written as its level has it, where that reads as the
+    values that it holds.
     """
+    if cells.level is None:
+        return _labels(cells, numeric)
+    written = _labels(cells, numeric).to_pylist()
+    read = reader(cells.domain)
+    for level, domain in enumerate(cells.shown_as):
+        here = np.flatnonzero(cells.level == level)
+        some = Cells(domain, here.astype(np.uint32), cells.low[here], cells.high[here], cells.null[here])
+        for i, text in zip(here.tolist(), _labels(some, numeric).to_pylist(), strict=True):
+            try:
+                low, high, null, _ = read(text)
+            except DataError:
+                continue
+            if (low, high, null) == (cells.low[i], cells.high[i], cells.null[i]):
+                written[i] = text
+    return pa.array(written, pa.string() if sum(map(len, written)) < 2**29 else pa.large_string())
+
+
+def _labels(cells: Cells, numeric: Rendering) -> pa.Array:
     domain = cells.domain
     empty = cells.low > cells.high
     low, high = (np.where(empty, 0, codes) for codes in (cells.low, cells.high))

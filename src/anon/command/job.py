@@ -153,13 +153,14 @@ class Job(_Keys):
 
     def sweep(self) -> dict[str, Any]:
         """Keyword arguments of `anon.frontier`."""
-        from anon.choice import PUBLISHED, grid
+        from anon.choice import LIMITS, PUBLISHED, grid
 
         if not self.grid:
             raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
-        base = self.asked | {each.key: getattr(self, each.key) for each in PUBLISHED}
+        base = self.asked | {each.key: getattr(self, each.key) for each in (*PUBLISHED, *LIMITS)}
         configurations = [one for text in self.grid for one in grid(text, base)]
-        further = [each for each in (*SWEEPING, MISSING, *RUNNING) if each not in (GRID, CHOOSE)]
+        of_points = [GRID.key, CHOOSE.key, *(each.key for each in LIMITS)]
+        further = [each for each in (*SWEEPING, MISSING, *RUNNING) if each.key not in of_points]
         return {"configurations": configurations, **self.given(further)}
 
     def bound(self) -> dict[str, float] | None:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, get_origin
 import typer
 from annotated_types import MinLen
 
-from anon.choice import PUBLISHED
+from anon.choice import LIMITS, PUBLISHED
 from anon.command import parse
 from anon.methods import METHOD as METHOD_OPTION
 from anon.methods import METHOD_OPTIONS
@@ -348,8 +348,7 @@ REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
 METHOD = _declared(METHOD_OPTION, MAKE)
 METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
 RUNNING = (
-    Flag("suppress", float, "Full-domain: the greatest share of rows to leave out (0).", panel=MAKE),
-    Flag("time_limit", float, "Full-domain: seconds of search (no limit).", panel=MAKE),
+    *(_declared(each, MAKE) for each in LIMITS),
     Flag("seed", int, "Where searches start (0); hides nothing.", panel=MAKE),
     Flag("threads", int, "Threads (all cores).", field="n_threads", panel=MAKE),
 )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from anon.choice import GRID_OPTIONS
+from anon.choice import GRID_OPTIONS, LIMITS
 from anon.command.job import Job, load_job
 from anon.command.options import INPUT, READING, ROLES, RUNNING, WEIGHT, Text
 from anon.errors import UsageError
@@ -25,7 +25,8 @@ from anon.scenarios import (
 )
 from anon.tables import read_source, reading
 
-SHARED = tuple(each.key for each in (INPUT, *READING, *ROLES, WEIGHT, *RUNNING))
+OF_SEARCH = tuple(each.key for each in LIMITS)
+SHARED = tuple(each.key for each in (INPUT, *READING, *ROLES, WEIGHT, *RUNNING) if each.key not in OF_SEARCH)
 OF_SANITIZATION = ("name", "table", *(key for key in GRID_OPTIONS if key != "publish"), *OPTIONS)
 
 

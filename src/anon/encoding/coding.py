@@ -173,6 +173,8 @@ def _of_tree(attribute: Attribute, values: pa.Array, tree: Tree) -> Coding:
     name: dict[int, str] = {}
     if isinstance(attribute.hierarchy, Prefix):
         for code, label in enumerate(values.to_pylist()):
+            if len(label) < least:
+                continue  # it has no such prefix, and is published as it is
             at, matches = node[code], -1
             while at >= 0:  # a value that is itself the prefix stands below it
                 if tree.labels[at].rstrip("\u2026") == label[:least]:

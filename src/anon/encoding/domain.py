@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.encoding.coding import Coding
+from anon.encoding.coding import Coding, coding_of
 from anon.errors import UsageError
 from anon.schema import Attribute as SchemaAttribute
 from anon.schema import Kind, Levels, Schema, Tree, check_names, prune
@@ -110,6 +112,42 @@ class Units:
 
 
 @dataclass(frozen=True, repr=False)
+class Rounds:
+    """Rows that are published at different levels.
+
+    Row i is published as round `of_row[i]` codes its values: `columns[r]` has the quasi-identifiers with the
+    least levels of round r, None where all values are one.
+    """
+
+    of_row: Codes
+    columns: tuple[tuple[SchemaAttribute | None, ...], ...]
+
+    def domains(self, quasi: Sequence[Domain]) -> list[list[Domain]]:
+        """Per quasi-identifier its domain in each round, one object for each of its levels."""
+        made: list[list[Domain]] = []
+        for domain, columns in zip(quasi, zip(*self.columns, strict=True), strict=True):
+            levels = [(column is None, getattr(column, "least", None)) for column in columns]
+            one = dict(zip(levels, columns, strict=True))
+            at = {level: at_level(domain, column) for level, column in one.items()}
+            made.append([at[level] for level in levels])
+        return made
+
+    def ends(self, by_round: Sequence[Domain], codes: Codes) -> tuple[Codes, Codes]:
+        """Of every row the first and the last code of what its code is published as; null is one of its own
+        until all values are one.
+        """
+        domain = by_round[0]
+        ends = np.tile(np.arange(domain.n_codes, dtype=codes.dtype), (2, len(by_round), 1))
+        for r, each in enumerate(by_round):
+            if each.coding is not None and each.coding.is_star:
+                ends[0, r], ends[1, r] = 0, max(domain.n_values - 1, 0)
+            elif each.coding is not None:
+                ends[:, r, : domain.n_values] = each.coding.first, each.coding.last
+        at = self.of_row.astype(np.int64) * domain.n_codes + codes
+        return ends[0].ravel()[at], ends[1].ravel()[at]
+
+
+@dataclass(frozen=True, repr=False)
 class Encoded:
     """A table whose quasi-identifiers and sensitive attributes are codes.
 
@@ -123,6 +161,9 @@ class Encoded:
     least levels, top and bottom codes, one array for each (none where no attribute has any of these): what
     was lost is measured against them. `uncoded` are the sensitive attributes that have any of these, as they
     were: their requirements and measures are about the coded values.
+    With `rounds` rows are published at different levels, and all codes are those of the values. With
+    `reference` requirements compare a class with the table without these rows (uint32) alone, whatever else
+    is suppressed.
     """
 
     table: pa.Table | Scan
@@ -139,11 +180,18 @@ class Encoded:
     unpublished: tuple[str, ...] = ()
     followers: tuple[Codes, ...] = ()
     uncoded: tuple[Uncoded, ...] = ()
+    rounds: Rounds | None = None
+    reference: npt.NDArray[np.uint32] | None = None
 
     @property
     def original(self) -> Encoded:
         """The table as it was before least levels, top and bottom codes."""
         return replace(self, quasi_codes=self.fine_codes) if self.fine_codes else self
+
+    @property
+    def compared(self) -> Encoded:
+        """The table that requirements compare a class with: the published rows, or those of `reference`."""
+        return of_published_rows(self if self.reference is None else replace(self, suppressed=self.reference))
 
     @property
     def ties(self) -> tuple[Codes, ...]:
@@ -173,8 +221,13 @@ class Encoded:
             return self
         pairs = list(zip(self.quasi, self.quasi_codes, strict=True))
         kept = [(domain, codes) for domain, codes in pairs if domain.name not in follows]
+        rounds = self.rounds
+        if rounds is not None:
+            is_kept = [domain.name not in follows for domain in self.quasi]
+            rounds = replace(rounds, columns=tuple(tuple(compress(each, is_kept)) for each in rounds.columns))
         return replace(
             self,
+            rounds=rounds,
             quasi=tuple(domain for domain, _ in kept),
             quasi_codes=tuple(codes for _, codes in kept),
             followers=tuple(codes for domain, codes in pairs if domain.name in follows),
@@ -199,6 +252,13 @@ class Encoded:
             f"Encoded(n_rows={self.n_rows}, quasi={len(self.quasi)}, sensitive={len(self.sensitive)}, "
             f"suppressed={len(self.suppressed)})"
         )
+
+
+def at_level(domain: Domain, column: SchemaAttribute | None) -> Domain:
+    """The domain as a quasi-identifier's least level, top and bottom code it; None: all values are one."""
+    if column is None:
+        return replace(domain, coding=Coding.star(domain.n_values))
+    return replace(domain, coding=coding_of(column, domain.values, domain.unit_lattice, domain.tree))
 
 
 def code_type(n_codes: int) -> np.dtype[Any]:

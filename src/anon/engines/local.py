@@ -250,7 +250,7 @@ def _classes(
     classes = method.classes(encoded, of_method, k)
     if method.grows and publish == "generalization":
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
-    if method.repaired or of_method is not task:
+    if method.repaired or of_method is not task or encoded.rounds is not None:
         # a deal that hides who has which value is not undone by cuts that follow it
         classes = _repaired(classes, encoded, method, task, may_cut=publish == "generalization")
     if task.rules.by_units and not counts_rows and publish == "generalization":

@@ -88,7 +88,8 @@ def lattice(seen: Lattice) -> Figure:
 
 def _drawn(seen: Lattice) -> list[Node]:
     if seen.n_nodes <= MOST_DRAWN:
-        return list(product(*(range(height + 1) for height in seen.heights)))
+        levels = zip(seen.lowest, seen.heights, strict=True)
+        return list(product(*(range(low, height + 1) for low, height in levels)))
     judged = seen.judged
     order = sorted(judged, key=lambda node: (node != seen.best, judged[node].score, sum(node), node))
     return order[:MOST_DRAWN]

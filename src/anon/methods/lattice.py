@@ -10,16 +10,17 @@ by the levels in schema order.
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from anon.classes import group
-from anon.encoding import Domain, Encoded
+from anon.encoding import Codes, Domain, Encoded
 from anon.methods.quality import Quality
 from anon.requirements import KAnonymity, Requirement, compile
 from anon.schema import Ladder
@@ -28,6 +29,7 @@ from anoncore.requirement import passing_classes
 
 SAME = 1e-9  # scores nearer than this are equal
 MOST_NODES = 10_000_000
+MOST_WAITING = 250_000  # nodes of a larger lattice that are remembered
 MOST_KEPT = 1 << 24  # classes of nodes that are kept to roll up from
 
 Node = tuple[int, ...]
@@ -56,7 +58,28 @@ class Base:
 
     @property
     def n_rows(self) -> int:
-        return len(self.rows)
+        return int(self.counts.sum())
+
+    def part(self, combinations: npt.NDArray[np.intp]) -> Base:
+        """Some of the combinations (ascending), without their row numbers; bags cannot be told from it."""
+        new = np.full(len(self.counts), -1, np.int64)
+        new[combinations] = np.arange(len(combinations))
+
+        def renumbered(counted: tuple[npt.NDArray[np.int64], ...]) -> tuple[npt.NDArray[np.int64], ...]:
+            if not counted:
+                return ()
+            number = new[counted[0]]
+            return number[number >= 0], *(each[number >= 0] for each in counted[1:])
+
+        return replace(
+            self,
+            codes=self.codes[combinations],
+            counts=self.counts[combinations],
+            rows=self.rows[:0],
+            offsets=self.offsets[:1],
+            values=tuple(map(renumbered, self.values)),
+            pairs=renumbered(self.pairs),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,11 +109,11 @@ class Found:
     visited: dict[Node, Judged]
 
 
-def base_of(encoded: Encoded, n_threads: int) -> Base:
-    """The combinations of the rows that are not suppressed."""
-    classes = group(encoded.quasi_codes, encoded.suppressed, n_threads)
+def base_of(columns: Sequence[Codes], encoded: Encoded, n_threads: int) -> Base:
+    """The combinations of codes in these columns, of the rows that are not suppressed."""
+    classes = group(columns, encoded.suppressed, n_threads)
     first = classes.rows[classes.offsets[:-1]]
-    codes = np.column_stack([column[first].astype(np.uint32) for column in encoded.quasi_codes])
+    codes = np.column_stack([column[first].astype(np.uint32) for column in columns])
     values, n_codes = [], []
     of_row = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
     ones = np.ones(len(of_row), np.int64)
@@ -139,7 +162,7 @@ class _Table:
 
 @dataclass
 class Judge:
-    """Judges the nodes of one lattice over one base.
+    """Judges the nodes of one lattice over one base, from the node `lowest` on, whose labels its codes are.
 
     `reference` are the counts of the sensitive attributes in the table, where those of the rows that are
     still published do not count.
@@ -147,6 +170,7 @@ class Judge:
 
     base: Base
     ladders: Sequence[Ladder]
+    lowest: Node
     domains: Sequence[Domain]
     sensitive: Sequence[Domain]
     require: Sequence[Requirement]
@@ -157,7 +181,7 @@ class Judge:
     _kept: int = 0
 
     def __post_init__(self) -> None:
-        bottom = (0,) * len(self.ladders)
+        bottom = self.lowest
         # null is a label of its own, and one with the others at the last level
         labels = []
         for ladder, domain in zip(self.ladders, self.domains, strict=True):
@@ -187,13 +211,14 @@ class Judge:
         # by units a value may be too frequent in two classes together, and in neither alone
         is_sure = self._only_sizes or not self.base.n_units
         self.monotone = is_sure and all(each.monotone for each in self.require)
-        self.absorbing = all(each.absorbing for each in self.require) and is_sure
+        self.absorbing = self._only_sizes or (all(each.absorbing for each in self.require) and is_sure)
 
     def table(self, node: Node) -> _Table:
         """The classes of a node, rolled up from the smallest known table of a finer one."""
         if node in self._tables:
             return self._tables[node]
-        finer = np.flatnonzero((self._levels <= np.array(node)).all(axis=1))
+        known = len(self._nodes)
+        finer = np.flatnonzero((self._levels[:known] <= np.array(node)).all(axis=1))
         before = self._tables[self._nodes[int(finer[np.argmin(self._sizes[finer])])]]
         first, counts, number = roll_up(self.kernel, node, before.members, before.counts)
         values = tuple(
@@ -210,9 +235,11 @@ class Judge:
         if self._kept + size <= MOST_KEPT:
             self._kept += size
             self._tables[node] = table
+            if len(self._nodes) == len(self._sizes):
+                self._levels = np.resize(self._levels, (2 * len(self._sizes), len(node)))
+                self._sizes = np.resize(self._sizes, 2 * len(self._sizes))
+            self._levels[len(self._nodes)], self._sizes[len(self._nodes)] = node, size
             self._nodes.append(node)
-            self._levels = np.vstack([self._levels, node])
-            self._sizes = np.append(self._sizes, size)
         return table
 
     def suppressed(self, table: _Table, everything: bool = False) -> tuple[npt.NDArray[np.bool_], bool]:
@@ -222,7 +249,7 @@ class Judge:
         """
         out = (table.counts < self.k) | (self._units(table) < self.k_units)
         absorbing = [each for each in self.require if each.absorbing]
-        others = [each for each in self.require if not each.absorbing]
+        others = [] if self._only_sizes else [each for each in self.require if not each.absorbing]
         if self._is_beyond(table, out) and not everything:
             return out, True
         if absorbing and not self._only_sizes and not self.base.n_units:
@@ -362,9 +389,7 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
     """The best node of the lattice; None where none is feasible."""
     heights = [ladder.height for ladder in judge.ladders]
     shape = tuple(height + 1 for height in heights)
-    n_nodes = 1
-    for size in shape:
-        n_nodes *= size
+    n_nodes = math.prod(shape)
     ends = None if time_limit is None else time.monotonic() + time_limit
     if n_nodes > MOST_NODES:
         return _best_first(judge, shape, ends)
@@ -373,7 +398,8 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
     sums = sum(grid, start=np.zeros((), np.int64))
     # in the order of the bound, the sum of levels, and the levels, as arrays are laid out
     order = np.lexsort((np.broadcast_to(sums, shape).ravel(), np.round(bounds.ravel(), 12)))
-    is_open = np.ones(shape, np.bool_)  # may be the best
+    is_open = np.zeros(shape, np.bool_)  # may be the best
+    is_open[tuple(slice(low, None) for low in judge.lowest)] = True
     is_failing = np.zeros(shape, np.bool_)
     is_passing = np.zeros(shape, np.bool_)
     seen: dict[Node, Judged] = {}
@@ -446,34 +472,48 @@ def search(judge: Judge, time_limit: float | None = None) -> Found | None:
 
 
 def _best_first(judge: Judge, shape: tuple[int, ...], ends: float | None) -> Found | None:
-    """The same where the lattice has too many nodes to keep a mark of each: by bound, from the bottom."""
-    bottom = (0,) * len(shape)
-    heap: list[tuple[float, int, Node]] = [(float(judge.quality.bounds(bottom)), 0, bottom)]
+    """The same where the lattice has too many nodes to keep a mark of each: by bound, from the bottom.
+
+    It knows a good node before it starts, and ends with the best so far where too many wait.
+    """
+    seen = _descent(judge, tuple(size - 1 for size in shape), ends)
+    least = min(one.score for one in seen.values())
+    bottom = judge.lowest
+    heap: list[tuple[float, int, Node]] = [(float(judge.quality.bounds(bottom)), sum(bottom), bottom)]
     pushed = {bottom}
-    seen: dict[Node, Judged] = {}
-    least = np.inf
     is_late = False
     while heap and heap[0][0] <= least + SAME:
-        if ends is not None and time.monotonic() > ends:
+        if len(pushed) > MOST_WAITING or (ends is not None and time.monotonic() > ends):
             is_late = True
             break
         _, total, node = heapq.heappop(heap)
-        one = seen[node] = judge.judge(node)
+        one = seen[node] = seen.get(node) or judge.judge(node)
         least = min(least, one.score)
         for a in range(len(node)):
             above = (*node[:a], node[a] + 1, *node[a + 1 :])
             if above[a] < shape[a] and above not in pushed:
-                pushed.add(above)
-                heapq.heappush(heap, (float(judge.quality.bounds(above)), total + 1, above))
-        if len(pushed) > MOST_NODES:
-            is_late = True
-            break
-    if is_late and least == np.inf:
-        top = tuple(size - 1 for size in shape)
-        seen[top] = judge.judge(top)
-        least = seen[top].score
+                bound = float(judge.quality.bounds(above))
+                if bound <= least + SAME:
+                    pushed.add(above)
+                    heapq.heappush(heap, (bound, total + 1, above))
     tied = [node for node, one in seen.items() if one.feasible and one.score <= least + SAME]
     if not tied:
         return None
     best = min(tied, key=lambda node: (sum(node), node))
     return Found(best, seen[best].score, seen[best].n_suppressed, not is_late, seen)
+
+
+def _descent(judge: Judge, node: Node, ends: float | None) -> dict[Node, Judged]:
+    """What is seen on the way down from a node, each step to the best of those one level below."""
+    seen = {node: judge.judge(node)}
+    while True:
+        steps = []
+        for a, g in enumerate(node):
+            if g > judge.lowest[a] and (ends is None or time.monotonic() < ends):
+                below = (*node[:a], g - 1, *node[a + 1 :])
+                seen[below] = judge.judge(below)
+                steps.append((seen[below].score, below))
+        best = min(steps, default=(np.inf, node))
+        if best[0] >= seen[node].score:
+            return seen
+        node = best[1]

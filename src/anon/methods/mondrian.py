@@ -9,12 +9,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 import anoncore.partition
 from anon.classes import Classes, ranked_rows
-from anon.encoding import Codes, Domain, Encoded, Units, code_type, encode
+from anon.encoding import Codes, Domain, Encoded, Units, encode
 from anon.errors import Parameter, UsageError
+from anon.methods.households import sizes_of
 from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
 from anon.schema import Attribute, Schema
@@ -154,11 +154,7 @@ def _of_households(encoded: Encoded, units: Units, method: Mondrian, task: Task)
         raise UsageError("relaxed cuts part a household: use Mondrian(relaxed=False) with household=")
     shared = set(encoded.schema.household)
     pairs = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
-    sizes, code = np.unique(np.bincount(units.codes, minlength=units.n), return_inverse=True)
-    positions = (sizes - sizes[0]).astype(np.float64)
-    size = Domain("size of the household", "numeric", pa.array(sizes), False, positions, True)
-    of_size = code.astype(code_type(len(sizes)))[units.codes]
-    first = [*(pair for pair in pairs if pair[0].name in shared), (size, of_size)]
+    first = [*(pair for pair in pairs if pair[0].name in shared), sizes_of(units)]
     others = [pair for pair in pairs if pair[0].name not in shared]
     rows, together = _cut(encoded, method, task, first, encoded.kept)
     offsets = together

@@ -166,6 +166,18 @@ class Quality:
         return total
 
 
+class Generalization(Quality):
+    """The loss of the labels of a node, whatever it leaves out."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__("loss", facts)
+
+    def score(
+        self, node: Sequence[int], sizes: Counts, out: npt.NDArray[np.bool_], left_out: Labels
+    ) -> float:
+        return float(self.bounds(node))
+
+
 def _xlogx(counts: Counts) -> float:
     present = counts[counts > 0].astype(np.float64)
     return float((present * np.log(present)).sum())

@@ -33,8 +33,8 @@ def class_figures(privacy: Privacy) -> tuple[Figure, ...]:
 
 
 def lattice_figures(release: Release) -> tuple[Figure, ...]:
-    """What full-domain recoding chose from; nothing where the levels were given."""
-    if release.lattice is None or release.lattice.optimal is None:
+    """What full-domain recoding chose from; nothing where the levels were given, or recoded in rounds."""
+    if release.lattice is None or not release.lattice.searched:
         return ()
     return (figures.lattice(release.lattice),)
 

@@ -115,15 +115,16 @@ def _levels(release: Release, utility: Utility) -> list[dict[str, Any]]:
     if release.lattice is None:
         return []
     lattice = release.lattice.to_dict()
+    cells = {one.domain.name: one for one in release.cells}
     return [
         {
             "column": name,
-            "level": g,
-            "highest": lattice["heights"][name],
-            "labels": len(np.unique(cells.of_class)),
-            "ncp": utility.by_attribute[name].ncp,
+            **({"level": lattice["levels"][name]} if "levels" in lattice else {}),
+            "highest": height,
+            "labels": len(np.unique(cells[name].of_class)) if name in cells else None,
+            "ncp": utility.by_attribute[name].ncp if name in cells else None,
         }
-        for (name, g), cells in zip(lattice["levels"].items(), release.cells, strict=True)
+        for name, height in lattice["heights"].items()
     ]
 
 
@@ -131,18 +132,35 @@ def _lattice_sections(facts: Mapping[str, Any], drawn: tuple[Figure, ...]) -> li
     seen = facts["lattice"]
     if seen is None:
         return []
+    rows = tuple(tuple(each.values()) for each in facts["levels"])
+    header = ("column", "level", "highest level", "labels", "information loss (NCP)")
+    if "rounds" in seen:
+        return [_rounds_section(seen, Table("What is left of each column", (header[0], *header[2:]), rows))]
     cost = f"{seen['quality']} {number(seen['score'])}, {number(seen['suppressed'])} rows suppressed"
     said = {
         None: f"The levels were given: {cost}.",
         True: f"Of {number(seen['nodes'])} recodings {number(seen['judged'])} had to be judged, of which "
         f"{number(seen['feasible'])} are feasible; the best of all was taken: {cost}.",
-        False: f"When the time was up {number(seen['judged'])} of {number(seen['nodes'])} recodings were "
+        False: f"When the search ended {number(seen['judged'])} of {number(seen['nodes'])} recodings were "
         f"judged, and the best of these was taken: {cost}.",
     }
-    rows = tuple(tuple(each.values()) for each in facts["levels"])
-    header = ("column", "level", "highest level", "labels", "information loss (NCP)")
     table = Table("The level of each column", header, rows)
     return [Section("How the columns were recoded", (said[seen["optimal"]],), (table,), drawn)]
+
+
+def _rounds_section(seen: Mapping[str, Any], columns: Table) -> Section:
+    rounds = seen["rounds"]
+    said = (
+        f"Rows were recoded in {number(len(rounds))} rounds: what did not pass at the levels of one was left "
+        f"to the next. On average {number(seen['score'])} of a cell was lost, and "
+        f"{number(seen['suppressed'])} rows were suppressed."
+    )
+    if not seen["optimal"]:
+        said += " The search ended before all levels were ruled out: others may lose less."
+    header = ("round", "rows", *seen["heights"])
+    rows = tuple((i, each["rows"], *each["levels"].values()) for i, each in enumerate(rounds))
+    table = Table("The level of each column in each round", header, rows)
+    return Section("How the columns were recoded", (said,), (table, columns))
 
 
 def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, origin: Origin) -> Report:
@@ -158,7 +176,7 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
         "release": {
             name: value
             for name, value in release.summary().items()
-            if name not in ("rows", "suppressed", "classes", "not published")
+            if name not in ("rows", "suppressed", "classes", "rounds", "not published")
         },
         "roles": roles,
         "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],

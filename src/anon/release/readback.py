@@ -155,10 +155,13 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
         domains = tuple(replace(domain, name=original[domain.name]) for domain in domains)
         _check_order(release, domains)
         units = release.encoded.units
+        by_file = release.requirements
+        if release.encoded.reference is not None:  # a file does not tell of the whole table
+            by_file = tuple(each for each in by_file if not each.of_table)
         if units is None:
-            recheck_file(classes, domains, codes, release.requirements)
+            recheck_file(classes, domains, codes, by_file)
         elif not apart:  # of buckets, whose numbers are as they were, a file says nothing that units need
-            recheck_file(classes, domains, codes, release.requirements, units.codes[rows])
+            recheck_file(classes, domains, codes, by_file, units.codes[rows])
     return wrong
 
 

@@ -51,6 +51,7 @@ def recheck(
     numeric: str = "interval",
     coded: Mapping[str, Column] = _NOTHING,
     n_threads: int | None = None,
+    compared: Encoded | None = None,
 ) -> None:
     """Raise RecheckError unless the release is what it claims to be.
 
@@ -58,6 +59,7 @@ def recheck(
     (then every class is a bucket). `coded` are what the rows of the table show, one by one, of those whose
     values are coded. Tested: every row is in exactly one class or suppressed; each
     class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
+    Those that look at the table look at the published rows, or at those of `compared`.
     """
     _check_rows(encoded, classes)
     identities = []
@@ -70,7 +72,8 @@ def recheck(
         if columns:
             if domain.name not in encoded.schema.household:
                 hidden = hidden_by.get(domain.name)
-                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
+                by_level = encoded.rounds is not None
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden, by_level)
             identities += [_identities(column) for column in columns]
     _check_rows_shown(encoded, classes, published, coded, n_threads)
     if encoded.schema.household and encoded.units is not None and any(published):
@@ -78,10 +81,12 @@ def recheck(
     group_of, n_groups = _groups(identities, classes.n_classes)
     if not n_groups:
         return
-    sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+    table = encoded if compared is None else compared
+    sensitive = zip(table.sensitive, table.sensitive_codes, strict=True)
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
-    _check_requirements(requirements, known, classes, group_of, n_groups, units)
+    rows = None if compared is None else compared.kept
+    _check_requirements(requirements, known, classes, group_of, n_groups, units, rows)
 
 
 def _hidden(
@@ -205,6 +210,7 @@ def _check_column(
     numeric: str,
     fact: Facts,
     hidden: Bools | None = None,
+    by_level: bool = False,
 ) -> None:
     """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
     if domain.kind == "numeric" and numeric == "interval":
@@ -215,7 +221,7 @@ def _check_column(
                 "allows; this is a fault of the tool, nothing was written"
             )
     fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
-    check_cells(domain, codes, classes, columns, numeric, fact, hidden)
+    check_cells(domain, codes, classes, columns, numeric, fact, hidden, by_level)
 
 
 def misread(
@@ -306,8 +312,12 @@ def _check_requirements(
     group_of: npt.NDArray[np.int64],
     n_groups: int,
     units: Codes | None = None,
+    rows: npt.NDArray[np.uint32] | None = None,
 ) -> None:
-    """Raise RecheckError unless every group of classes meets every requirement."""
+    """Raise RecheckError unless every group of classes meets every requirement.
+
+    `rows` are those of the table that they are compared with, by default theirs.
+    """
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
@@ -326,6 +336,9 @@ def _check_requirements(
                         if units is None
                         else count_by_units(domain, codes, units, classes, group_of, n_groups)
                     )
+                    if rows is not None:
+                        total = np.bincount(codes[rows], minlength=domain.n_codes).astype(np.int64)
+                        counts[name] = replace(counts[name], total=total)
         passes = _passing(requirement, sizes, counts, n_units)
         if not passes.all():
             raise unmet(requirement, int((~passes).sum()), n_groups)

@@ -135,11 +135,13 @@ def check_cells(
     numeric: str,
     fact: Facts,
     hidden: Bools | None = None,
+    by_level: bool = False,
 ) -> None:
     """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for.
 
     In the classes `hidden`, where the column that it is linked to is `*`, it shows `*` and nothing else; by
-    numbers nothing, there and where it holds all of the domain itself.
+    numbers nothing, there and where it holds all of the domain itself. Where rows are recoded `by_level` a
+    cell may be wider, all values or (of a tree) those below one node.
     """
     low, high, null = fact.low, fact.high, fact.null
     if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
@@ -160,6 +162,8 @@ def check_cells(
     is_whole = all(_is_whole(domain, cell) for cell in cells)
     if is_whole and len(cells) == 1 and (cell_null | ~null).all():
         return  # a suppressed column
+    if by_level:
+        hidden = hidden | np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
     unlike_null = np.where(hidden, null & ~cell_null, cell_null != null)
     if unlike_null.any():
         raise _fault(domain, "missing values outside their cell", int(unlike_null.sum()))
@@ -177,9 +181,11 @@ def check_cells(
     outside |= ~empty & ((cell_low > low) | (cell_high < high))
     if outside.any():
         raise _fault(domain, "rows outside their cell", int(outside.sum()))
-    if domain.kind == "numeric" and numeric == "level":
+    if domain.kind == "numeric" and (numeric == "level" or by_level):
         return
     if domain.tree is not None and domain.kind == "nominal":
+        if by_level:
+            low, high = cell_low, cell_high
         tree = domain.tree
         node = tree.leaf[np.where(empty, 0, low)]
         for _ in range(tree.height):

@@ -52,22 +52,26 @@ def count_by_units(
     group_of: npt.NDArray[np.int64],
     n_groups: int,
 ) -> Counts:
-    """Counts of one sensitive attribute: each unit counts once for every value that it has in a group."""
+    """Counts of one sensitive attribute: each unit counts once for every value that it has in a group, and in
+    the whole release.
+    """
     n_codes, n_units = domain.n_codes, int(units.max(initial=0)) + 1
     pairs: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     counts: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+    in_release: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     apart = len(group_of) > n_groups
     for key in _distinct(_by_chunk(group_of, units, classes, codes, n_codes), apart):
         pair, count = np.unique(key // n_units, return_counts=True)
         pairs.append(pair)
         counts.append(count)
+        in_release.append(np.unique(key % (n_codes * n_units)))
+    values = np.unique(np.concatenate(in_release)) // n_units
     pair, count = np.concatenate(pairs), np.concatenate(counts)
     order = np.argsort(pair, kind="stable")
     group, value = np.divmod(pair[order], n_codes)
     count = count[order]
-    size, total = np.zeros(n_groups, dtype=np.int64), np.zeros(n_codes, dtype=np.int64)
+    size, total = np.zeros(n_groups, dtype=np.int64), np.bincount(values, minlength=n_codes).astype(np.int64)
     np.add.at(size, group, count)
-    np.add.at(total, value, count)
     return Counts(domain, group, value, count, np.searchsorted(group, np.arange(n_groups)), size, total)
 
 

@@ -125,9 +125,12 @@ class Recoded:
 
     @property
     def claimed(self) -> list[str]:
-        """The requirements that no file decides: they count units, which are not published."""
+        """The requirements that no file decides: they count units, which are not published, or compare with
+        rows that are not.
+        """
         if self.encoded.units is None:
-            return []
+            of_table = self.encoded.reference is not None
+            return [repr(each) for each in self.requirements if of_table and each.of_table]
         return [
             repr(each)
             for each in self.requirements

@@ -80,7 +80,7 @@ def recode(
         if len(classes.suppressed):
             cells = [
                 _without_hidden_null(one, codes, classes.rows)
-                for one, codes in zip(cells, encoded.quasi_codes, strict=True)
+                for one, codes in zip(cells, encoded.original.quasi_codes, strict=True)
             ]
         classes, cells = merge(classes, cells, n_threads)
         classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
@@ -124,6 +124,7 @@ def recode(
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
+    compared = None if encoded.reference is None else encoded.compared
     recheck(
         of_published_rows(encoded),
         classes,
@@ -132,6 +133,7 @@ def recode(
         numeric=numeric,
         coded=release.coded,
         n_threads=n_threads,
+        compared=compared,
     )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))

@@ -319,7 +319,7 @@ class Release(Recoded):
             "not published": list(self.encoded.unpublished),
             **{name: metadata[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
-            **({} if self.lattice is None else {"levels": _levels_in_words(self.lattice)}),
+            **({} if self.lattice is None else _levels_in_words(self.lattice)),
             **{
                 name: self.noise[name]
                 for name in ("epsilon", "guarantee")
@@ -332,7 +332,7 @@ class Release(Recoded):
 
     def _lattice_svg(self) -> str:
         """What full-domain recoding chose from, drawn; nothing where the libraries of figures are missing."""
-        if self.lattice is None or self.lattice.optimal is None:
+        if self.lattice is None or not self.lattice.searched:
             return ""
         from anon import figures
         from anon.html import svg
@@ -349,11 +349,13 @@ class Release(Recoded):
         )
 
 
-def _levels_in_words(lattice: Any) -> list[str]:
-    return [
-        f"{name} {g} of {height}"
-        for name, g, height in zip(lattice.names, lattice.best, lattice.heights, strict=True)
-    ]
+def _levels_in_words(lattice: Any) -> dict[str, list[str]]:
+    if lattice.rounds:
+        return {
+            "rounds": [f"{' '.join(map(str, each.levels))}: {each.n_rows} rows" for each in lattice.rounds]
+        }
+    levels = zip(lattice.names, lattice.best, lattice.heights, strict=True)
+    return {"levels": [f"{name} {g} of {height}" for name, g, height in levels]}
 
 
 def release_table(summary: Mapping[str, Any]) -> Table:

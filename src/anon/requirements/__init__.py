@@ -19,7 +19,7 @@ from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
 from anon.requirements.option import Declared, Option, flag, in_toml, merged
 from anon.requirements.population import KMap, MaxRisk
-from anon.requirements.requirement import Requirement, exact
+from anon.requirements.requirement import Requirement, exact, real
 from anon.requirements.similarity import SDiversityBound
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "infeasible",
     "merged",
     "read_requirements",
+    "real",
 ]
 
 REQUIREMENTS: tuple[type[Requirement], ...] = (

@@ -32,6 +32,7 @@ class TCloseness(Requirement):
     attribute), "hierarchical" (earth mover's over the hierarchy of a nominal one).
     """
 
+    of_table: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("t", float, "t-closeness."),
         Option("t_distance", Distance, "js (default), equal, ordered or hierarchical.", "distance"),

@@ -34,6 +34,7 @@ class Custom(Requirement):
     """
 
     cacheable: ClassVar[bool] = False
+    of_table: ClassVar[bool] = True  # it is handed its counts
     on_spark: ClassVar[bool] = False
 
     cfunc: Any

@@ -15,6 +15,7 @@ from anon.requirements.requirement import Counts, Real, Requirement, exact, real
 class DeltaDisclosure(Requirement):
     """|ln(p/q)| < delta for every sensitive value of the table: p its share in the class, q in the table."""
 
+    of_table: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (Option("delta", float, "δ-disclosure privacy."),)
 
     delta: Real
@@ -47,6 +48,7 @@ class BetaLikeness(Requirement):
     `enhanced` also bounds the gain by -ln of the table's share (Cao & Karras 2012).
     """
 
+    of_table: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("beta", float, "β-likeness."),
         Option("enhanced", bool, "Enhanced β-likeness (default: basic).", off="basic"),

@@ -33,8 +33,8 @@ class Requirement(Declared):
     """A test that every published class must pass.
 
     The first of its `options` asks for it, the others need that one. `asks_k` is whether its `least_rows` are
-    the k of k-anonymity, `cacheable` whether its parameters tell all that it does, `on_spark` whether it
-    can be sent to other machines.
+    the k of k-anonymity, `cacheable` whether its parameters tell all that it does, `of_table` whether it
+    compares a class with the table, `on_spark` whether it can be sent to other machines.
 
     One that the independent re-check of a release has no test of brings its own, in plain NumPy:
     `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
@@ -43,6 +43,7 @@ class Requirement(Declared):
 
     asks_k: ClassVar[bool] = False
     cacheable: ClassVar[bool] = True
+    of_table: ClassVar[bool] = False
     on_spark: ClassVar[bool] = True
     sensitive: str | None = None
 

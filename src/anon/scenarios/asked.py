@@ -21,7 +21,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 """The scenarios of Sramka et al. 4.4: all rows, any nearer prediction; all, exact; a chosen 5 %, nearer."""
 USERS = ("naive Bayes", "C4.5-like tree", "random forest")  # of Sramka et al. 4.3
 USERS_OF_NUMBERS = ("linear regression", "regression tree", "random forest")
-OPTIONS = ("numeric", "missing", "on_infeasible", "seed")
+OPTIONS = ("numeric", "missing", "on_infeasible", "suppress", "time_limit", "seed")
 
 
 @dataclass(frozen=True)

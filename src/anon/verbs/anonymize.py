@@ -159,7 +159,7 @@ def anonymize(
     if n_failing:
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
     if made.lattice is not None and made.lattice.optimal is False:
-        notes.append("the time limit ended the search: other levels may lose less")
+        notes.append("the search ended before all levels were ruled out: others may lose less")
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
