@@ -192,7 +192,7 @@ cdef int64_t widest(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) no
         if w.low[a] == w.high[a]:
             continue
         if w.high[a] == extent.n_values:
-            here = extent.weight
+            here = extent.full
         else:
             if extent.kind == TREE:
                 node = ancestor(extent, extent.leaf[w.low[a]], w.high[a])

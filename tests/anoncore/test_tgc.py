@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,10 +14,12 @@ from test_diversity import attribute_of, attributes, closeness_of
 from test_kmembers import AGES, PAY, contents, encoded
 from test_kmembers import people as people_of
 
+from anon.encoding import encode
 from anon.encoding.domain import Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.task import Task
 from anon.methods.tgc import TGC, Trial, partition, select_thresholds
+from anon.schema import Schema, numeric
 from anoncore import tgc
 from anoncore.attribute import Attribute
 from reference import tgc as slow
@@ -414,7 +417,8 @@ def test_partition_equals_the_twins_on_the_rows_in_rank_order(method: TGC) -> No
         parts = slow.split(rows, wide, [pay], 5 * k, thresholds.delta_split, limited, not printed)
     if not printed and method.w_u == 0:
         parts = [list(range(n))]
-    ordered = [rows[row] for part in parts for row in part]
+    taken = [row for part in parts for row in part]
+    ordered = [rows[row] for row in taken]
     offsets = np.cumsum([0, *map(len, parts)]).tolist()
     objective = {
         "attributes": quasi if method.w_u else [],
@@ -425,8 +429,10 @@ def test_partition_equals_the_twins_on_the_rows_in_rank_order(method: TGC) -> No
     codes = [row[0 if method.w_u else 3 : 4 if method.w_p else 3] for row in ordered]
     most = k if not printed and method.delta == "auto" else None
     home, _ = slow.grow(codes, offsets, objective, k, thresholds.delta, most, not printed)
-    if printed:
-        home = slow.reinsert(codes, home, objective)
+    if printed:  # in row order, whatever the subspaces
+        back = np.argsort(taken)
+        again = slow.reinsert([codes[i] for i in back], [home[i] for i in back], objective)
+        home = [again[row] for row in taken]
     classes = partition(table, method, task(), k)
     by_class: dict[int, list[Any]] = {}
     for row, c in zip(ordered, home, strict=True):
@@ -461,6 +467,15 @@ def test_pre_partitioning_of_the_paper(normalize: bool, classes: Any) -> None:
     method = TGC(1, 0, delta=1, s=2, normalize=normalize, variant="printed", ties="input")
     found = partition(table_2(), method, task(), 2)
     assert sorted(sorted(part.tolist()) for part in np.split(found.rows, found.offsets[1:-1])) == classes
+
+
+def test_rows_are_re_inserted_in_their_order_as_printed() -> None:
+    # Subspaces {1, 2, 4} and {0, 3, 5}; row 0 joins {3, 5} before row 2 is asked.
+    table = pa.table({"x": [7, 3, 6, 10, 2, 11]})
+    method = TGC(1, 0, delta=0.2, s=3, delta_split=None, variant="printed", ties="input")
+    found = partition(encode(table, Schema([numeric("x")])), method, task(), 2)
+    parts = [sorted(part.tolist()) for part in np.split(found.rows, found.offsets[1:-1])]
+    assert sorted(parts) == [[0, 2, 3, 5], [1, 4]]
 
 
 @pytest.mark.parametrize("variant", ["default", "printed"])

@@ -133,11 +133,10 @@ def partition(encoded: Encoded, method: TGC, task: Task, k: int) -> Classes:
         raise UsageError(f"s = {s} is less than k = {k}: every subspace must hold a cluster")
     rows = _rows(encoded, method, task, k)
     thresholds = _thresholds(encoded, method, task, k, rows)
-    offsets = np.array([0, len(rows)])
+    taken, offsets = np.arange(len(rows), dtype=np.uint32), np.array([0, len(rows)])
     if method.prepartition and not _needs_no_subspaces(encoded, method, rows):
         taken, offsets = _subspaces(encoded, method, task, rows, s, thresholds.delta_split)
-        rows = rows[taken]
-    home, n_classes = _cluster(encoded, method, rows, offsets, k, thresholds.delta, task)
+    home, n_classes = _cluster(encoded, method, rows, taken, offsets, k, thresholds.delta, task)
     return _classes(rows, home, n_classes, encoded.suppressed)
 
 
@@ -227,12 +226,16 @@ def _cluster(
     encoded: Encoded,
     method: TGC,
     rows: RowNumbers,
+    taken: RowNumbers,
     offsets: npt.NDArray[np.int64],
     k: int,
     delta: float,
     task: Task,
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Algorithm 1 in every subspace: the class of each of `rows`, and the number of classes."""
+    """Algorithm 1 in every subspace: the class of each of `rows`, and the number of classes.
+
+    `taken` are places in `rows`, subspace by subspace as `offsets` divides them.
+    """
     columns: list[Codes] = []
     quasi, near, weights = [], [], []
     if method.w_u > 0:
@@ -244,8 +247,9 @@ def _cluster(
         weights = [domain.weight for domain in encoded.sensitive]
     codes, tell = _matrix(columns, rows), task.progress
     objective = tgc.Objective(quasi, near, weights, w_u=method.w_u, w_p=method.w_p)
-    home, n_classes = tgc.grow(
-        codes,
+    home = np.empty(len(rows), np.int64)
+    home[taken], n_classes = tgc.grow(
+        codes[taken],
         offsets,
         objective,
         k,
@@ -256,7 +260,7 @@ def _cluster(
         progress=None if tell is None else lambda done, total: tell("clustering", done, total),
     )
     if method.variant == "printed":
-        home = tgc.reinsert(
+        home = tgc.reinsert(  # in row order
             codes,
             home,
             objective,
@@ -271,10 +275,10 @@ def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumb
         return Thresholds(method.delta, None if limit == "auto" else limit)
     sampled = rows[np.sort(task.rng.integers(len(rows), size=max(20 * k, min(len(rows) // 40, 1000))))]
     alone = replace(task, n_threads=1, progress=None)
-    whole = np.array([0, len(sampled)])
+    taken, whole = np.arange(len(sampled), dtype=np.uint32), np.array([0, len(sampled)])
 
     def trial(delta: float) -> Trial:
-        home, n_classes = _cluster(encoded, method, sampled, whole, k, delta, alone)
+        home, n_classes = _cluster(encoded, method, sampled, taken, whole, k, delta, alone)
         um, pm = _quality(encoded, method, _classes(sampled, home, n_classes, encoded.suppressed))
         score = um + pm
         if method.variant == "default":
