@@ -84,6 +84,24 @@ def test_grow(benchmark: Any, people: Encoded) -> None:
     assert np.bincount(home, minlength=n_classes).min() >= K
 
 
+def test_improve(benchmark: Any, people: Encoded) -> None:
+    """Exchanges of rows inside subspaces, after growth."""
+    codes = matrix(people)
+    rows, offsets = tgc.split(codes[:, :-2], [domain.attribute for domain in people.quasi], s=20 * K)
+    objective = tgc.Objective(
+        [domain.measured("q-diversity") for domain in people.quasi],
+        closeness(people.sensitive),
+        w_u=0.5,
+        w_p=0.5,
+    )
+    codes = codes[rows]
+    home, n_classes = tgc.grow(codes, offsets, objective, K, 0.5, most=K, n_threads=2)
+    improved = benchmark.pedantic(
+        tgc.improve, args=(codes, offsets, home, objective, K), kwargs={"n_threads": 2}, rounds=1
+    )
+    assert np.bincount(improved, minlength=n_classes).min() >= K
+
+
 def test_reinsert(benchmark: Any, people: Encoded) -> None:
     """The printed variant's step: rows without a class times classes, so on a hundredth of the rows."""
     codes = np.ascontiguousarray(matrix(people)[::100])

@@ -9,6 +9,7 @@ cdef struct Extent:
     int32_t kind
     int64_t n_values
     double weight
+    double full                # width of nulls together with values
     double whole               # ORDERED: length of the line; FLAT: what `cap` is divided by; never 0
     const double* positions    # ORDERED: place of each code on the line, ascending
     const int32_t* leaf        # TREE: node of each code; parent, first and last code below each node
@@ -45,7 +46,7 @@ cdef inline double span(const Extent* extent, int64_t low, int64_t high, int64_t
     if low == high:
         return 0.0
     if high == extent.n_values:
-        return extent.weight
+        return extent.full
     if extent.kind == TREE:
         node = ancestor(extent, extent.leaf[low], high)
     return width_of(extent, low, high, node, distinct)
@@ -53,6 +54,9 @@ cdef inline double span(const Extent* extent, int64_t low, int64_t high, int64_t
 
 cdef class Attribute:
     cdef Extent extent
+    cdef Extent counted             # of weight 1, widths times `denominator`: whole numbers
+    cdef readonly double denominator
+    cdef readonly bint is_whole     # are they? On a line with a position that is none `denominator` is 1
     cdef readonly str loss
     cdef readonly object positions  # float64 by value, or None
     cdef readonly object tree       # (parent, first, last, leaf), or None
@@ -63,6 +67,10 @@ cdef class Attribute:
 
 # The extents of these attributes, one behind the other; `keep` owns what they point to.
 cdef const Extent* extents_of(tuple attributes, list keep) except NULL
+
+# The same with weight 1 and widths in whole numbers, where they have any; OUT units: what to multiply those of each
+# attribute by. Units are whole too where all widths, added up `most` times, are exact that way.
+cdef const Extent* counted_extents_of(tuple attributes, int64_t most, double* units, list keep) except NULL
 
 # Per node of a tree its distance from the root.
 cdef const int64_t[::1] depths_of(tree) except *

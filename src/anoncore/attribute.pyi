@@ -9,6 +9,8 @@ class Attribute:
     n_values: int
     loss: str
     weight: float
+    denominator: float
+    is_whole: bool
     positions: Line | None
     tree: tuple[npt.NDArray[np.int32], ...] | None
     def __init__(

@@ -2,7 +2,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """What the kernels know of an attribute: its values, their line or tree, its weight; checked once."""
 
+from fractions import Fraction
 from functools import partial
+from math import lcm
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from anoncore.doors import line_of, real, tree_of, whole
 
 from anoncore.memory cimport take
 from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t
+
+MOST_EXACT = 2**53  # whole numbers below it, and their sums and products below it, are exact
 
 
 cdef class Attribute:
@@ -38,14 +42,19 @@ cdef class Attribute:
         self.loss = loss
         self.keep = []
         self.extent.n_values = n_values
-        self.extent.weight = weight
+        self.extent.weight = self.extent.full = weight
         self.extent.base, self.extent.cap, self.extent.whole = 1.0, n_values, max(n_values - 1, 1)
+        self.denominator = max(n_values, 1) if loss == "q-diversity" else max(n_values - 1, 1)
+        self.is_whole = True
+        counts = None
         if positions is not None:
             self.extent.kind = ORDERED
             self.positions = line_of(positions, n_values, "positions")
             self.extent.positions = self.own_reals(self.positions)
             length = float(self.positions[n_values - 1] - self.positions[0]) if n_values else 0.0
             self.extent.whole = length if length > 0 else 1.0
+            self.is_whole = length < MOST_EXACT and (self.positions == np.floor(self.positions)).all()
+            self.denominator = self.extent.whole if self.is_whole else 1.0
         elif tree is not None:
             self.extent.kind = TREE
             self.tree = parent, first, last, leaf = tree_of(tree, n_values, "tree")
@@ -53,19 +62,23 @@ cdef class Attribute:
             self.extent.first = self.own(first)
             self.extent.last = self.own(last)
             self.extent.leaf = self.own(leaf)
-            leaves = last.astype(np.float64) - first + 1
+            counts = last.astype(np.float64) - first + (loss == "q-diversity")
             if loss == "byun":
-                self.extent.node_width = self.own_reals(_levels(self.tree))
-            elif loss == "q-diversity":
-                self.extent.node_width = self.own_reals(leaves / max(n_values, 1))
-            else:
-                self.extent.node_width = self.own_reals((leaves - 1) / max(n_values - 1, 1))
+                counts, self.denominator = _levels(self.tree)
+            self.extent.node_width = self.own_reals(counts / self.denominator)
         else:
             self.extent.kind = FLAT
             if loss == "q-diversity":
-                self.extent.base, self.extent.whole = 0.0, max(n_values, 1)
+                self.extent.base = 0.0
             elif loss == "byun":
-                self.extent.cap = self.extent.whole = 1.0
+                self.extent.cap = self.denominator = 1.0
+            self.extent.whole = self.denominator
+        self.counted = self.extent
+        self.counted.weight = 1.0
+        self.counted.full = self.denominator
+        self.counted.whole = self.extent.whole / self.denominator
+        if counts is not None:
+            self.counted.node_width = self.own_reals(counts)
 
     cdef const int32_t* own(self, values) except? NULL:
         cdef const int32_t[::1] view = values
@@ -104,6 +117,30 @@ cdef const Extent* extents_of(tuple attributes, list keep) except NULL:
     return extents
 
 
+cdef const Extent* counted_extents_of(tuple attributes, int64_t most, double* units, list keep) except NULL:
+    cdef Extent* extents = <Extent*>take(keep, len(attributes), sizeof(Extent))
+    cdef Attribute attribute
+    cdef int64_t a
+    each = _units([(one.weight, one.denominator, one.is_whole) for one in attributes], most)
+    for a in range(len(attributes)):
+        attribute = attributes[a]
+        extents[a] = attribute.counted
+        units[a] = each[a]
+    keep.append(attributes)
+    return extents
+
+
+def _units(attributes, most):
+    # Of each (weight, denominator, is it whole?) weight / denominator; or so many times as much that all are whole
+    # and `most` times the sum of all widths is exact.
+    steps = [Fraction(str(weight)) / int(denominator) for weight, denominator, _ in attributes]
+    times = lcm(*(step.denominator for step in steps))
+    total = sum(times * step * int(denominator) for step, (_, denominator, _) in zip(steps, attributes))
+    if most * total < MOST_EXACT and all(is_whole for _, _, is_whole in attributes):
+        return [float(times * step) for step in steps]
+    return [weight / denominator for weight, denominator, _ in attributes]
+
+
 cdef const int64_t[::1] depths_of(tree) except *:
     cdef const int32_t[::1] parent = tree[0]
     depth = np.zeros(len(parent), np.int64)
@@ -115,9 +152,9 @@ cdef const int64_t[::1] depths_of(tree) except *:
 
 
 def _levels(tree):
-    # (height - depth) / height of every node; 0 for leaves, short branches being padded there.
+    # Height - depth of every node, 0 for leaves, short branches being padded there; and the height.
     depth = np.asarray(depths_of(tree))
     height = max(int(depth.max()), 1)
-    level = (height - depth) / height
+    level = (height - depth).astype(np.float64)
     level[tree[3]] = 0.0
-    return level
+    return level, height

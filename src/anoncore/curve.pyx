@@ -559,7 +559,7 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
     cdef int32_t* high = scratch.high
     cdef int32_t* n_values = scratch.n_values
     cdef int32_t* n_nulls = scratch.n_nulls
-    cdef int64_t j, last = min(i + most, n), loss, next_end = min((i + k + step - 1) // step * step, n)
+    cdef int64_t j, counted = i, last = min(i + most, n), loss, next_end = min((i + k + step - 1) // step * step, n)
     cdef int f, first_flat = n_ordered + space.n_trees
     cdef int32_t width
     for f in range(stride):
@@ -577,8 +577,6 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
                     n_nulls[f] = 1
                 else:
                     n_values[f] += 1
-        if tally.rules != NULL:
-            count(tally, j)
         if j + 1 < next_end:
             continue
         next_end = min(next_end + step, n)
@@ -588,11 +586,15 @@ cdef inline void relax(const Space* space, const int32_t* records, const int32_t
         loss = best[i] + (j + 1 - i) * width
         if loss >= best[j + 1]:
             continue
-        if tally.rules != NULL and not tally_passes(tally):
-            # Left to repair; better than no cut at all.
-            loss += (j + 1 - i) * FAILING
-            if loss >= best[j + 1]:
-                continue
+        if tally.rules != NULL:
+            while counted <= j:
+                count(tally, counted)
+                counted += 1
+            if not tally_passes(tally):
+                # Left to repair; better than no cut at all.
+                loss += (j + 1 - i) * FAILING
+                if loss >= best[j + 1]:
+                    continue
         best[j + 1] = loss
         length[j + 1] = <int32_t>(j + 1 - i)
 

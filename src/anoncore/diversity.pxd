@@ -24,7 +24,7 @@ cdef inline double width(const Extent* extent, const Cell* cell) noexcept nogil:
     if not cell.valued:
         return 0.0
     if cell.null:
-        return extent.weight
+        return extent.full
     return width_of(extent, cell.low, cell.high, cell.node, cell.n_distinct)
 
 
@@ -33,9 +33,9 @@ cdef inline double width_with(const Extent* extent, const Cell* cell, int64_t co
     cdef int64_t low = code, high = code, n_distinct = 1
     cdef int32_t node = 0
     if code == extent.n_values:
-        return extent.weight if cell.valued else 0.0
+        return extent.full if cell.valued else 0.0
     if cell.null:
-        return extent.weight
+        return extent.full
     if extent.kind == ORDERED:
         if cell.valued:
             low = cell.low if cell.low < code else code

@@ -95,7 +95,7 @@ cdef double class_width(const Extent* extent, const int64_t* values, int64_t n) 
     if n and values[n - 1] == extent.n_values:
         n_values = n - 1
         if n_values:
-            return extent.weight
+            return extent.full
     if n_values == 0:
         return 0.0
     if extent.kind == TREE:

@@ -4,20 +4,23 @@
 
 Equal rows are one record. A kd-tree over the records that still have rows bounds from its boxes what
 a cluster's width would become; a node is opened only while its bound is not beaten, so that the
-answer, ties included, is that of comparing every row. Widths are summed attribute by attribute, in
-the order given, for rows and for boxes alike: rounding is monotone, so a bound never exceeds what it
-bounds.
+answer, ties included, is that of comparing every row. Widths are counted in a unit in which all of them
+are whole, so that sums are exact and equal costs tie. Where such numbers would be too large for that (or a
+line has positions that are not whole) they are summed attribute by attribute, in the order given, for rows and for
+boxes alike: rounding is monotone, so a bound never exceeds what it bounds.
 """
+
+from math import lcm
 
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy
 
-from anoncore.attribute cimport Attribute, Extent, ancestor, extents_of, span, width_of
+from anoncore.attribute cimport Attribute, Extent, ancestor, counted_extents_of, span, width_of
 from anoncore.diversity cimport (
-    Cell, Closeness, Nearness, Spread, join_cell, join_spread, leave_cell, leave_spread, s_diversity_of,
-    s_diversity_with, width, width_with,
+    Cell, Closeness, Nearness, Spread, contribution_with, join_cell, join_spread, leave_cell, leave_spread, width,
+    width_with,
 )
 from anoncore.doors import MOST_ROWS, all_of, array_of, codes_of, parts_of, whole
 from anoncore.memory cimport take as take_array
@@ -31,11 +34,14 @@ cdef enum:
 
 cdef uint32_t NONE = 0xFFFFFFFF
 
+MOST_EXACT = 2**53
+
 
 # The growing cluster, and what each code of each attribute would make of its width.
 cdef struct Cluster:
     int64_t m
-    const Extent* extents
+    const Extent* extents   # of weight 1
+    double* units       # what widths are multiplied by
     Cell* cells
     double** table      # by code; NULL for a domain too large to tabulate
     double* low_at      # ORDERED, untabulated, no null: where the values present begin and end
@@ -98,7 +104,8 @@ cdef struct Sensitive:
     int64_t p
     const Nearness* nearness
     Spread* spreads
-    double** table        # by code: S-diversity if it joined
+    double* units         # what sums of contributions are multiplied by
+    double** table        # by code: that sum over the pairs of rows if it joined, times its unit
     const int64_t* codes  # p per combination
     const int64_t* offsets
     const uint32_t* rows
@@ -115,16 +122,16 @@ cdef void tabulate(Cluster* cluster, int64_t a) noexcept nogil:
     cdef const Cell* cell = &cluster.cells[a]
     cdef double* table = cluster.table[a]
     cdef int64_t code
-    cluster.inside[a] = width(extent, cell)
+    cluster.inside[a] = cluster.units[a] * width(extent, cell)
     cluster.low[a] = cell.low if cell.valued else extent.n_values
     cluster.high[a] = extent.n_values if cell.null else cell.high
     if extent.kind == FLAT:
-        cluster.outside[a] = extent.weight
+        cluster.outside[a] = cluster.units[a] * extent.full
         if not cell.null:
-            cluster.outside[a] = width_of(extent, 0, 0, 0, cell.n_distinct + 1)
+            cluster.outside[a] = cluster.units[a] * width_of(extent, 0, 0, 0, cell.n_distinct + 1)
     if table != NULL:
         for code in range(extent.n_values + 1):
-            table[code] = width_with(extent, cell, code)
+            table[code] = cluster.units[a] * width_with(extent, cell, code)
         return
     cluster.plain[a] = extent.kind == ORDERED and not cell.null
     if cluster.plain[a]:
@@ -141,8 +148,8 @@ cdef inline double width_if(const Cluster* cluster, int64_t a, int64_t code) noe
         at = extent.positions[code]
         low = cluster.low_at[a] if cluster.low_at[a] < at else at
         high = cluster.high_at[a] if cluster.high_at[a] > at else at
-        return extent.weight * ((high - low) / extent.whole)
-    return width_with(extent, &cluster.cells[a], code)
+        return cluster.units[a] * ((high - low) / extent.whole)
+    return cluster.units[a] * width_with(extent, &cluster.cells[a], code)
 
 
 cdef bint join(Cluster* cluster, const code_t* codes) noexcept nogil:
@@ -319,18 +326,18 @@ cdef void swap_slots(Index* index, code_t* codes, int64_t one, int64_t two) noex
     index.record[two] = record
 
 
-cdef int64_t divide(Index* index, const Extent* extents, code_t* codes, const code_t* own,
+cdef int64_t divide(Index* index, const Cluster* cluster, code_t* codes, const code_t* own,
                     int64_t begin, int64_t end, bint deep) noexcept nogil:
     # Cuts the widest attribute of the box `own` and returns the first slot of the upper part.
     cdef int64_t a, widest = 0, m = index.m, cut
     cdef double spread, greatest = -1.0
     for a in range(m):
         if own[a] < own[m + a]:
-            spread = span(&extents[a], own[a], own[m + a], 2)
+            spread = cluster.units[a] * span(&cluster.extents[a], own[a], own[m + a], 2)
             if spread > greatest:
                 greatest = spread
                 widest = a
-    cut = cut_of(&extents[widest], own[widest], own[m + widest], deep)
+    cut = cut_of(&cluster.extents[widest], own[widest], own[m + widest], deep)
     while begin < end:
         if codes[m * begin + widest] <= cut:
             begin += 1
@@ -340,7 +347,7 @@ cdef int64_t divide(Index* index, const Extent* extents, code_t* codes, const co
     return begin
 
 
-cdef void build(Index* index, const Rows* rows, const Extent* extents, code_t* codes, code_t* box) noexcept nogil:
+cdef void build(Index* index, const Rows* rows, const Cluster* cluster, code_t* codes, code_t* box) noexcept nogil:
     # Over the slots 0..n_live - 1, level by level: parents come before their children.
     cdef int32_t node = 0, level = 0, level_end = 1
     cdef int64_t middle, slot
@@ -357,7 +364,7 @@ cdef void build(Index* index, const Rows* rows, const Extent* extents, code_t* c
         fit_leaf(index, rows, codes, box, node)
         middle = index.begin[node]
         if index.end[node] - index.begin[node] > LEAF:
-            middle = divide(index, extents, codes, box + 2 * index.m * node, index.begin[node], index.end[node],
+            middle = divide(index, cluster, codes, box + 2 * index.m * node, index.begin[node], index.end[node],
                             level >= DEEP)
         if index.begin[node] < middle < index.end[node]:  # equal records are not divided
             index.child[node] = index.n_nodes
@@ -374,7 +381,7 @@ cdef void build(Index* index, const Rows* rows, const Extent* extents, code_t* c
         node += 1
 
 
-cdef void rebuild(Index* index, const Rows* rows, const Extent* extents, code_t* codes, code_t* box) noexcept nogil:
+cdef void rebuild(Index* index, const Rows* rows, const Cluster* cluster, code_t* codes, code_t* box) noexcept nogil:
     # Moves the live records to the front and builds the tree over them.
     cdef int64_t slot, n = 0
     for slot in range(index.n_built):
@@ -384,7 +391,7 @@ cdef void rebuild(Index* index, const Rows* rows, const Extent* extents, code_t*
             n += 1
     for slot in range(n, index.n_built):
         index.slot[index.record[slot]] = <int32_t>slot
-    build(index, rows, extents, codes, box)
+    build(index, rows, cluster, codes, box)
 
 
 cdef void take(Index* index, Rows* rows, code_t* codes, code_t* box, uint32_t row) noexcept nogil:
@@ -554,14 +561,19 @@ cdef uint32_t furthest(Entry* stack, const Index* index, const Rows* rows, const
 
 # ---- the objective of protection
 
+cdef inline double pairs_with(const Nearness* nearness, const Spread* spread, int64_t code) noexcept nogil:
+    # Sum of contributions over ordered pairs of rows after `code` joins.
+    return spread.pairs + 2.0 * contribution_with(nearness, spread, code) + nearness.unit
+
+
 cdef uint32_t search_sensitive(Sensitive* sensitive, const Rows* rows) noexcept nogil:
-    # The lowest live row among those that make the sum of S-diversities least.
+    # The lowest live row among those that make the sum of S-diversities least; all clusters have one size.
     cdef int64_t i = 0, a, code, combination, p = sensitive.p
     cdef double value, best = 0.0
     cdef uint32_t row, best_row = NONE
     for a in range(p):
         for code in range(sensitive.nearness[a].n_values):
-            sensitive.table[a][code] = s_diversity_with(&sensitive.nearness[a], &sensitive.spreads[a], code)
+            sensitive.table[a][code] = sensitive.units[a] * pairs_with(&sensitive.nearness[a], &sensitive.spreads[a], code)
     while i < sensitive.n_alive:
         combination = sensitive.alive[i]
         while (sensitive.first[combination] < sensitive.offsets[combination + 1]
@@ -612,7 +624,7 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
     cdef uint32_t row
     while rows.n_live >= k and n < limit:
         if index.n_live < index.n_built // 2:
-            rebuild(index, rows, cluster.extents, codes, box)
+            rebuild(index, rows, cluster, codes, box)
         join(cluster, codes_at(index, rows, codes, previous[0]))
         row = furthest(queue.entries, index, rows, cluster, codes, box)
         leave(cluster, codes_at(index, rows, codes, previous[0]))
@@ -646,8 +658,9 @@ cdef int64_t grow_some(Index* index, Rows* rows, Cluster* cluster, Queue* queue,
 cdef void set_increases(Cluster* cluster, Sensitive* sensitive, const Index* index, const Rows* rows,
                         const code_t* codes, const uint32_t* members, int64_t size, const uint32_t* left,
                         int64_t n_left, double* increases, int64_t stride) noexcept nogil:
-    # OUT increases[stride * i]: what left[i] would add to the objective of a cluster.
-    cdef double old = 0.0, new
+    # OUT increases[stride * i]: what left[i] would add to the objective of a cluster. Attribute by attribute it is
+    # whole before it is multiplied; S-diversities get one denominator, for that of two clusters to compare.
+    cdef double old = <double>size, new = <double>(size + 1), both, total
     cdef int64_t i, a
     cdef const code_t* own
     cdef const int64_t* values
@@ -658,24 +671,22 @@ cdef void set_increases(Cluster* cluster, Sensitive* sensitive, const Index* ind
             own = codes_at(index, rows, codes, members[i])
             for a in range(cluster.m):
                 join_cell(&cluster.extents[a], &cluster.cells[a], own[a])
-    if sensitive != NULL:
-        for a in range(sensitive.p):
-            old += s_diversity_of(&sensitive.nearness[a], &sensitive.spreads[a])
-    else:
-        for a in range(cluster.m):
-            old += width(&cluster.extents[a], &cluster.cells[a])
+    both = (old * old) * (new * new)
     for i in range(n_left):
-        new = 0.0
+        total = 0.0
         if sensitive != NULL:
             values = sensitive.codes + sensitive.p * sensitive.combination[left[i]]
             for a in range(sensitive.p):
-                new += s_diversity_with(&sensitive.nearness[a], &sensitive.spreads[a], values[a])
-            increases[stride * i] = new - old
+                total += sensitive.units[a] * (
+                    (old * old) * pairs_with(&sensitive.nearness[a], &sensitive.spreads[a], values[a])
+                    - (new * new) * sensitive.spreads[a].pairs)
+            increases[stride * i] = total / both
         else:
             own = codes_at(index, rows, codes, left[i])
             for a in range(cluster.m):
-                new += width_with(&cluster.extents[a], &cluster.cells[a], own[a])
-            increases[stride * i] = <double>(size + 1) * new - <double>size * old
+                total += cluster.units[a] * (new * width_with(&cluster.extents[a], &cluster.cells[a], own[a])
+                                             - old * width(&cluster.extents[a], &cluster.cells[a]))
+            increases[stride * i] = total
     for i in range(size):
         if sensitive != NULL:
             leave_sensitive(sensitive, members[i])
@@ -715,10 +726,13 @@ cdef void place(Cluster* cluster, Sensitive* sensitive, const Index* index, cons
                       own + n_clusters + home[i], n_clusters)
 
 
-cdef void set_cluster(Cluster* cluster, list keep, attributes) except *:
+cdef void set_cluster(Cluster* cluster, list keep, tuple attributes, int64_t k) except *:
+    # No cluster gets 2k rows.
     cdef int64_t a, m = len(attributes)
-    cdef const Extent* extents = extents_of(attributes, keep)
+    cdef double* units = <double*>take_array(keep, m, sizeof(double))
+    cdef const Extent* extents = counted_extents_of(attributes, 2 * k, units, keep)
     cluster.m = m
+    cluster.units = units
     cluster.extents = extents
     cluster.cells = <Cell*>take_array(keep, m, sizeof(Cell))
     cluster.table = <double**>take_array(keep, m, sizeof(double*))
@@ -770,18 +784,32 @@ cdef void set_index(Index* index, list keep, int64_t m, int64_t n_records) excep
         index.record[record] = <int32_t>record
 
 
+cdef list units_of(closeness, int64_t k):
+    # Multiples of 1 / `unit` of each attribute that are whole, where sums over all pairs of a cluster are exact that way.
+    cdef Closeness one
+    units = [(<Closeness>one).nearness.unit for one in closeness]
+    if all(unit == int(unit) for unit in units):
+        times = lcm(*map(int, units))
+        if len(units) * times * (2 * k) ** 4 < MOST_EXACT:
+            return [times // int(unit) for unit in units]
+    return [1.0 / unit for unit in units]
+
+
 cdef void set_sensitive(Sensitive* sensitive, list keep, closeness, const int64_t[:, ::1] codes,
-                        const int64_t[::1] offsets, const uint32_t[::1] rows) except *:
+                        const int64_t[::1] offsets, const uint32_t[::1] rows, int64_t k) except *:
     cdef int64_t a, i, c, p = len(closeness), n_combinations = codes.shape[0]
     cdef Closeness one
     cdef Nearness* nearness = <Nearness*>take_array(keep, p, sizeof(Nearness))
     sensitive.p = p
     sensitive.nearness = nearness
     sensitive.spreads = <Spread*>take_array(keep, p, sizeof(Spread))
+    sensitive.units = <double*>take_array(keep, p, sizeof(double))
     sensitive.table = <double**>take_array(keep, p, sizeof(double*))
+    each = units_of(closeness, k)
     for a in range(p):
         one = closeness[a]
         nearness[a] = one.nearness
+        sensitive.units[a] = each[a]
         sensitive.spreads[a].counts = <double*>take_array(keep, one.n_counts, sizeof(double))
         sensitive.spreads[a].sums = <double*>take_array(keep, one.n_counts, sizeof(double))
         sensitive.table[a] = <double*>take_array(keep, one.nearness.n_values, sizeof(double))
@@ -871,11 +899,11 @@ cdef tuple _grow(const code_t[:, ::1] codes, const int64_t[::1] offsets, const u
     cdef Queue queue
     cdef Sensitive by_sensitive
     cdef Sensitive* objective = NULL
-    set_cluster(&cluster, keep, attributes)
+    set_cluster(&cluster, keep, attributes, k)
     set_rows(&live, keep, offsets, rows)
     set_index(&index, keep, m, n_records)
     if sensitive is not None:
-        set_sensitive(&by_sensitive, keep, sensitive[0], sensitive[1], sensitive[2], sensitive[3])
+        set_sensitive(&by_sensitive, keep, sensitive[0], sensitive[1], sensitive[2], sensitive[3], k)
         objective = &by_sensitive
     queue.entries = <Entry*>take_array(keep, 2 * n_records + 2, sizeof(Entry))
     cdef code_t* slots = <code_t*>take_array(keep, n_records * m, sizeof(code_t))
@@ -885,7 +913,7 @@ cdef tuple _grow(const code_t[:, ::1] codes, const int64_t[::1] offsets, const u
     members = np.empty((n_clusters, k), np.uint32)
     cdef uint32_t[:, ::1] members_view = members
     with nogil:
-        build(&index, &live, cluster.extents, slots, box)
+        build(&index, &live, &cluster, slots, box)
     while live.n_live >= k:
         with nogil:
             done += grow_some(&index, &live, &cluster, &queue, objective, slots, box, &start, k, CHUNK,

@@ -35,6 +35,7 @@ cdef enum:
     TRIES = 12          # places of an order at which requirements are tested, at most
     NEARBY = 64         # and one of so many rows lies between two of them
     MEAN_STRATUM = 4    # rows of a combination of sensitive values, in the mean, at least
+    FEW_VALUES = 64     # of a sensitive attribute: they are numbered without sorting
     EVENLY = 2          # fields by which rows are dealt in equal shares where no other cut passes
 
 cdef int64_t NEVER = <int64_t>1 << 62
@@ -159,6 +160,7 @@ cdef struct Pool:
     int64_t n_ends
     int64_t loss               # of the finished parts
     int64_t loss_before        # of the pool as one part
+    int32_t* number_of         # of passing use, per value of an attribute that has few
     int32_t* value_number      # per sensitive attribute and row: which of the values present in the pool
     int64_t* value             # those
     int64_t* n_present
@@ -244,6 +246,7 @@ cdef Pool pool_for(list keep, Widths of, rules, const int32_t[:, ::1] sensitive,
     pool.n_ends = 0
     pool.loss = 0
     pool.loss_before = 0
+    pool.number_of = <int32_t*>take(keep, FEW_VALUES, sizeof(int32_t))
     pool.value_number = <int32_t*>take(keep, capacity * s, sizeof(int32_t))
     pool.value = <int64_t*>take(keep, capacity * s, sizeof(int64_t))
     pool.n_present = <int64_t*>take(keep, s, sizeof(int64_t))
@@ -356,13 +359,28 @@ cdef int widest_first(Pool* pool) noexcept nogil:
 cdef void number_values(Pool* pool) noexcept nogil:
     # The sensitive values that are present in the pool, ascending, and which of them every row has; of the attributes
     # that no requirement reads there are none.
-    cdef int64_t i, n = pool.n, number
+    cdef int64_t i, n = pool.n, number, n_values
     cdef int a, s = pool.n_sensitive
     cdef uint64_t* keys
     cdef uint64_t code
     for a in range(s):
         if not pool.is_read[a]:
             pool.n_present[a] = 0
+            continue
+        n_values = pool.rules.n_values[a]
+        if n_values <= FEW_VALUES:
+            memset(pool.number_of, 0, n_values * sizeof(int32_t))
+            for i in range(n):
+                pool.number_of[pool.sensitive[<int64_t>pool.rows[i] * s + a]] = 1
+            number = 0
+            for i in range(n_values):
+                if pool.number_of[i]:
+                    pool.value[a * pool.capacity + number] = i
+                    pool.number_of[i] = <int32_t>number
+                    number += 1
+            for i in range(n):
+                pool.value_number[a * pool.capacity + i] = pool.number_of[pool.sensitive[<int64_t>pool.rows[i] * s + a]]
+            pool.n_present[a] = number
             continue
         for i in range(n):
             code = pool.sensitive[<int64_t>pool.rows[i] * s + a]
@@ -391,7 +409,7 @@ cdef void count_part(Pool* pool, const int32_t* order, int64_t n, int64_t* count
 
 
 cdef bint part_passes(Pool* pool, int64_t size, bint is_rest) noexcept nogil:
-    # Do `size` rows pass with the counts of `count_left`, or with what those leave of `count`?
+    # Do `size` rows pass with the counts of `count_left` (of one side), or with what those leave of `count`?
     cdef int64_t v, n_present, here
     cdef const int64_t* left
     cdef const int64_t* all_rows
@@ -415,9 +433,12 @@ cdef bint part_passes(Pool* pool, int64_t size, bint is_rest) noexcept nogil:
 
 
 cdef bint both_pass(Pool* pool, const int32_t* order, int64_t n, int64_t i) noexcept nogil:
-    # Do the first i of these n rows pass, and the others? `count` has the counts of all.
-    count_part(pool, order, i, pool.count_left)
-    return part_passes(pool, i, False) and part_passes(pool, n - i, True)
+    # Do the first i of these n rows pass, and the others? `count` has the counts of all. The fewer rarely do.
+    if 2 * i <= n:
+        count_part(pool, order, i, pool.count_left)
+        return part_passes(pool, i, False) and part_passes(pool, n - i, True)
+    count_part(pool, order + i, n - i, pool.count_left)
+    return part_passes(pool, n - i, False) and part_passes(pool, i, True)
 
 
 cdef void number_strata(Pool* pool) noexcept nogil:

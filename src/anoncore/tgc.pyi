@@ -50,6 +50,16 @@ def grow(
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[npt.NDArray[np.int64], int]: ...
+def improve(
+    codes: Codes,
+    offsets: npt.NDArray[np.int64],
+    home: npt.NDArray[np.int64],
+    objective: Objective,
+    k: int,
+    *,
+    n_threads: int = 1,
+    progress: Callable[[int, int], object] | None = None,
+) -> npt.NDArray[np.int64]: ...
 def reinsert(
     codes: Codes,
     home: npt.NDArray[np.int64],

@@ -192,7 +192,7 @@ cdef int64_t widest(const Kd* kd, Scratch* w, const code_t* codes, int64_t n) no
         if w.low[a] == w.high[a]:
             continue
         if w.high[a] == extent.n_values:
-            here = extent.weight
+            here = extent.full
         else:
             if extent.kind == TREE:
                 node = ancestor(extent, extent.leaf[w.low[a]], w.high[a])
@@ -1082,3 +1082,511 @@ def reinsert(codes, home, objective, *, progress=None):
         if progress is not None:
             progress(min(at + block, n_left), n_left)
     return placed
+
+
+# ---- improvement
+
+cdef enum:
+    NEIGHBORS = 4       # clusters with which one exchanges rows in a pass
+    PASSES = 3          # at most
+
+
+# One of the two clusters that exchange rows: what of it is left without a member, and how near every member is.
+cdef struct Side:
+    int64_t c
+    int64_t n
+    int64_t* members
+    int64_t* low          # by attribute: the two least codes and the two greatest, null not counted
+    int64_t* next_low
+    int64_t* high
+    int64_t* next_high
+    int64_t* n_null
+    int64_t* n_distinct   # FLAT: of the codes that are not null
+    int64_t** counts      # FLAT: by code
+    double* rest          # by member: sum of the widths without it
+    double** own          # by sensitive attribute and member: contributions of it and all members
+    double** other        #   and of the other side's
+    Spread* spreads
+
+
+# The clusters of one subspace; those of cluster c are members[first[c]..first[c] + size[c] - 1], and there is room for 2k - 1.
+cdef struct Exchange:
+    const Terms* terms
+    int64_t n_clusters
+    int64_t* first
+    int64_t* size
+    int64_t* members
+    int64_t* changed      # the last pass in which it was
+    int64_t* low          # by cluster and attribute, as of a Side
+    int64_t* high
+    int64_t* n_null
+    int64_t* n_distinct
+    double* width         # by cluster: the sum of its widths
+    Side sides[2]
+
+
+cdef inline double pair_of(const Nearness* nearness, int64_t u, int64_t v) noexcept nogil:
+    # The contribution of two values, in units.
+    cdef double near = 0.0, at
+    cdef int32_t node, other
+    if nearness.kind == ORDERED:
+        if v < nearness.reach_low[u] or v > nearness.reach_high[u]:
+            return 0.0
+        at = nearness.positions[u] - nearness.positions[v]
+        return nearness.unit - (at if at > 0 else -at)
+    if nearness.kind == TREE:
+        node, other = nearness.leaf[u], nearness.leaf[v]
+        while node != other:  # parents are numbered before their children
+            if node > other:
+                node = nearness.parent[node]
+            else:
+                other = nearness.parent[other]
+        while node >= 0:
+            near += nearness.node_gain[node]
+            node = nearness.parent[node]
+        return near
+    return nearness.unit if u == v else nearness.other
+
+
+cdef inline double width_between(const Extent* extent, int64_t low, int64_t high, int64_t n_null,
+                                 int64_t n_distinct) noexcept nogil:
+    # Of the values from `low` to `high` (none: low > high), so many of them, and of so many nulls.
+    if low > high:
+        return 0.0
+    if n_null:
+        return extent.full
+    return width_of(extent, low, high, ancestor(extent, extent.leaf[low], high) if extent.kind == TREE else 0,
+                    n_distinct)
+
+
+cdef inline double width_exchanged(const Extent* extent, const Side* side, int64_t a, int64_t out,
+                                   int64_t into) noexcept nogil:
+    # The width of attribute `a` without the code `out` and with `into` (-1: none).
+    cdef int64_t low = side.low[a], high = side.high[a], n_null = side.n_null[a], n_distinct = side.n_distinct[a]
+    if out == extent.n_values:
+        n_null -= 1
+    elif out >= 0:
+        if out == low:
+            low = side.next_low[a]
+        if out == high:
+            high = side.next_high[a]
+        if extent.kind == FLAT:
+            n_distinct -= side.counts[a][out] == 1
+    if into == extent.n_values:
+        n_null += 1
+    elif into >= 0:
+        low = into if into < low else low
+        high = into if into > high else high
+        if extent.kind == FLAT:
+            n_distinct += side.counts[a][into] == (into == out)
+    return width_between(extent, low, high, n_null, n_distinct)
+
+
+cdef void survey(const Exchange* x, Side* side, const code_t* codes) noexcept nogil:
+    # Bounds and numbers of the members.
+    cdef const Terms* terms = x.terms
+    cdef int64_t a, i, code, lanes = terms.m + terms.p
+    cdef const Extent* extent
+    for a in range(terms.m):
+        extent = &terms.extents[a]
+        side.low[a] = side.next_low[a] = extent.n_values
+        side.high[a] = side.next_high[a] = -1
+        side.n_null[a] = side.n_distinct[a] = 0
+        for i in range(side.n):
+            code = codes[lanes * side.members[i] + a]
+            if code == extent.n_values:
+                side.n_null[a] += 1
+                continue
+            if code < side.low[a]:
+                side.next_low[a] = side.low[a]
+                side.low[a] = code
+            elif code < side.next_low[a]:
+                side.next_low[a] = code
+            if code > side.high[a]:
+                side.next_high[a] = side.high[a]
+                side.high[a] = code
+            elif code > side.next_high[a]:
+                side.next_high[a] = code
+            if extent.kind == FLAT:
+                side.n_distinct[a] += side.counts[a][code] == 0
+                side.counts[a][code] += 1
+
+
+cdef void forget(const Exchange* x, Side* side, const code_t* codes) noexcept nogil:
+    # Undo what `survey` counted by code.
+    cdef const Terms* terms = x.terms
+    cdef int64_t a, i, code, lanes = terms.m + terms.p
+    for a in range(terms.m):
+        if terms.extents[a].kind == FLAT:
+            for i in range(side.n):
+                code = codes[lanes * side.members[i] + a]
+                if code < terms.extents[a].n_values:
+                    side.counts[a][code] = 0
+
+
+cdef double width_of_side(const Exchange* x, const Side* side) noexcept nogil:
+    cdef int64_t a
+    cdef double total = 0.0
+    for a in range(x.terms.m):
+        total += width_exchanged(&x.terms.extents[a], side, a, -1, -1)
+    return total
+
+
+cdef void note(Exchange* x, const Side* side) noexcept nogil:
+    # What `find_neighbors` asks of the cluster.
+    cdef int64_t a, at = side.c * x.terms.m
+    for a in range(x.terms.m):
+        x.low[at + a] = side.low[a]
+        x.high[at + a] = side.high[a]
+        x.n_null[at + a] = side.n_null[a]
+        x.n_distinct[at + a] = side.n_distinct[a]
+    x.width[side.c] = width_of_side(x, side)
+
+
+cdef double loss_of(const Exchange* x, const Side* side) noexcept nogil:
+    # Size times weighted tuple diversity.
+    cdef int64_t a
+    cdef double s = 0.0
+    for a in range(x.terms.p):
+        s += x.terms.weights[a] * s_diversity_of(&x.terms.nearness[a], &side.spreads[a])
+    return side.n * weigh(x.terms, x.width[side.c], s)
+
+
+cdef void weigh_sides(Exchange* x, const code_t* codes) noexcept nogil:
+    # All that depends on the members of the two.
+    cdef const Terms* terms = x.terms
+    cdef int64_t a, i, code, lanes = terms.m + terms.p
+    cdef int t
+    cdef Side* side
+    cdef double total
+    for t in range(2):
+        side = &x.sides[t]
+        survey(x, side, codes)
+        note(x, side)
+        for i in range(side.n):
+            total = 0.0
+            for a in range(terms.m):
+                total += width_exchanged(&terms.extents[a], side, a, codes[lanes * side.members[i] + a], -1)
+            side.rest[i] = total
+            for a in range(terms.p):
+                join_spread(&terms.nearness[a], &side.spreads[a], codes[lanes * side.members[i] + terms.m + a])
+    for t in range(2):
+        side = &x.sides[t]
+        for i in range(side.n):
+            for a in range(terms.p):
+                code = codes[lanes * side.members[i] + terms.m + a]
+                side.own[a][i] = contribution_with(&terms.nearness[a], &side.spreads[a], code)
+                side.other[a][i] = contribution_with(&terms.nearness[a], &x.sides[1 - t].spreads[a], code)
+
+
+cdef void leave_sides(Exchange* x, const code_t* codes) noexcept nogil:
+    cdef const Terms* terms = x.terms
+    cdef int64_t a, i, lanes = terms.m + terms.p
+    cdef int t
+    cdef Side* side
+    for t in range(2):
+        side = &x.sides[t]
+        forget(x, side, codes)
+        for i in range(side.n):
+            for a in range(terms.p):
+                leave_spread(&terms.nearness[a], &side.spreads[a], codes[lanes * side.members[i] + terms.m + a])
+
+
+cdef double exchanged(const Exchange* x, const code_t* codes, int64_t i, int64_t j, double before,
+                      double best) noexcept nogil:
+    # What is gained if member i of the first side and member j of the second (-1: none) change places; some number that
+    # is not above `best` if that is sure not to be.
+    cdef const Terms* terms = x.terms
+    cdef const Side* one = &x.sides[0]
+    cdef const Side* two = &x.sides[1]
+    cdef int64_t a, lanes = terms.m + terms.p
+    cdef const code_t* out = codes + lanes * one.members[i]
+    cdef const code_t* into = codes + lanes * two.members[j if j >= 0 else 0]
+    cdef double size = one.n - (j < 0), other_size = two.n + (j < 0), q = 0.0, other_q = 0.0, s = 0.0, other_s = 0.0
+    cdef double pairs, other_pairs, both, unit
+    for a in range(terms.p):
+        unit = terms.nearness[a].unit
+        pairs = one.spreads[a].pairs - 2.0 * one.own[a][i] + unit
+        other_pairs = two.spreads[a].pairs + 2.0 * one.other[a][i] + unit
+        if j >= 0:
+            both = pair_of(&terms.nearness[a], out[terms.m + a], into[terms.m + a])
+            pairs += 2.0 * (two.other[a][j] - both) + unit
+            other_pairs += unit - 2.0 * (two.own[a][j] + both)
+        s += terms.weights[a] * (pairs / (unit * (size * size)))
+        other_s += terms.weights[a] * (other_pairs / (unit * (other_size * other_size)))
+    if terms.m:
+        q = one.rest[i]
+        other_q = two.rest[j] if j >= 0 else x.width[two.c]
+        if before - (size * weigh(terms, q, s) + other_size * weigh(terms, other_q, other_s)) <= best:
+            return best
+        q = other_q = 0.0
+        for a in range(terms.m):
+            q += width_exchanged(&terms.extents[a], one, a, out[a], into[a] if j >= 0 else -1)
+            other_q += width_exchanged(&terms.extents[a], two, a, into[a] if j >= 0 else -1, out[a])
+    return before - (size * weigh(terms, q, s) + other_size * weigh(terms, other_q, other_s))
+
+
+cdef void open_sides(Exchange* x, int64_t c, int64_t d) noexcept nogil:
+    cdef int t
+    cdef int64_t cluster
+    for t in range(2):
+        cluster = d if t else c
+        x.sides[t].c = cluster
+        x.sides[t].n = x.size[cluster]
+        x.sides[t].members = x.members + x.first[cluster]
+
+
+cdef bint exchange(Exchange* x, const code_t* codes, int64_t c, int64_t d, int64_t k) noexcept nogil:
+    # Each member of cluster c in turn changes places with that of d, or moves there, by which most is gained, if anything.
+    cdef Side* one = &x.sides[0]
+    cdef Side* two = &x.sides[1]
+    cdef int64_t i = 0, j, best_j
+    cdef double before, best, gain
+    cdef bint changed = False
+    open_sides(x, c, d)
+    weigh_sides(x, codes)
+    while i < one.n:
+        before = loss_of(x, one) + loss_of(x, two)
+        best = TOLERANCE
+        best_j = -2
+        for j in range(-1 if one.n > k and two.n < 2 * k - 1 else 0, two.n):
+            gain = exchanged(x, codes, i, j, before, best)
+            if gain > best:
+                best = gain
+                best_j = j
+        if best_j == -2:
+            i += 1
+            continue
+        leave_sides(x, codes)
+        if best_j >= 0:
+            one.members[i], two.members[best_j] = two.members[best_j], one.members[i]
+            i += 1
+        else:
+            two.members[two.n] = one.members[i]
+            two.n += 1
+            one.n -= 1
+            one.members[i] = one.members[one.n]
+        weigh_sides(x, codes)
+        changed = True
+    leave_sides(x, codes)
+    x.size[c] = one.n
+    x.size[d] = two.n
+    return changed
+
+
+cdef double joined_width(const Exchange* x, const code_t* codes, int64_t c, int64_t d) noexcept nogil:
+    # The sum of widths of two clusters together; the labels of c are counted on the first side.
+    cdef const Terms* terms = x.terms
+    cdef int64_t a, i, code, low, high, n_distinct = 0, m = terms.m, lanes = terms.m + terms.p
+    cdef const int64_t* members = x.members + x.first[d]
+    cdef int64_t* counts
+    cdef double total = 0.0
+    for a in range(m):
+        if terms.extents[a].kind == FLAT:
+            counts = x.sides[0].counts[a]
+            n_distinct = x.n_distinct[c * m + a]
+            for i in range(x.size[d]):
+                code = codes[lanes * members[i] + a]
+                if code < terms.extents[a].n_values:
+                    n_distinct += counts[code] == 0
+                    counts[code] += 1
+            for i in range(x.size[d]):
+                code = codes[lanes * members[i] + a]
+                if code < terms.extents[a].n_values:
+                    counts[code] -= 1
+        low = min(x.low[c * m + a], x.low[d * m + a])
+        high = max(x.high[c * m + a], x.high[d * m + a])
+        total += width_between(&terms.extents[a], low, high, x.n_null[c * m + a] + x.n_null[d * m + a], n_distinct)
+    return total
+
+
+cdef int64_t find_neighbors(Exchange* x, const code_t* codes, int64_t c, int64_t* neighbors) noexcept nogil:
+    # The clusters whose joining c would add least width times rows; without quasi-identifiers some that lie evenly.
+    cdef double[NEIGHBORS] costs
+    cdef double cost, size = x.size[c], other
+    cdef int64_t d, n = 0, j
+    if x.terms.m == 0:
+        for j in range(1, NEIGHBORS + 1):
+            d = max(j * x.n_clusters // (NEIGHBORS + 1), j)
+            if d < x.n_clusters:
+                neighbors[n] = (c + d) % x.n_clusters
+                n += 1
+        return n
+    open_sides(x, c, c)
+    survey(x, &x.sides[0], codes)
+    for d in range(x.n_clusters):
+        if d == c:
+            continue
+        other = x.size[d]
+        cost = (size + other) * joined_width(x, codes, c, d) - size * x.width[c] - other * x.width[d]
+        if n < NEIGHBORS:
+            n += 1
+        elif cost >= costs[n - 1]:
+            continue
+        j = n - 1
+        while j > 0 and costs[j - 1] > cost:
+            costs[j] = costs[j - 1]
+            neighbors[j] = neighbors[j - 1]
+            j -= 1
+        costs[j] = cost
+        neighbors[j] = d
+    forget(x, &x.sides[0], codes)
+    return n
+
+
+cdef void improve_in(Exchange* x, const code_t* codes, int64_t n, int64_t k, int64_t* home) noexcept nogil:
+    # One subspace, its clusters numbered from 0. IN/OUT home.
+    cdef int64_t[NEIGHBORS] neighbors
+    cdef int64_t i, c, d, j, turn, n_neighbors, at = 0, room = 2 * k - 1
+    cdef bint changed
+    x.n_clusters = 0
+    for i in range(n):
+        x.n_clusters = max(x.n_clusters, home[i] + 1)
+    memset(x.size, 0, x.n_clusters * sizeof(int64_t))
+    for i in range(n):
+        x.size[home[i]] += 1
+    for c in range(x.n_clusters):
+        x.first[c] = at
+        at += max(x.size[c], room)
+        x.size[c] = 0
+        x.changed[c] = 0
+    for i in range(n):
+        c = home[i]
+        x.members[x.first[c] + x.size[c]] = i
+        x.size[c] += 1
+    for c in range(x.n_clusters):
+        open_sides(x, c, c)
+        survey(x, &x.sides[0], codes)
+        note(x, &x.sides[0])
+        forget(x, &x.sides[0], codes)
+    for turn in range(1, PASSES + 1):
+        changed = False
+        for c in range(x.n_clusters):
+            n_neighbors = find_neighbors(x, codes, c, neighbors)
+            for j in range(n_neighbors):
+                d = neighbors[j]
+                # what neither changed in this pass nor in the one before was tried then
+                if max(x.changed[c], x.changed[d]) >= turn - 1 and exchange(x, codes, c, d, k):
+                    x.changed[c] = x.changed[d] = turn
+                    changed = True
+        if not changed:
+            break
+    for c in range(x.n_clusters):
+        for i in range(x.size[c]):
+            home[x.members[x.first[c] + i]] = c
+
+
+cdef void improve_each(Exchange* x, const code_t* codes, const int64_t* offsets, int64_t begin, int64_t end, int64_t k,
+                       int64_t* home) noexcept nogil:
+    cdef int64_t c, lanes = x.terms.m + x.terms.p
+    for c in range(begin, end):
+        improve_in(x, codes + lanes * offsets[c], offsets[c + 1] - offsets[c], k, home + offsets[c])
+
+
+cdef void set_exchange(Exchange* x, Objective objective, int64_t n, int64_t n_clusters, int64_t most, int64_t k,
+                       list keep) except *:
+    # For subspaces of at most n rows and n_clusters clusters of at most `most` rows.
+    cdef int64_t a, m = objective.c.m, p = objective.c.p
+    cdef Side* side
+    cdef int t
+    x.terms = &objective.c
+    x.n_clusters = 0
+    x.first = <int64_t*>take_array(keep, n_clusters, sizeof(int64_t))
+    x.size = <int64_t*>take_array(keep, n_clusters, sizeof(int64_t))
+    x.changed = <int64_t*>take_array(keep, n_clusters, sizeof(int64_t))
+    x.members = <int64_t*>take_array(keep, n + n_clusters * (2 * k - 1), sizeof(int64_t))
+    x.low = <int64_t*>take_array(keep, n_clusters * m, sizeof(int64_t))
+    x.high = <int64_t*>take_array(keep, n_clusters * m, sizeof(int64_t))
+    x.n_null = <int64_t*>take_array(keep, n_clusters * m, sizeof(int64_t))
+    x.n_distinct = <int64_t*>take_array(keep, n_clusters * m, sizeof(int64_t))
+    x.width = <double*>take_array(keep, n_clusters, sizeof(double))
+    for t in range(2):
+        side = &x.sides[t]
+        side.low = <int64_t*>take_array(keep, m, sizeof(int64_t))
+        side.next_low = <int64_t*>take_array(keep, m, sizeof(int64_t))
+        side.high = <int64_t*>take_array(keep, m, sizeof(int64_t))
+        side.next_high = <int64_t*>take_array(keep, m, sizeof(int64_t))
+        side.n_null = <int64_t*>take_array(keep, m, sizeof(int64_t))
+        side.n_distinct = <int64_t*>take_array(keep, m, sizeof(int64_t))
+        side.counts = <int64_t**>take_array(keep, m, sizeof(int64_t*))
+        for a in range(m):
+            if objective.c.extents[a].kind == FLAT:
+                side.counts[a] = <int64_t*>take_array(keep, objective.c.extents[a].n_values, sizeof(int64_t))
+        side.rest = <double*>take_array(keep, most, sizeof(double))
+        side.own = <double**>take_array(keep, p, sizeof(double*))
+        side.other = <double**>take_array(keep, p, sizeof(double*))
+        for a in range(p):
+            side.own[a] = <double*>take_array(keep, most, sizeof(double))
+            side.other[a] = <double*>take_array(keep, most, sizeof(double))
+        side.spreads = spreads_of(objective.closeness, keep)
+
+
+cdef class _Improving:
+    # One run of `improve`: what its tasks share.
+    cdef const uint8_t[::1] codes
+    cdef const int64_t[::1] offsets
+    cdef int64_t[::1] home
+    cdef int64_t width
+    cdef int64_t most
+    cdef Objective objective
+    cdef int64_t k
+    cdef object n_clusters
+
+    def __init__(self, codes, offsets, home, n_clusters, most, objective, k):
+        self.codes = codes.reshape(-1).view(np.uint8)
+        self.width = codes.dtype.itemsize
+        self.offsets, self.home, self.objective = offsets, home, objective
+        self.n_clusters, self.most, self.k = n_clusters, most, k
+
+    def run(self, int64_t begin, int64_t end):
+        # Subspaces begin..end - 1; returns that nothing follows, and the number of their rows.
+        cdef list keep = []
+        cdef Exchange x
+        cdef const uint8_t* codes = &self.codes[0]
+        set_exchange(&x, self.objective, np.diff(self.offsets[begin:end + 1]).max(),
+                     self.n_clusters[begin:end].max(), self.most, self.k, keep)
+        with nogil:
+            if self.width == 1:
+                improve_each(&x, codes, &self.offsets[0], begin, end, self.k, &self.home[0])
+            elif self.width == 2:
+                improve_each(&x, <const uint16_t*>codes, &self.offsets[0], begin, end, self.k, &self.home[0])
+            else:
+                improve_each(&x, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, &self.home[0])
+        return (), self.offsets[end] - self.offsets[begin]
+
+
+def improve(codes, offsets, home, objective, k, *, n_threads=1, progress=None):
+    """Lower the sum over classes of size times weighted tuple diversity by swaps and moves; it never rises.
+
+    The rows of subspace i are `offsets[i]..offsets[i + 1] - 1`; `codes` and `home` (int64, the class of each row) as for
+    and from `grow` with `mend`: classes of at least k rows, none in two subspaces, numbered subspace by subspace.
+    In up to 3 passes each class works with the 4 of its subspace whose joining would add least width times rows (without
+    quasi-identifiers, 4 that lie evenly among all). Each of its rows in turn changes places with the row of the other
+    class, or moves there, by which the sum falls most; it moves only from more than k rows to less than 2k - 1.
+
+    Returns the new home. `progress(done, total)` is told the rows done. O(k) per row and pass, beside the search for
+    classes; the same whatever `n_threads`.
+    """
+    one_of(Objective, objective, "objective")
+    # copies: `progress` may change what it was given
+    codes = _codes_of(codes, objective.attributes, objective.closeness).copy()
+    bounds = parts_of(offsets, len(codes), "offsets").copy()
+    placed = array_of(home, np.int64, 1, "home").copy()
+    n_threads, k = whole(n_threads, 1, MOST_ROWS, "n_threads"), whole(k, 1, MOST_ROWS, "k")
+    n = len(codes)
+    if len(placed) != n or (n and not 0 <= placed.min() <= placed.max() < n):
+        raise ValueError("home must hold a class per row")
+    if n == 0:
+        return placed
+    sizes = np.bincount(placed)
+    first, last = np.minimum.reduceat(placed, bounds[:len(bounds) - 1]), np.maximum.reduceat(placed, bounds[:len(bounds) - 1])
+    if sizes.min() < k or first[0] != 0 or (first[1:] != last[:len(last) - 1] + 1).any():
+        raise ValueError("home must number classes of at least k rows, subspace by subspace")
+    before = np.repeat(first, np.diff(bounds))
+    placed -= before
+    run = _Improving(codes, bounds, placed, last - first + 1, max(2 * k - 1, int(sizes.max())), objective, k)
+    chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
+    begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
+    until_done(run.run, list(zip(begins, [*begins[1:], len(chunk)])), n_threads,
+            None if progress is None else lambda done: progress(done, n))
+    return placed + before

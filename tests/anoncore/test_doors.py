@@ -808,6 +808,11 @@ KERNELS: dict[str, Kernel] = {
         right=("most None", f"most {2**62}", f"most {2**63 - 1}"),
         more=lambda: {"k beyond most": {"k": 4}},
     ),
+    "tgc.improve": Kernel(
+        lambda: threads(
+            codes=TABLE, offsets=i64(0, 4, 6), home=i64(0, 1, 0, 1, 2, 2), objective=objective(), k=2
+        ),
+    ),
     "tgc.reinsert": Kernel(
         lambda: {"codes": TABLE, "home": i64(0, 1, -1, 0, -1, 1), "objective": objective()},
     ),

@@ -76,7 +76,7 @@ def test_grow_equals_its_twin_where_the_tree_is_deep(seed: int) -> None:
     rng = np.random.default_rng(seed)
     twins: list[dict[str, Any]] = [
         {"kind": "ordered", "n_values": 60, "positions": np.cumsum(rng.geometric(0.05, 60)).tolist()},
-        {"kind": "ordered", "n_values": 90, "positions": [2.0**i for i in range(90)]},
+        {"kind": "ordered", "n_values": 90, "positions": [1.2**i for i in range(90)]},
         {"kind": "flat", "n_values": 70},
         {"kind": "tree", "n_values": 6, "parent": [-1, 0, 1, 1, 0, 4, 4, 4, 0], "leaf": [2, 3, 5, 6, 7, 8]},
     ]
@@ -93,6 +93,18 @@ def test_equals_go_to_the_lowest_row() -> None:
     line = {"kind": "ordered", "n_values": 10, "positions": list(range(10)), "loss": "ncp", "weight": 1.0}
     # From row 0 the furthest is row 4; the nearest to it are rows 1, 2 and 3, equal; 0 is left over.
     assert grow(codes, [line], 2, 0) == ([[4, 1], [0, 2]], [3], [0])
+
+
+def test_equal_costs_of_leftovers_go_to_the_first_cluster() -> None:
+    # 11 / 17 in both: {0, 2, 2, 4, 7} and {11, 12, 15, 15, 17} with 11.
+    ages = [12, 0, 17, 4, 11, 11, 15, 15, 7, 2, 13]
+    line = {"kind": "ordered", "n_values": 18, "positions": list(range(18)), "loss": "ncp", "weight": 1.0}
+    members, left, home = grow([(age,) for age in ages], [line], 5, 6)
+    assert ([sorted(cluster) for cluster in members], left, home) == (
+        [[1, 3, 4, 8, 9], [0, 2, 6, 7, 10]],
+        [5],
+        [0],
+    )
 
 
 def test_grow_reports_progress_and_leaves_its_input_alone() -> None:

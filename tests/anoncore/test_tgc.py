@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,10 +15,12 @@ from test_diversity import attribute_of, attributes, closeness_of
 from test_kmembers import AGES, PAY, contents, encoded
 from test_kmembers import people as people_of
 
+from anon.encoding import encode
 from anon.encoding.domain import Encoded
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.methods.task import Task
 from anon.methods.tgc import TGC, Trial, partition, select_thresholds
+from anon.schema import Schema, numeric
 from anoncore import tgc
 from anoncore.attribute import Attribute
 from reference import tgc as slow
@@ -203,6 +207,29 @@ def test_reinsert_equals_its_twin(data: Any, table: Any) -> None:
     home = [-1 if c == -1 else present.index(c) for c in drawn]
     placed = tgc.reinsert(np.array(codes, np.uint16), np.array(home, np.int64), objective_of(objective))
     assert placed.tolist() == slow.reinsert(codes, home, objective)
+
+
+@given(st.data(), tables(max_rows=20), st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_improve_equals_its_twin(data: Any, table: Any, k: int) -> None:
+    codes, offsets, objective = table
+    home: list[int] = []
+    for start, stop in itertools.pairwise(offsets):
+        n_classes = max((stop - start) // k, 1)
+        first = max(home, default=-1) + 1
+        home += data.draw(st.permutations([first + i % n_classes for i in range(stop - start)]))
+    k = min([*np.bincount(home).tolist(), k])
+    improved = tgc.improve(
+        np.array(codes, np.uint16), np.array(offsets), np.array(home), objective_of(objective), k
+    )
+    assert improved.tolist() == slow.improve(codes, offsets, home, objective, k)
+    assert loss_of(codes, improved, objective) <= loss_of(codes, home, objective) + 1e-9
+    assert np.bincount(improved).min() >= k
+
+
+def loss_of(codes: Any, home: Any, objective: Any) -> float:
+    """The sum over classes of size times weighted tuple diversity."""
+    return sum(len(part) * slow.wtd(objective, [codes[row] for row in part]) for part in classes_of(home))
 
 
 @given(
@@ -393,7 +420,8 @@ def test_suppressed_rows_are_in_no_class(method: TGC) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=name_of)
 def test_partition_equals_the_twins_on_the_rows_in_rank_order(method: TGC) -> None:
-    method, k, n = replace(method, normalize=method.variant == "default", r=0.6), 2, 36
+    method, k = replace(method, normalize=method.variant == "default", r=0.6), 2
+    n = 100 if method.variant == "default" and method.w_u else 36
     table = encoded(people(n))
     table = replace(table, sensitive=(replace(PAY, weight=0.5),))
     thresholds = select_thresholds(table, method, task(), k)
@@ -410,11 +438,11 @@ def test_partition_equals_the_twins_on_the_rows_in_rank_order(method: TGC) -> No
     pay = (line(6), 0.6, printed)
     parts = [list(range(n))]
     if printed or method.w_u or method.delta != "auto":
-        limited = None if printed else 4 * 5 * k
-        parts = slow.split(rows, wide, [pay], 5 * k, thresholds.delta_split, limited, not printed)
-    if not printed and method.w_u == 0:
-        parts = [list(range(n))]
-    ordered = [rows[row] for part in parts for row in part]
+        s = 5 * k if printed else 20 * k  # most rows differ
+        limited = None if printed else 4 * s
+        parts = slow.split(rows, wide, [pay], s, thresholds.delta_split, limited, not printed)
+    taken = [row for part in parts for row in part]
+    ordered = [rows[row] for row in taken]
     offsets = np.cumsum([0, *map(len, parts)]).tolist()
     objective = {
         "attributes": quasi if method.w_u else [],
@@ -425,8 +453,14 @@ def test_partition_equals_the_twins_on_the_rows_in_rank_order(method: TGC) -> No
     codes = [row[0 if method.w_u else 3 : 4 if method.w_p else 3] for row in ordered]
     most = k if not printed and method.delta == "auto" else None
     home, _ = slow.grow(codes, offsets, objective, k, thresholds.delta, most, not printed)
-    if printed:
-        home = slow.reinsert(codes, home, objective)
+    if method.deals:
+        home = slow.deal(codes, k)
+    if method.closes:
+        home = slow.improve(codes, offsets, home, objective, k)
+    if printed:  # in row order, whatever the subspaces
+        back = np.argsort(taken)
+        again = slow.reinsert([codes[i] for i in back], [home[i] for i in back], objective)
+        home = [again[row] for row in taken]
     classes = partition(table, method, task(), k)
     by_class: dict[int, list[Any]] = {}
     for row, c in zip(ordered, home, strict=True):
@@ -461,6 +495,15 @@ def test_pre_partitioning_of_the_paper(normalize: bool, classes: Any) -> None:
     method = TGC(1, 0, delta=1, s=2, normalize=normalize, variant="printed", ties="input")
     found = partition(table_2(), method, task(), 2)
     assert sorted(sorted(part.tolist()) for part in np.split(found.rows, found.offsets[1:-1])) == classes
+
+
+def test_rows_are_re_inserted_in_their_order_as_printed() -> None:
+    # Subspaces {1, 2, 4} and {0, 3, 5}; row 0 joins {3, 5} before row 2 is asked.
+    table = pa.table({"x": [7, 3, 6, 10, 2, 11]})
+    method = TGC(1, 0, delta=0.2, s=3, delta_split=None, variant="printed", ties="input")
+    found = partition(encode(table, Schema([numeric("x")])), method, task(), 2)
+    parts = [sorted(part.tolist()) for part in np.split(found.rows, found.offsets[1:-1])]
+    assert sorted(parts) == [[0, 2, 3, 5], [1, 4]]
 
 
 @pytest.mark.parametrize("variant", ["default", "printed"])
@@ -535,6 +578,45 @@ def test_utility_needs_no_sensitive_attribute() -> None:
     assert select_thresholds(table, TGC(1, 0), task(), 4).delta_split is None
     with pytest.raises(UsageError, match="needs a sensitive attribute"):
         partition(table, TGC(), task(), 4)
+
+
+def test_a_rejected_row_is_clustered_with_accepted_neighbors() -> None:
+    table = pa.table({"x": [1, 2, 3, 20, 21], "y": [2, 1, 2, 19, 20]})
+    found = partition(encode(table, Schema([numeric("x"), numeric("y")])), TGC(1, 0), task(), 2)
+    parts = [sorted(part.tolist()) for part in np.split(found.rows, found.offsets[1:-1])]
+    assert sorted(parts) == [[0, 1, 2], [3, 4]]
+
+
+def test_dealt_rows_have_the_least_s_diversity_of_one_number() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.permutation(60)
+    table = pa.table({"x": rng.integers(0, 9, 60), "pay": values})
+    found = partition(encode(table, Schema([numeric("x")], [numeric("pay")])), TGC(0, 1), task(), 4)
+    parts = np.split(found.rows, found.offsets[1:-1])
+    assert {len(part) for part in parts} == {4}
+    # one row of every quarter in each class: no deal has greater distances
+    assert all(sorted(values[part] // 15) == [0, 1, 2, 3] for part in parts)
+
+
+def test_dealt_clusters_of_a_large_table_are_parted(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = people(600)
+    whole = partition(encoded(table), TGC(0, 1), task(), 4)
+    monkeypatch.setattr("anon.methods.tgc.DEALT_CLUSTERS", 10)
+    found = partition(encoded(table), TGC(0, 1), task(n_threads=2), 4)
+    assert sorted(found.rows.tolist()) == list(range(600))
+    assert found.sizes.tolist() == whole.sizes.tolist()
+    assert contents(table, found) == contents(table, partition(encoded(table), TGC(0, 1), task(), 4))
+
+
+def test_who_of_equals_is_dealt_where_is_drawn() -> None:
+    table = encoded(people(200))
+
+    def dealt(seed: int) -> Any:
+        draw = np.random.default_rng(seed).permutation(200).astype(np.uint32)
+        found = partition(replace(table, draw=draw), TGC(0, 1), task(), 4)
+        return sorted(sorted(part.tolist()) for part in np.split(found.rows, found.offsets[1:-1]))
+
+    assert dealt(1) == dealt(1) != dealt(2)
 
 
 def test_refusals_name_the_column_and_the_way_out() -> None:

@@ -244,7 +244,7 @@ def test_trap_19_a_constant_sensitive_value() -> None:
     p = check("xxyy", coded("s", [1, 1, 1, 1], "numeric"))
     assert p.t_ordered == p.t_equal == p.t_js == p.p_loss == p.delta == p.beta == p.a_know == p.a_acc == 0
     assert p.gain == 0
-    assert (p.l_distinct, p.l_entropy, p.l_probabilistic, p.alpha, p.ls_c) == (1, 1, 1, 1, 0)
+    assert (p.l_distinct, p.l_entropy, p.l_probabilistic, p.alpha, p.ls_c) == (1, 1, 1, 1, math.inf)
 
 
 def test_trap_20_a_missing_value_makes_delta_infinite() -> None:
@@ -322,7 +322,7 @@ def test_classes_of_one_row() -> None:
     assert p.beta == 3  # (1 − ¼)/¼
     assert p.beta_enhanced == math.inf  # 3 > ln 4
     assert p.gain == pytest.approx(1.5 * LN2)  # H(S) = ½ ln 2 + 2·¼ ln 4, H(S|Q) = 0
-    assert (p.ls_c, p.ls_l) == (0, 1)
+    assert (p.ls_c, p.ls_l) == (math.inf, 1)
     assert p.worst["t_equal"] == 2  # classes 2 and 3 tie
     assert p.worst["k"] == 0
 

@@ -7,7 +7,6 @@ import itertools
 import random
 import statistics
 import warnings
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,32 +134,29 @@ def test_on_spark_fast_is_made() -> None:
 
 
 def least_loss(of: list[slow.Attribute], table: list[list[int]], k: int) -> int:
-    """Of all partitions into classes of k..2k-1 rows."""
+    """Of all partitions into classes of k..2k-1 rows.
 
-    @cache
-    def loss(rows: tuple[int, ...]) -> int:
-        return slow.loss(of, table, rows)
-
-    @cache
-    def best(left: tuple[int, ...]) -> int:
-        if not left:
-            return 0
-        first, *others = left
-        least = 2**62
-        for size in range(k, min(2 * k, len(left) + 1)):
-            if len(left) - size in range(1, k):
-                continue
-            for more in itertools.combinations(others, size - 1):
-                here = loss((first, *more))
-                if here < least:
-                    rest = tuple(row for row in others if row not in more)
-                    least = min(least, here + best(rest))
-        return least
-
-    return best(tuple(range(len(table))))
+    By the least loss of every set of rows (a bit for each) that some classes make up, the next class being
+    one of the first row outside.
+    """
+    n = len(table)
+    best = np.full(1 << n, 2**62, np.int64)
+    best[0] = 0
+    sets = np.arange(1 << n)
+    for first in range(n):
+        before = (1 << first) - 1
+        open_sets = sets[((sets & (2 * before + 1)) == before) & (best < 2**62)]
+        for size in range(k, min(2 * k, n - first + 1)):
+            for more in itertools.combinations(range(first + 1, n), size - 1):
+                rows = (first, *more)
+                group = sum(1 << row for row in rows)
+                apart = open_sets[(open_sets & group) == 0]
+                together = best[apart] + slow.loss(of, table, rows)
+                best[apart | group] = np.minimum(best[apart | group], together)
+    return int(best[-1])
 
 
-@pytest.mark.parametrize(("n", "n_cases"), [(10, 12), pytest.param(13, 100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n", "n_cases"), [(10, 12), pytest.param(18, 100, marks=pytest.mark.slow)])
 def test_best_ends_near_the_optimum(n: int, n_cases: int) -> None:
     ratios = []
     for seed in range(n_cases):
@@ -180,5 +176,7 @@ def test_best_ends_near_the_optimum(n: int, n_cases: int) -> None:
             for start, end in itertools.pairwise(made.classes.offsets)
         )
         ratios.append(ours / least_loss(of, rows, 3))
+    mean, most = statistics.mean(ratios), max(ratios)
+    print(f"\nLoss of best over the optimum, {n_cases} tables of {n} rows: mean {mean:.4f}, most {most:.3f}")
     assert min(ratios) >= 1 - 1e-9
-    assert statistics.mean(ratios) <= 1.03
+    assert mean <= 1.03

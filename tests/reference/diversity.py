@@ -29,41 +29,45 @@ def leaves(attribute, node):
 
 
 def level(attribute, node):
-    """(Height of the tree - depth of the node) / height; 0 for a leaf."""
-    if node in attribute["leaf"]:
-        return 0.0
+    """(Height of the tree - depth of the node, 0 for a leaf; height)."""
     depths = [len(path(attribute, value)) - 1 for value in range(attribute["n_values"])]
+    height = max(depths)
+    if node in attribute["leaf"]:
+        return 0, height
     depth = 0
     while attribute["parent"][node] != -1:
         node = attribute["parent"][node]
         depth += 1
-    return (max(depths) - depth) / max(depths)
+    return height - depth, height
 
 
-def width(attribute, values, loss, weight=1.0):
-    """Width of a set of values: NCP, Byun's loss, or Q-diversity (LS definition 2.1)."""
+def share(attribute, values, loss):
+    """(a, b): a set of values is a/b wide, by NCP, Byun's loss, or Q-diversity (LS definition 2.1)."""
     size, values = attribute["n_values"], set(values)
     if not values or values == {size}:
-        return 0.0
+        return 0, 1
     if size in values:
-        return weight
+        return 1, 1
     if attribute["kind"] == "ordered":
         places = attribute["positions"]
-        whole = max(places) - min(places)
         held = [places[value] for value in values]
-        return weight * ((max(held) - min(held)) / whole) if whole else 0.0
+        return max(held) - min(held), max(places) - min(places) or 1
     if attribute["kind"] == "tree":
         node = common_ancestor(attribute, values)
         if loss == "byun":
-            return weight * level(attribute, node)
+            return level(attribute, node)
         held = leaves(attribute, node)
     else:
         held = len(values)
         if loss == "byun":
-            return weight * float(held > 1)
-    if loss == "q-diversity":
-        return weight * (held / size)
-    return weight * ((held - 1) / (size - 1)) if size > 1 else 0.0
+            return int(held > 1), 1
+    return (held, size) if loss == "q-diversity" else (held - 1, max(size - 1, 1))
+
+
+def width(attribute, values, loss, weight=1.0):
+    """Width of a set of values."""
+    part, whole = share(attribute, values, loss)
+    return weight * (part / whole) if part else 0.0
 
 
 def q_diversity(attribute, classes, loss="q-diversity", weight=1.0):

@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow twin of `anoncore.kmembers`: every row is compared with every cluster.
 
-Attributes are dicts as in `reference.diversity`, with a `loss` and a `weight`.
+Attributes are dicts as in `reference.diversity`, with a `loss` and a `weight`. Costs are fractions:
+equal ones tie.
 """
 
-from reference.diversity import spread, width
+from fractions import Fraction
+
+from reference.diversity import contribution, share
 
 
 def loss(attributes, rows):
-    """Sum of the widths of some rows (lists of codes), attribute by attribute."""
-    total = 0.0
+    """Sum of the widths of some rows (lists of codes), a fraction."""
+    total = Fraction(0)
     for a, attribute in enumerate(attributes):
-        total += width(attribute, [row[a] for row in rows], attribute["loss"], attribute["weight"])
+        part, whole = share(attribute, [row[a] for row in rows], attribute["loss"])
+        total += Fraction(str(attribute["weight"])) * Fraction(part) / Fraction(whole)
     return total
 
 
 def nearness(sensitive, rows):
-    """Sum of the S-diversities of some rows (lists of sensitive codes)."""
-    total = 0.0
+    """Sum of the S-diversities of some rows (lists of sensitive codes), a fraction."""
+    total = Fraction(0)
     for a, (attribute, r, printed) in enumerate(sensitive):
-        total += spread(attribute, [row[a] for row in rows], r, printed)
-    return total
+        values = [row[a] for row in rows]
+        total += sum(contribution(attribute, u, v, r, printed) for u in values for v in values)
+    return total / len(rows) ** 2
 
 
 def first_of_least(candidates, values):

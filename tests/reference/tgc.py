@@ -154,3 +154,90 @@ def reinsert(codes, home, objective):
         return [0] * len(codes)
     place(codes, clusters, [row for row, c in enumerate(home) if c == -1], objective, False)
     return homes(clusters, len(codes))
+
+
+def deal(values, k):
+    """The class of every row, rows being dealt out in the order of their sensitive values (lists)."""
+    n, p = len(values), len(values[0])
+    by_values = sorted(range(p), key=lambda a: len(set(column(values, a))))
+
+    def turned(row):
+        key, turns = [], 0
+        for a in by_values:
+            key.append(-values[row][a] if turns % 2 else values[row][a])
+            turns += values[row][a]
+        return key
+
+    home = [0] * n
+    for place, row in enumerate(sorted(range(n), key=turned)):
+        home[row] = place % max(n // k, 1)
+    return home
+
+
+def neighbors(codes, clusters, c, objective):
+    """Up to 4 other clusters: whose joining c adds least width times rows, or some that lie evenly."""
+    attributes, n = objective["attributes"], len(clusters)
+    if not attributes:
+        steps = [max(j * n // 5, j) for j in range(1, 5)]
+        return [(c + step) % n for step in steps if step < n]
+
+    def wide(rows):
+        widths = [
+            width(attribute, column([codes[row] for row in rows], a), "q-diversity", attribute["weight"])
+            for a, attribute in enumerate(attributes)
+        ]
+        return len(rows) * sum(widths, 0.0)
+
+    costs = {
+        d: wide(clusters[c] + clusters[d]) - wide(clusters[c]) - wide(clusters[d]) for d in range(n) if d != c
+    }
+    return sorted(costs, key=lambda d: (costs[d], d))[:4]
+
+
+def exchange(codes, one, two, objective, k):
+    """Swap rows of two clusters, or move them from the first to the second, as long as it helps."""
+
+    def weight(rows):
+        return len(rows) * wtd(objective, [codes[row] for row in rows])
+
+    i, changed = 0, False
+    while i < len(one):
+        best, made, before = 1e-9, None, weight(one) + weight(two)
+        pairs = []
+        if len(one) > k and len(two) < 2 * k - 1:
+            pairs.append((one[:i] + [one[-1]] * (i < len(one) - 1) + one[i + 1 : -1], [*two, one[i]], 0))
+        for j, row in enumerate(two):
+            pairs.append(([*one[:i], row, *one[i + 1 :]], [*two[:j], one[i], *two[j + 1 :]], 1))
+        for pair in pairs:
+            gain = before - (weight(pair[0]) + weight(pair[1]))
+            if gain > best:
+                best, made = gain, pair
+        if made is None:
+            i += 1
+            continue
+        one[:], two[:] = made[:2]
+        i += made[2]
+        changed = True
+    return changed
+
+
+def improve(codes, offsets, home, objective, k):
+    """The class of every row after up to 3 passes of swaps and moves in every subspace."""
+    classes = []
+    for start, stop in pairwise(offsets):
+        numbers = sorted(set(home[start:stop]))
+        clusters = [[row for row in range(start, stop) if home[row] == c] for c in numbers]
+        last_change = [0] * len(clusters)
+        for turn in range(1, 4):
+            changed = False
+            for c in range(len(clusters)):
+                for d in neighbors(codes, clusters, c, objective):
+                    if max(last_change[c], last_change[d]) < turn - 1:
+                        continue
+                    if exchange(codes, clusters[c], clusters[d], objective, k):
+                        last_change[c] = last_change[d] = turn
+                        changed = True
+            if not changed:
+                break
+        classes += clusters
+    return homes(classes, len(codes))

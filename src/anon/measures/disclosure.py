@@ -43,8 +43,8 @@ class Disclosure:
     table, `beta_enhanced` when a gain exceeds -ln p. `t_ordered` is None for an attribute without an
     order, `t_hierarchical` for one without a tree; both are None where published rows hold null.
     `p_loss` is the greatest JS divergence (Li & Li 4.1); `a_know`, `a_acc` and `gain` = H(S) - H(S|Q)
-    are Brickell & Shmatikov's (4.4, lemma 1); `ls_c` (r_1 over the rest, 0 where there is no rest) and
-    `ls_l` (distinct values) are Loukides & Shao's (c,l), means over classes.
+    are Brickell & Shmatikov's (4.4, lemma 1); `ls_c` (r_1 over the rest, infinite
+    where there is none) and `ls_l` (distinct values) are Loukides & Shao's (c,l), means over classes.
     `worst` gives, per field set by one class, the number of that class (the lowest of several).
     """
 
@@ -137,12 +137,11 @@ def part_of(counts: Counts, domain: Domain | None, first: int = 0, n_threads: in
             at = int(columns[name].argmax() if greatest else columns[name].argmin())
             worst[name] = (columns[name][at].item(), first + at)
     sizes = np.add.reduceat(counts.counts, counts.offsets[:-1])
-    rest = columns["recursive_c2"]
     return {
         "worst": worst,
         "know": float(np.sum(sizes * columns["t_equal"])),
         "left": float(np.sum(sizes * columns["entropy"])),
-        "rest": float(np.where(np.isinf(rest), 0.0, rest).sum()),
+        "rest": float(columns["recursive_c2"].sum()),
         "largest": int(columns["largest"].sum()),
         "distinct": int(columns["l_distinct"].sum()),
     }

@@ -25,8 +25,8 @@ from anoncore.requirement import Conjunction
 BLOCK_ROWS = 1 << 16  # rows ordered, or cut for a start, by one call, whatever the number of threads
 BLOCK_CLASSES = 512  # classes worked on by one call; fewer where more than so many attributes make them large
 WIDE = 64
-PROBE_ROWS = 1 << 12  # of a block: on so many rows the curve must not lose so much more than Mondrian
-PROMISING = 1.05
+# On so many rows of a block, from so many places, the curve must not lose so much more than Mondrian.
+PROBE_ROWS, PROBES, PROMISING = 1 << 12, 8, 1.05
 MOST = 6  # with requirements beside k, classes of up to 6k rows are cut from the curve and refined
 MOST_CUT = 512  # but not beyond so many rows, if that is more than 2k - 1
 REFINED_K = 100  # larger classes are not refined: that takes a time that grows with k
@@ -264,13 +264,17 @@ def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, n_threa
 
 
 def _promising(table: Table, rows: RowNumbers, bounds: Offsets) -> bool:
-    """Whether a curve may lose less than these classes of Mondrian's: some in their middle tell."""
-    middle = (bounds[0] + bounds[-1] - PROBE_ROWS) // 2
-    first, end = np.searchsorted(bounds, [middle, middle + PROBE_ROWS])
-    if first == 0 or end <= first:
+    """Whether a curve may lose less than these classes of Mondrian's: some from all over tell."""
+    n_rows = bounds[-1] - bounds[0]
+    if n_rows <= PROBE_ROWS:
         return True
-    probe = rows[bounds[first] : bounds[end]]
-    simple = divided(table, probe, bounds[first : end + 1] - bounds[first])
+    starts = bounds[0] + (2 * np.arange(PROBES) + 1) * n_rows // (2 * PROBES) - PROBE_ROWS // PROBES // 2
+    first, end = np.searchsorted(bounds, [starts, starts + PROBE_ROWS // PROBES])
+    classes = ranges(first, end)
+    if len(classes) == 0:
+        return True
+    probe = rows[ranges(bounds[classes], bounds[classes + 1])]
+    simple = divided(table, probe, starts_of_sizes(bounds[classes + 1] - bounds[classes]))
     return from_curve(table, np.sort(probe)).loss <= PROMISING * simple.loss
 
 

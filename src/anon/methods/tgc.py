@@ -27,6 +27,9 @@ RowNumbers = npt.NDArray[np.uint32]
 
 ITERATIONS = 5  # of algorithm 3: 2 + 4 + .. + 32 thresholds are tried
 COMBINATIONS = 1024  # of sensitive values, up to which w_u = 0 needs no subspaces
+DISTINCT = 0.5  # share of different rows from which subspaces are larger:
+DISTINCT_ROWS, DISTINCT_TIMES = 200, 20  # so many rows, but at most so many times k
+DEALT_CLUSTERS = 1024  # dealt clusters that exchange rows with each other, about
 SLACK = 1.02  # what a subspace may be less diverse than the table, at least
 
 
@@ -36,14 +39,16 @@ class TGC(Method):
 
     `w_u` weighs the width of quasi-identifiers, `w_p` the S-diversity (range `r`) of sensitive
     attributes; they sum to 1: TGC-U is (1, 0), TGC-B (1/2, 1/2), TGC-P (0, 1). With `prepartition`
-    the rows are first cut, again and again, into subspaces of at least `s` rows (None: 5 k) whose sum
-    of S-diversities stays within `delta_split`. `delta="auto"` is the best of 62 on a sample;
-    `delta_split="auto"` is then taken from it, and otherwise, as with None, there is no limit.
-    `normalize=False` compares attributes by range instead of share of the domain's range.
+    the rows are first cut, again and again, into subspaces of at least `s` rows (None: 5 k, and where
+    most rows differ 20 k up to 200) whose sum of S-diversities stays within `delta_split`. `delta="auto"`
+    is the best of 62 on a sample; `delta_split="auto"` is then taken from it, and otherwise, as with None,
+    there is no limit. `normalize=False` compares attributes by range instead of share of the domain's range.
 
     `variant="printed"` is the paper to the letter; "default" mends what it does wrong: a delta that is
-    given is obeyed, with "auto" every cluster is closed at k rows. `ties="rank"` makes the classes
-    independent of the order of the rows, `"input"` follows it.
+    given is obeyed, with "auto" every cluster is closed at k rows, and clusters then swap rows for as long
+    as that lowers their weighted tuple diversity; with w_u = 0 rows are dealt out in the order of their
+    sensitive values before. `ties="rank"` makes the classes independent of the order of the rows, `"input"`
+    follows it.
     """
 
     name: ClassVar[str] = "tgc"
@@ -55,7 +60,7 @@ class TGC(Method):
         TIES,
         Option("w_u", float, "TGC: weight of utility (0.5); --w-p is the rest."),
         Option("w_p", float, "TGC: weight of protection (0.5)."),
-        Option("s", int, "TGC: least rows of a subspace (5 k)."),
+        Option("s", int, "TGC: least rows of a subspace (5 k, more where rows differ)."),
         Option("variant", Variant, "TGC: default, or printed as in the paper."),
     )
 
@@ -96,6 +101,16 @@ class TGC(Method):
                 values = {**values, one: 1 - values[other]}
         return super().of(values, **fixed)
 
+    @property
+    def closes(self) -> bool:
+        """Whether every cluster is closed at k rows, and then exchanges rows with others."""
+        return self.variant == "default" and self.delta == "auto"
+
+    @property
+    def deals(self) -> bool:
+        """Whether only sensitive values matter, so that rows are dealt out by them."""
+        return self.closes and self.w_u == 0
+
     def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
         if self.w_p > 0 and not sensitive:
             raise UsageError("w_p > 0 needs a sensitive attribute: ", NAME_SENSITIVE, ", or use w_u=1, w_p=0")
@@ -128,17 +143,35 @@ class Thresholds:
 
 def partition(encoded: Encoded, method: TGC, task: Task, k: int) -> Classes:
     """Classes of at least k rows."""
-    s = 5 * k if method.s is None else method.s
-    if s < k:
-        raise UsageError(f"s = {s} is less than k = {k}: every subspace must hold a cluster")
     rows = _rows(encoded, method, task, k)
-    thresholds = _thresholds(encoded, method, task, k, rows)
-    offsets = np.array([0, len(rows)])
-    if method.prepartition and not _needs_no_subspaces(encoded, method, rows):
+    s = _least_subspace(encoded, method, rows, k)
+    taken, offsets = np.arange(len(rows), dtype=np.uint32), np.array([0, len(rows)])
+    divides = method.prepartition and not _needs_no_subspaces(encoded, method, rows)
+    thresholds = Thresholds(0.0, None)
+    if divides or not method.deals:
+        thresholds = _thresholds(encoded, method, task, k, rows)
+    if divides:
         taken, offsets = _subspaces(encoded, method, task, rows, s, thresholds.delta_split)
-        rows = rows[taken]
-    home, n_classes = _cluster(encoded, method, rows, offsets, k, thresholds.delta, task)
+    if method.deals:
+        taken, offsets, home, n_classes = _deal(encoded, rows, taken, offsets, k)
+    else:
+        home, n_classes = _cluster(encoded, method, rows, taken, offsets, k, thresholds.delta, task)
+    if method.closes:
+        home = _improve(encoded, method, rows, taken, offsets, home, k, task)
     return _classes(rows, home, n_classes, encoded.suppressed)
+
+
+def _least_subspace(encoded: Encoded, method: TGC, rows: RowNumbers, k: int) -> int:
+    """`s`: where most rows differ larger ones cost little and part fewer neighbors."""
+    if method.s is not None:
+        if method.s < k:
+            raise UsageError(f"s = {method.s} is less than k = {k}: every subspace must hold a cluster")
+        return method.s
+    least, more = 5 * k, min(DISTINCT_TIMES * k, DISTINCT_ROWS)
+    if method.variant == "printed" or more <= least:
+        return least
+    n_different = group([codes[rows] for codes in encoded.quasi_codes]).n_classes
+    return more if n_different > DISTINCT * len(rows) else least
 
 
 def select_thresholds(encoded: Encoded, method: TGC, task: Task, k: int) -> Thresholds:
@@ -216,23 +249,16 @@ def _needs_no_subspaces(encoded: Encoded, method: TGC, rows: RowNumbers) -> bool
     """Where only few combinations of sensitive values matter, subspaces cost protection and save no time."""
     if method.variant == "printed" or method.w_u > 0 or method.s is not None or method.delta_split != "auto":
         return False
-    return group([codes[rows] for codes in encoded.sensitive_codes]).n_classes <= COMBINATIONS
+    combinations = [codes[rows] for codes in encoded.sensitive_codes]
+    return method.deals or group(combinations).n_classes <= COMBINATIONS
 
 
 def _range(domain: Domain) -> float:
     return domain.n_values - 1 if domain.positions is None else float(np.ptp(domain.positions))
 
 
-def _cluster(
-    encoded: Encoded,
-    method: TGC,
-    rows: RowNumbers,
-    offsets: npt.NDArray[np.int64],
-    k: int,
-    delta: float,
-    task: Task,
-) -> tuple[npt.NDArray[np.int64], int]:
-    """Algorithm 1 in every subspace: the class of each of `rows`, and the number of classes."""
+def _objective(encoded: Encoded, method: TGC, rows: RowNumbers) -> tuple[npt.NDArray[Any], tgc.Objective]:
+    """What weighted tuple diversity reads of these rows, and itself."""
     columns: list[Codes] = []
     quasi, near, weights = [], [], []
     if method.w_u > 0:
@@ -242,21 +268,39 @@ def _cluster(
         columns += encoded.sensitive_codes
         near = _closeness(encoded, method)
         weights = [domain.weight for domain in encoded.sensitive]
-    codes, tell = _matrix(columns, rows), task.progress
-    objective = tgc.Objective(quasi, near, weights, w_u=method.w_u, w_p=method.w_p)
-    home, n_classes = tgc.grow(
-        codes,
+    return _matrix(columns, rows), tgc.Objective(quasi, near, weights, w_u=method.w_u, w_p=method.w_p)
+
+
+def _cluster(
+    encoded: Encoded,
+    method: TGC,
+    rows: RowNumbers,
+    taken: RowNumbers,
+    offsets: npt.NDArray[np.int64],
+    k: int,
+    delta: float,
+    task: Task,
+) -> tuple[npt.NDArray[np.int64], int]:
+    """Algorithm 1 in every subspace: the class of each of `rows`, and the number of classes.
+
+    `taken` are places in `rows`, subspace by subspace as `offsets` divides them.
+    """
+    codes, objective = _objective(encoded, method, rows)
+    tell = task.progress
+    home = np.empty(len(rows), np.int64)
+    home[taken], n_classes = tgc.grow(
+        codes[taken],
         offsets,
         objective,
         k,
         delta,
         mend=method.variant == "default",
-        most=k if method.variant == "default" and method.delta == "auto" else None,
+        most=k if method.closes else None,
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("clustering", done, total),
     )
     if method.variant == "printed":
-        home = tgc.reinsert(
+        home = tgc.reinsert(  # in row order
             codes,
             home,
             objective,
@@ -265,16 +309,79 @@ def _cluster(
     return home, max(n_classes, 1)
 
 
+def _deal(
+    encoded: Encoded, rows: RowNumbers, taken: RowNumbers, offsets: npt.NDArray[np.int64], k: int
+) -> tuple[RowNumbers, npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+    """The rows of every subspace dealt out in the order of their sensitive values.
+
+    Each cluster has a row of every k-th of that order, and so the least S-diversity (r = 1) that one
+    attribute allows. The attribute with fewest values comes first; the order of each further one turns with
+    every step of those before it. Returns places in `rows` and their offsets, part by part (clusters of a
+    large subspace are parted, each part having some from all over the order, which will exchange rows); the
+    class of each of `rows`; and the number of classes.
+    """
+    columns = [codes[rows[taken]].astype(np.int64) for codes in encoded.sensitive_codes]
+    columns.sort(key=lambda column: len(np.unique(column)))
+    keys, turns = [], np.zeros(len(taken), np.int64)
+    for column in columns:
+        keys.append(np.where(turns % 2, -column, column))
+        turns += column
+    if encoded.draw is not None:
+        keys.append(encoded.draw[rows[taken]].astype(np.int64))  # who of equals goes where is a secret
+    sizes = np.diff(offsets)
+    subspace = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((*reversed(keys), subspace))
+    n_clusters = np.maximum(sizes // k, 1)
+    n_parts = np.maximum(n_clusters // DEALT_CLUSTERS, 1)
+    cluster = (np.arange(len(taken)) - offsets[subspace]) % n_clusters[subspace]
+    part = (np.cumsum(n_parts) - n_parts)[subspace] + cluster % n_parts[subspace]
+    together = np.lexsort((order, part))  # within a part in row order
+    number = (np.cumsum(n_clusters) - n_clusters)[subspace] + cluster
+    first = np.unique(number[together], return_index=True)[1]
+    rank = np.empty(len(first), np.int64)
+    rank[np.lexsort((np.arange(len(first)), part[together][first]))] = np.arange(len(first))
+    home = np.empty(len(rows), np.int64)
+    home[taken[order]] = rank[number]
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(part))])
+    return taken[order[together]], bounds, home, len(first)
+
+
+def _improve(
+    encoded: Encoded,
+    method: TGC,
+    rows: RowNumbers,
+    taken: RowNumbers,
+    offsets: npt.NDArray[np.int64],
+    home: npt.NDArray[np.int64],
+    k: int,
+    task: Task,
+) -> npt.NDArray[np.int64]:
+    """The class of each of `rows` once clusters have exchanged rows, each with others of its subspace."""
+    codes, objective = _objective(encoded, method, rows[taken])
+    tell = task.progress
+    improved = np.empty_like(home)
+    improved[taken] = tgc.improve(
+        codes,
+        offsets,
+        home[taken],
+        objective,
+        k,
+        n_threads=task.n_threads,
+        progress=None if tell is None else lambda done, total: tell("exchanges", done, total),
+    )
+    return improved
+
+
 def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumbers) -> Thresholds:
     limit = method.delta_split
     if method.delta != "auto":
         return Thresholds(method.delta, None if limit == "auto" else limit)
     sampled = rows[np.sort(task.rng.integers(len(rows), size=max(20 * k, min(len(rows) // 40, 1000))))]
     alone = replace(task, n_threads=1, progress=None)
-    whole = np.array([0, len(sampled)])
+    taken, whole = np.arange(len(sampled), dtype=np.uint32), np.array([0, len(sampled)])
 
     def trial(delta: float) -> Trial:
-        home, n_classes = _cluster(encoded, method, sampled, whole, k, delta, alone)
+        home, n_classes = _cluster(encoded, method, sampled, taken, whole, k, delta, alone)
         um, pm = _quality(encoded, method, _classes(sampled, home, n_classes, encoded.suppressed))
         score = um + pm
         if method.variant == "default":
