@@ -330,8 +330,13 @@ REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
 METHOD = _declared(METHOD_OPTION, MAKE)
 METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
 RUNNING = (
-    Flag("suppress", float, "Full-domain: the greatest share of rows to leave out (0).", panel=MAKE),
-    Flag("time_limit", float, "Full-domain: seconds of search (no limit).", panel=MAKE),
+    Flag(
+        "suppress",
+        float,
+        "The greatest share of rows to leave out, so that the others lose less (0).",
+        panel=MAKE,
+    ),
+    Flag("time_limit", float, "Curve, full-domain: seconds of search (no limit).", panel=MAKE),
     Flag("seed", int, "Where searches start (0); hides nothing.", panel=MAKE),
     Flag("threads", int, "Threads (all cores).", field="n_threads", panel=MAKE),
 )

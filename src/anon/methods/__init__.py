@@ -18,11 +18,12 @@ from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
+from anon.methods.outliers import leave_out, pass_rules
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
 from anon.methods.repair import repair
 from anon.methods.shuffle import Shuffle
-from anon.methods.task import NO_LIMITS, Limits, Method, Progress, Task, counts_units
+from anon.methods.task import NO_LIMITS, Deadline, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
@@ -36,6 +37,7 @@ __all__ = [
     "Anatomy",
     "Budget",
     "Curve",
+    "Deadline",
     "Effort",
     "FullDomain",
     "Identity",
@@ -54,6 +56,8 @@ __all__ = [
     "Task",
     "chosen",
     "counts_units",
+    "leave_out",
+    "pass_rules",
     "pram_estimate",
     "read_method",
     "repair",

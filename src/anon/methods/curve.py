@@ -16,7 +16,7 @@ from anon.encoding import Codes, Encoded
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import mondrian
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
-from anon.methods.task import LOSS, TIES, Method, Progress, Task
+from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
 from anon.threads import in_threads
 from anoncore import curve, merge, recut
@@ -67,6 +67,7 @@ class Curve(Method):
     grows: ClassVar[bool] = True
     needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = True
+    searches: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (EFFORT, LOSS, TIES)
 
@@ -115,9 +116,9 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     )
     place_of_row = np.empty(encoded.n_rows, np.uint32)
     place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
-    simple = mondrian.partition(encoded, mondrian.Mondrian(), task)
+    simple = task.start or mondrian.partition(encoded, mondrian.Mondrian(), task)
     groups = start(table, place_of_row[simple.rows], simple.offsets, k > 1, n_threads)
-    groups = improve(table, axes, groups, method.effort, n_threads, task.progress)
+    groups = improve(table, axes, groups, method.effort, task)
     return Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
 
 
@@ -301,14 +302,14 @@ def improve(
     axes: Axes,
     groups: Groups,
     effort: str,
-    n_threads: int,
-    progress: Progress | None,
+    task: Task,
 ) -> Groups:
     """Passes over the classes, each along another curve through their centers; the loss never rises.
 
     Recuts, and where classes are small enough refinements between them; neither is made again once it has
-    gained less than 0.1 %.
+    gained less than 0.1 %, nor any after the task's deadline.
     """
+    n_threads, progress = task.n_threads, task.progress
     grid = np.concatenate([(axis >> max(axes.bits - 8, 0)) << max(8 - axes.bits, 0) for axis in axes.grids])
     grid, starts = grid.astype(np.uint8), starts_of(axes.grids)
     refined = 1 < table.k <= REFINED_K
@@ -323,6 +324,8 @@ def improve(
     for number, step in enumerate(steps):
         if not patience[step]:
             continue
+        if task.is_late:
+            break
         before = groups.loss
         centers = curve.centers(table.codes, groups.rows, groups.offsets, grid, starts)
         order = along_another_curve(centers, number + 1, n_threads)

@@ -83,6 +83,7 @@ class FullDomain(Method):
     counts_units: ClassVar[bool] = True
     counts_bags: ClassVar[bool] = True
     recodes: ClassVar[bool] = True
+    searches: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "levels",

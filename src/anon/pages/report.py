@@ -158,7 +158,7 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
         "release": {
             name: value
             for name, value in release.summary().items()
-            if name not in ("rows", "suppressed", "classes", "not published")
+            if name not in ("rows", "suppressed", "suppressed for", "classes", "not published")
         },
         "roles": roles,
         "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -66,6 +66,7 @@ class Recoded:
     noise: Mapping[str, Any] | None = None
     weights: Weights = "class-mean"
     lattice: Any = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def levels(self) -> tuple[int, ...] | None:

@@ -66,8 +66,9 @@ class Release(Recoded):
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
-    which `noise` tells. `lattice` is what full-domain recoding saw of other levels. `sources` are the
-    paths of the input, `file_schema` the types that its columns had there.
+    which `noise` tells. `lattice` is what full-domain recoding saw of other levels, `left_out` counts
+    by reason the rows that are not published. `sources` are the paths of the input, `file_schema` the
+    types that its columns had there.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
@@ -308,6 +309,7 @@ class Release(Recoded):
         return {
             "rows": metadata["rows"],
             "suppressed": len(self.classes.suppressed),
+            **({"suppressed for": dict(self.left_out)} if self.left_out else {}),
             "classes": metadata["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": [name for name in metadata["roles"]["neutral"] if not self.is_mean(name)],
@@ -358,11 +360,14 @@ def _levels_in_words(lattice: Any) -> list[str]:
 
 def release_table(summary: Mapping[str, Any]) -> Table:
     """The table of `Release.summary()`."""
-    rows = tuple(
-        (name, ", ".join(value) or "none" if isinstance(value, list) else value)
-        for name, value in summary.items()
-    )
+    rows = tuple((name, _in_a_cell(value)) for name, value in summary.items())
     return Table("The release", ("what", "value"), rows)
+
+
+def _in_a_cell(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        value = [f"{of} {name}" for name, of in value.items()]
+    return ", ".join(value) or "none" if isinstance(value, list) else value
 
 
 def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:

@@ -77,10 +77,11 @@ def anonymize(
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
     suppress : float
-        The greatest share of rows that may be left out, those in classes that fail (FullDomain only).
+        The greatest share of rows that may be left out: where the others then lose less, or of FullDomain
+        those in classes that fail. Not of a bucketization, nor where units are counted (but FullDomain).
     time_limit : float, optional
-        Seconds after which the search takes the best it has seen; the result then says so, and may differ
-        from run to run (FullDomain only).
+        Seconds after which a search (of Curve or FullDomain) takes the best it has seen; the result then says
+        so, and may differ from run to run. Curve ends its pass first.
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
         classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
@@ -150,11 +151,16 @@ def anonymize(
             )
         )
 
-    n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
-    if n_failing:
+    if n_failing := made.left_out.get("classes that fail"):
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
+    if n_outliers := made.left_out.get("outliers"):
+        notes.append(
+            f"{n_outliers} of {encoded.n_rows} rows are left out, as the others lose less without them"
+        )
     if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the time limit ended the search: other levels may lose less")
+    elif made.task.deadline is not None and made.task.deadline.cut_short:
+        notes.append("the time limit ended the search: other classes may lose less")
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
