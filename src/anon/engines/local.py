@@ -71,6 +71,12 @@ def check_arguments(
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.check_published(publish, numeric)
     _check_limits(schema, method, publish, limits)
+    rounded = [attribute.name for attribute in schema.quasi if attribute.ends is not None]
+    if rounded and numeric == "level":
+        raise UsageError(
+            f"column {rounded[0]!r} has ends to be rounded, and numeric='level' shows its levels: leave out "
+            "one of the two"
+        )
     if schema.coded and (publish == "bucketization" or method.perturbs):
         what = "a bucketization" if publish == "bucketization" else type(method).__name__
         raise UsageError(

@@ -82,6 +82,7 @@ def of_release(
         "figures": {figure.title: rows_of(figure) for figure in (*of_lattice, *of_classes, *of_loss)},
         "lattice": None if release.lattice is None else release.lattice.to_dict(),
         "levels": _levels(release, utility),
+        "ends_of_one": dict(release.ends_of_one),
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
         "verdict": _verdict(release),
@@ -97,6 +98,7 @@ def of_release(
                 facts["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
                 *(f"Note: {note}." for note in release.notes),
+                *_on_ends(release),
                 *_notes(release.publish == "bucketization"),
             ),
             (_at_a_glance(facts["privacy"], facts["utility"]),),
@@ -108,6 +110,16 @@ def of_release(
         origin_section(facts),
     ]
     return Report("Report of a release", facts, tuple(sections))
+
+
+def _on_ends(release: Release) -> list[str]:
+    """Which columns show cells that end at the value of one person, and how not to."""
+    return [
+        f"Note: {number(n)} of {number(release.classes.n_classes)} cells of {name} end at the value of one "
+        f"person; ends= (--ends {name}=...) rounds them, top= and bottom= cap them."
+        for name, n in release.ends_of_one.items()
+        if n
+    ]
 
 
 def _levels(release: Release, utility: Utility) -> list[dict[str, Any]]:

@@ -40,7 +40,10 @@ _MEANING = {
     "pram": "perturbed: a value drawn from the row of a matrix that the metadata holds",
     "shuffle": "perturbed: a value of the column, re-dealt by a model of ranks",
 }
-_CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
+_CODED = (
+    "; nothing finer than the least level of its coding, >= top and <= bottom one value each, ends rounded "
+    "outward"
+)
 
 
 @dataclass(frozen=True, repr=False)

@@ -297,6 +297,36 @@ class Release(Recoded):
             cells[column.name] = None if value.null_count else texts(value)[0]
         return cells
 
+    @cached_property
+    def ends_of_one(self) -> dict[str, int]:
+        """Of each quasi-identifier that is shown as intervals of numbers how many cells end at the value of
+        one person: whoever knows who has the most learns how much it is.
+        """
+        encoded, classes, counted = self.encoded, self.classes, {}
+        if self.publish != "generalization" or self.numeric not in ("interval", "bounds", "level"):
+            return {}
+        for attribute, cells, codes in zip(
+            encoded.schema.quasi, self.cells, encoded.quasi_codes, strict=True
+        ):
+            domain, coding = cells.domain, cells.domain.coding
+            of_levels = self.numeric == "level" and domain.levels is not None
+            if domain.kind != "numeric" or of_levels or not domain.n_values:
+                continue
+            held = codes[classes.rows]
+            if encoded.units is not None:
+                held = np.unique(np.stack([held, encoded.units.codes[classes.rows]]), axis=1)[0]
+            is_of_one = np.bincount(held, minlength=domain.n_codes)[: domain.n_values] == 1
+            code = np.arange(domain.n_values)
+            if coding is not None:
+                is_of_one &= ~coding.is_open(code, code)
+            if attribute.least is not None or attribute.ends is not None:
+                is_of_one[:] = False
+            present = cells.low <= cells.high
+            low, high = (np.where(present, ends, 0) for ends in (cells.low, cells.high))
+            tells = present & ~is_full(cells) & (is_of_one[low] | is_of_one[high])
+            counted[domain.name] = int(np.count_nonzero(tells[cells.of_class]))
+        return counted
+
     @property
     def effort(self) -> str | None:
         """How long classes were sought: "fast" by Mondrian, "balanced" or "best" by Curve; else None."""
