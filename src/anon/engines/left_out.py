@@ -17,10 +17,10 @@ PASSES = 4  # of a method, each without the rows that the classes of the last we
 
 @dataclass(frozen=True, repr=False)
 class Attempt:
-    """Classes of the rows of `encoded` that are not suppressed; `judged`: as requirements see them."""
+    """Classes of the rows of `encoded` that are not suppressed; `cut` is the table as the method saw it."""
 
     encoded: Encoded
-    judged: Encoded
+    cut: Encoded
     task: Task
     classes: Classes
 
@@ -46,7 +46,7 @@ def with_less_loss(
         if left < 1 or best.task.is_late:
             break
         rules = best.task.rules
-        rest = leave_out(best.classes, best.judged.cut(), rules, left, ties=method.ties, cut=method.repaired)
+        rest = leave_out(best.classes, best.cut, rules, left, ties=method.ties, cut=method.repaired)
         if len(rest.suppressed) == len(best.classes.suppressed):
             break
         made = again(replace(best.encoded, suppressed=rest.suppressed), rest)

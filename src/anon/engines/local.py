@@ -246,11 +246,14 @@ def make(
 
     def attempt(encoded: Encoded, judged: Judged, start: Classes | None = None) -> Attempt:
         rules, rng = judged.rules(require), np.random.default_rng(seed)
+        cut = judged.encoded.cut()
+        if numeric == "level" and publish == "generalization" and not method.recodes:
+            cut = cut.by_levels()
         task = Task(rules, rng, n_threads, progress, entropy, None, deadline)
-        rest = None if start is None else passing(start, judged.encoded.cut(), task)
+        rest = None if start is None else passing(start, cut, task)
         task = replace(task, start=rest)
-        classes = _classes(judged.encoded.cut(), method, task, require, publish, numeric)
-        return better(Attempt(encoded, judged.encoded, task, classes), rest, numeric)
+        classes = _classes(cut, method, task, require, publish, numeric)
+        return better(Attempt(encoded, cut, task, classes), rest, numeric)
 
     def again(encoded: Encoded, rest: Classes) -> Attempt | None:
         judged = Judged.whole(encoded)

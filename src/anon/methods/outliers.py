@@ -150,7 +150,10 @@ class Trial:
     def of(
         cls, groups: Groups, encoded: Encoded, rules: Conjunction, units: Ints, most: int, cut: bool
     ) -> Trial:
-        cost = float(sum(domain.weight for domain in encoded.quasi))
+        cost = sum(
+            domain.weight * (1.0 if domain.node_widths is None else float(domain.node_widths[0]))
+            for domain in encoded.quasi
+        )
         pairs = units.shape[1] > 1
         tries = groups.tries[int(pairs)]
         units = units[(tries[units] < TRIES).any(axis=1)]
@@ -347,6 +350,8 @@ class Line:
         elif domain.tree is not None:
             tree, node = domain.tree, lca(domain.tree, np.minimum(low, high), high)
             wide = (tree.last[node] - tree.first[node]) / max(domain.n_values - 1, 1)
+            if domain.node_widths is not None:
+                wide = domain.node_widths[node]
         else:
             wide = np.maximum(distinct - 1, 0) / max(domain.n_values - 1, 1)
         return domain.weight * np.where(distinct == 0, 0.0, np.where(has_null, 1.0, wide))

@@ -17,7 +17,7 @@ from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
-from anon.schema import Role, Schema, role_of_name
+from anon.schema import Role, Schema, crossing, role_of_name
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.inspect import identifying_neutral
@@ -125,6 +125,8 @@ def anonymize(
     encoded = encode(source.table, schema, missing=missing, n_threads=n_threads)
     check_publishable(encoded.table.schema)
     notes += _notes_on_neutral(encoded, noise)
+    if numeric == "level" and publish == "generalization":
+        notes += _notes_on_levels(encoded)
     if len(encoded.suppressed) == encoded.n_rows:
         notes.append("every row misses a value and is suppressed: the release is empty")
     made = make(
@@ -188,6 +190,21 @@ def anonymize(
     for note in release.warnings:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     return release
+
+
+def _notes_on_levels(encoded: Encoded) -> list[str]:
+    """Warnings of levels that do not nest, and so are no tree that cuts follow."""
+    notes = []
+    for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True):
+        found = None if domain.levels is None else crossing(attribute.hierarchy, domain.levels)
+        if found is not None:
+            finer, coarser, mended = found
+            notes.append(
+                f"column {domain.name!r}: intervals of {finer} and of {coarser} do not nest, so that cuts do "
+                "not follow them and classes that no interval holds are published as *; the nearest that "
+                f"nest are {mended!r}"
+            )
+    return notes
 
 
 def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:
