@@ -91,7 +91,7 @@ def test_a_calendar_is_a_tree_too() -> None:
 
 @pytest.mark.parametrize("method", [anon.Mondrian(), anon.Curve()], ids=repr)
 def test_no_age_is_lost_that_recoding_beforehand_would_keep(method: anon.Method) -> None:
-    """Every interval of 10 holds k rows: cut as numbers, classes lie across intervals, and 4 to 6 % are `*`."""
+    """Every interval of 10 holds k rows: cut as numbers, classes lie across intervals; 4 to 6 % are `*`."""
     rng = np.random.default_rng(0)
     table = pa.table({"age": rng.integers(0, 100, 500)})
     schema = anon.Schema([anon.numeric("age", anon.intervals(5, 10, 50))])

@@ -19,6 +19,7 @@ from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import (
     NO_LIMITS,
     Deadline,
+    Estimate,
     Identity,
     Lattice,
     Limits,
@@ -27,11 +28,13 @@ from anon.methods import (
     Suppress,
     Task,
     counts_units,
+    estimate_balanced,
     repair,
 )
 from anon.release import Publish, Release, recode
 from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
 from anon.schema import Role, Schema, role_of_name
+from anon.threads import available_threads
 from anoncore.requirement import Conjunction
 
 
@@ -269,6 +272,24 @@ def make(
     columns = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     left_out = {reason: n for reason, n in left_out.items() if n}
     return Made(encoded, classes, columns, require, method, publish, impossible, made.task, lattice, left_out)
+
+
+def balanced_instead(release: Release, n_threads: int | None = None) -> Estimate | None:
+    """About what share of its loss a release of effort "fast" would have with "balanced", from some of its
+    classes; None for others, and where balanced could not be made: of a bucketization, and of units.
+    """
+    if release.effort != "fast" or release.publish != "generalization" or not release.meets_requirements:
+        return None
+    if release.encoded.units is not None or not release.n_rows or not release.requirements:
+        return None
+    judged = Judged.whole(release.encoded)
+    cut = judged.encoded.cut()
+    cut = cut.by_levels() if release.numeric == "level" else cut
+    task = Task(
+        judged.rules(release.requirements), np.random.default_rng(0), n_threads=available_threads(n_threads)
+    )
+    k = max((r.least_rows or 1 for r in release.requirements), default=1)
+    return estimate_balanced(cut, release.classes, task, k)
 
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:

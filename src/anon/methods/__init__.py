@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from anon.errors import Parameter, UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
+from anon.methods.estimate import Estimate, estimate_balanced
 from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
@@ -39,6 +40,7 @@ __all__ = [
     "Curve",
     "Deadline",
     "Effort",
+    "Estimate",
     "FullDomain",
     "Identity",
     "KMembers",
@@ -56,6 +58,7 @@ __all__ = [
     "Task",
     "chosen",
     "counts_units",
+    "estimate_balanced",
     "leave_out",
     "pass_rules",
     "pram_estimate",

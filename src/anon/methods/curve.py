@@ -303,23 +303,25 @@ def improve(
     groups: Groups,
     effort: str,
     task: Task,
+    n_rows: int | None = None,
 ) -> Groups:
     """Passes over the classes, each along another curve through their centers; the loss never rises.
 
     Recuts, and where classes are small enough refinements between them; neither is made again once it has
-    gained less than 0.1 %, nor any after the task's deadline.
+    gained less than 0.1 %, nor any after the task's deadline. `n_rows` are those of the whole table, where
+    only some of it is in `table`.
     """
-    n_threads, progress = task.n_threads, task.progress
+    n_threads, progress, n_rows = task.n_threads, task.progress, n_rows or len(table.codes)
     grid = np.concatenate([(axis >> max(axes.bits - 8, 0)) << max(8 - axes.bits, 0) for axis in axes.grids])
     grid, starts = grid.astype(np.uint8), starts_of(axes.grids)
     refined = 1 < table.k <= REFINED_K
     if effort == "balanced":
-        n_refined = min(REFINED_ROWS // (len(table.codes) * table.k), MOST_REFINED) if refined else 0
+        n_refined = min(REFINED_ROWS // (n_rows * table.k), MOST_REFINED) if refined else 0
         pairs = zip_longest(["recut"] * RECUTS, ["refine"] * n_refined)
         steps = [step for pair in pairs for step in pair if step]
     else:
         steps = (["recut"] * RECUTS + ["refine"] * refined) * MOST_ROUNDS
-    small = len(table.codes) <= SMALL
+    small = n_rows <= SMALL
     patience = dict.fromkeys(steps, PATIENCE if small else 1)
     for number, step in enumerate(steps):
         if not patience[step]:
