@@ -60,6 +60,7 @@ cdef class Attribute:
     cdef readonly str loss
     cdef readonly object positions  # float64 by value, or None
     cdef readonly object tree       # (parent, first, last, leaf), or None
+    cdef object widths              # of its nodes, where they were given
     cdef object keep                # owns every buffer that `extent` points to
     cdef const int32_t* own(self, values) except? NULL
     cdef const double* own_reals(self, values) except? NULL

@@ -13,6 +13,7 @@ class Attribute:
     is_whole: bool
     positions: Line | None
     tree: tuple[npt.NDArray[np.int32], ...] | None
+    node_widths: npt.NDArray[np.float64] | None
     def __init__(
         self,
         n_values: int,
@@ -21,4 +22,5 @@ class Attribute:
         *,
         loss: str = "ncp",
         weight: float = 1.0,
+        widths: npt.ArrayLike | None = None,
     ) -> None: ...

@@ -8,7 +8,7 @@ from math import lcm
 
 import numpy as np
 
-from anoncore.doors import line_of, real, tree_of, whole
+from anoncore.doors import line_of, node_widths_of, real, tree_of, whole
 
 from anoncore.memory cimport take
 from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t
@@ -27,10 +27,11 @@ cdef class Attribute:
     - "byun": range share; level of the LCA / height of the tree, a leaf 0; 1 for two or more labels
     - "q-diversity" (Loukides & Shao 2008, definition 2.1): range share; leaves / n_values; distinct / n_values
 
-    Nulls alone are 0 wide, nulls together with values 1.
+    `widths` (float64, one per node) say instead how wide the values below each node of the tree are, never less
+    than below a child. Nulls alone are 0 wide, nulls together with values 1.
     """
 
-    def __cinit__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0):  # it runs exactly once
+    def __cinit__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0, widths=None):  # it runs once
         n_values = whole(n_values, 0, 2**30, "n_values")
         weight = real(weight, "weight")
         if positions is not None and tree is not None:
@@ -39,6 +40,8 @@ cdef class Attribute:
             raise ValueError("loss must be ncp, byun or q-diversity")
         if not (weight >= 0 and np.isfinite(weight)):
             raise ValueError("weight must be finite and at least 0")
+        if widths is not None and tree is None:
+            raise ValueError("widths are of the nodes of a tree")
         self.loss = loss
         self.keep = []
         self.extent.n_values = n_values
@@ -63,7 +66,10 @@ cdef class Attribute:
             self.extent.last = self.own(last)
             self.extent.leaf = self.own(leaf)
             counts = last.astype(np.float64) - first + (loss == "q-diversity")
-            if loss == "byun":
+            if widths is not None:
+                self.widths = counts = node_widths_of(widths, parent, "widths")
+                self.denominator, self.is_whole = 1.0, False
+            elif loss == "byun":
                 counts, self.denominator = _levels(self.tree)
             self.extent.node_width = self.own_reals(counts / self.denominator)
         else:
@@ -93,12 +99,21 @@ cdef class Attribute:
         return &view[0] if view.shape[0] else NULL
 
     def __reduce__(self):
-        return partial(Attribute, loss=self.loss, weight=self.weight), (self.n_values, self.positions, self.tree)
+        more = {"loss": self.loss, "weight": self.weight, "widths": self.widths}
+        return partial(Attribute, **more), (self.n_values, self.positions, self.tree)
 
     @property
     def n_values(self):
         """Number of values, null not counted."""
         return self.extent.n_values
+
+    @property
+    def node_widths(self):
+        """How wide the values below each node of the tree are (float64), or None."""
+        if self.tree is None:
+            return None
+        cdef int64_t v, n = len(self.tree[0])
+        return np.array([self.extent.node_width[v] for v in range(n)], np.float64)
 
     @property
     def weight(self):

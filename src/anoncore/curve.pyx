@@ -283,6 +283,7 @@ cdef class Widths:
         weights = [one.weight for one in attributes]
         positions = [one.positions for one in attributes]
         trees = [one.tree for one in attributes]
+        spans = [one.node_widths for one in attributes]
         if m < 1 or sum(weights) == INFINITY:
             raise ValueError("there must be one or more attributes, and the sum of their weights finite")
         ordered = [a for a in range(m) if positions[a] is not None]
@@ -305,7 +306,7 @@ cdef class Widths:
                 places.append(_coordinates(positions[a] - positions[a][:1], full_width))
             else:
                 places.append(np.arange(n_values[a] + 1))
-        nodes = _nodes([(n_values[a], int(weights[a] * self.unit), trees[a]) for a in tree])
+        nodes = _nodes([(n_values[a], int(weights[a] * self.unit), trees[a], spans[a]) for a in tree])
         sets = [_set_widths(n_values[a], int(weights[a] * self.unit)) for a in flat]
         cdef const int32_t[::1] full_view = full
         cdef const int64_t[::1] tree_starts = nodes[0], set_starts = _starts([len(one) for one in sets])
@@ -353,13 +354,13 @@ def _nodes(trees):
     # All trees in one numbering. Above each root stands a node that also holds null.
     starts, leaves, lasts, parents, node_widths = [0], [], [], [], []
     n_nodes = 0
-    for n_values, whole, (parent, first, last, leaf) in trees:
+    for n_values, whole, (parent, first, last, leaf), spans in trees:
         parent, first, last = (np.asarray(part, np.int64) for part in (parent, first, last))
         top, null = n_nodes + len(first), n_nodes + len(first) + 1
         leaves.append(np.append(np.asarray(leaf, np.int64)[:n_values] + n_nodes, null))
         lasts.append(np.append(last, [n_values, n_values]))
         parents.append(np.append(np.where(parent < 0, top, parent + n_nodes), [-1, top]))
-        node_widths.append(np.append(np.rint((last - first) * (whole / max(n_values - 1, 1))), [whole, 0]))
+        node_widths.append(np.append(np.rint(spans * whole), [whole, 0]))
         starts.append(starts[len(starts) - 1] + n_values + 1)
         n_nodes += len(first) + 2
     join = lambda parts: np.concatenate([*parts, [0]]).astype(np.int32)

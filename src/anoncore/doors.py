@@ -105,6 +105,16 @@ def within_reach(line: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return line * 2.0**-600 if len(line) and max(-line[0], line[-1]) > 2.0**400 else line
 
 
+def node_widths_of(widths: Any, parent: npt.NDArray[np.int32], name: str) -> npt.NDArray[np.float64]:
+    """A copy of the widths of nodes, finite, at least 0 and at most that of the parent."""
+    of_node = array_of(widths, np.float64, 1, name).copy()
+    if len(of_node) != len(parent):
+        raise ValueError(f"{name}: {len(parent)} nodes but {len(of_node)} widths")
+    if not np.isfinite(of_node).all() or (of_node < 0).any() or (of_node[1:] > of_node[parent[1:]]).any():
+        raise ValueError(f"{name} must be finite, at least 0 and at most that of the parent")
+    return of_node
+
+
 def tree_of(parts: Any, n_values: int, name: str) -> tuple[npt.NDArray[np.int32], ...]:
     """Copies of (parent, first, last, leaf) of a tree: three arrays by node, one by value.
 

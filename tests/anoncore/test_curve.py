@@ -4,7 +4,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from hypothesis import strategies as st
 from anon.classes.classes import Classes
 from anon.encoding.domain import Domain, Encoded
 from anon.errors import InfeasibleError, UsageError
+from anon.methods import Task, mondrian
 from anon.methods import curve as method
-from anon.methods import mondrian
 from anon.methods.curve import Curve
 from anon.schema.hierarchy.tree import Tree
 from anoncore import curve
@@ -275,9 +274,8 @@ def encoded(
 
 def task(sensitive: np.ndarray[Any, Any], k: int, *rules: Any, n_threads: int = 2) -> Any:
     counts = np.bincount(sensitive, minlength=4).astype(np.int64)
-    return SimpleNamespace(
-        rules=Conjunction([counts], len(sensitive), [("size", k), *rules]), n_threads=n_threads, progress=None
-    )
+    rules = Conjunction([counts], len(sensitive), [("size", k), *rules])
+    return Task(rules, np.random.default_rng(0), n_threads)
 
 
 def a_table(n: int, m: int, seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

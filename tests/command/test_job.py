@@ -138,6 +138,9 @@ age = 90
 
 [bottom]
 age = 18
+
+[ends]
+born = "2 digits"
 """
 
 
@@ -183,7 +186,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
             {"name": "education", "kind": "ordinal", "order": ["low", "high"]},
             {"name": "country", "hierarchy": str(tmp_path / "countries.csv")},
             {"name": "seen", "hierarchy": {"dates": ["month", "year"]}},
-            "born",
+            {"name": "born", "ends": "2 digits"},
         ],
         "sensitive": [
             {"name": "disease", "hierarchy": {"tree": {"*": {"Lung": ["Flu", "Cold"], "Other": "Other"}}}}

@@ -17,8 +17,10 @@ import pytest
 
 import anon
 from anon.encoding import encode
-from anon.engines import make
+from anon.engines import balanced_instead, make
+from anon.measures.loss import cell_loss
 from anon.methods import chosen
+from anon.pages import of_release
 from reference import curve as slow
 
 LEAVES = "abcdefgh"
@@ -95,6 +97,37 @@ def test_an_effort_stands_for_a_method() -> None:
         assert release.method == method
         assert release.effort == release.summary()["effort"] == (effort or "balanced")
     assert "effort" not in made_with(method=anon.KMembers()).summary()
+
+
+@pytest.mark.parametrize(("n", "off"), [(1_500, 0.02), (9_000, 0.1)])
+def test_fast_says_what_balanced_would_have_lost(n: int, off: float) -> None:
+    """Of few rows all are looked at, of more some whole classes with all their rows."""
+    table, schema = anon.datasets.census(n, seed=4), anon.datasets.census_schema()
+    require = [anon.KAnonymity(5), anon.LDiversity(3, sensitive="occupation")]
+    encoded = encode(table, schema)
+    fast, balanced = (make(encoded, method, require).release() for method in (anon.Mondrian(), anon.Curve()))
+    estimate = balanced_instead(fast)
+    assert estimate is not None
+    assert estimate.n_rows == n if n < 4096 else 3_500 < estimate.n_rows < 5_000
+    truth = cell_loss(balanced.published).gcp / cell_loss(fast.published).gcp
+    assert estimate.share == pytest.approx(truth, rel=off)
+
+
+def test_the_report_of_fast_names_balanced() -> None:
+    fast = made_with(effort="fast")
+    report = of_release(fast)
+    facts = report.facts["balanced"]
+    assert facts["gcp"] == pytest.approx(facts["share"] * fast.utility().gcp)
+    assert facts["gcp"] == pytest.approx(made_with().utility().gcp, rel=0.02)
+    assert "'balanced' would have lost about" in " ".join(report.sections[0].paragraphs)
+
+
+def test_others_say_nothing_of_balanced() -> None:
+    assert of_release(made_with()).facts["balanced"] is None
+    assert of_release(made_with(method=anon.KMembers())).facts["balanced"] is None
+    units = anon.Schema(quasi=["age", "sex"], unit="postcode")
+    release = anon.anonymize(PEOPLE, units, require=[anon.KAnonymity(3)])
+    assert of_release(release).facts["balanced"] is None
 
 
 def test_large_classes_are_recut_too() -> None:

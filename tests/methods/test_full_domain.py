@@ -306,11 +306,6 @@ def test_what_full_domain_refuses(schema: anon.Schema, words: str) -> None:
         anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain())
 
 
-def test_other_methods_refuse_to_suppress() -> None:
-    with pytest.raises(anon.UsageError, match="suppresses no rows"):
-        anon.anonymize(MICRO, micro(), require=[anon.KAnonymity(2)], method=anon.Mondrian(), suppress=0.1)
-
-
 @pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 def test_rows_in_another_order_give_the_same_node() -> None:
     order = np.random.default_rng(0).permutation(10)

@@ -110,7 +110,7 @@ def width(attributes: Sequence[Attribute], a: int, codes: Sequence[int]) -> int:
     node = leaf[min(values)]
     while not all(first[node] <= code <= last[node] for code in values):
         node = parent[node]
-    return round((last[node] - first[node]) * (whole / max(n_values - 1, 1)))
+    return round((last[node] - first[node]) / max(n_values - 1, 1) * whole)
 
 
 def loss(attributes: Sequence[Attribute], table: Sequence[Row], rows: Sequence[int]) -> int:

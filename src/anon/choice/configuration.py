@@ -24,8 +24,8 @@ PUBLISHED = (
     Option("numeric", Numeric, "interval (default), bounds, midpoint, mean or level."),
 )
 LIMITS = (
-    Option("suppress", float, "Full-domain: the greatest share of rows to leave out (0)."),
-    Option("time_limit", float, "Full-domain: seconds of search (no limit)."),
+    Option("suppress", float, "The greatest share of rows to leave out, so that the others lose less (0)."),
+    Option("time_limit", float, "Curve, full-domain: seconds of search (no limit)."),
 )
 GRID_OPTIONS = {
     each.key: each for each in (*REQUIREMENT_OPTIONS, METHOD, *METHOD_OPTIONS, *PUBLISHED, *LIMITS)
@@ -35,8 +35,8 @@ GRID_OPTIONS = {
 
 @dataclass(frozen=True)
 class Configuration:
-    """One release to try: what it must satisfy, by which method, published how; for `FullDomain` the share of
-    rows that may be suppressed, and the seconds of its search.
+    """One release to try: what it must satisfy, by which method, published how; the share of
+    rows that may be left out, and the seconds of the search.
     """
 
     require: tuple[Requirement, ...] = ()

@@ -247,9 +247,10 @@ def _below_ancestor(
 def _whole_blocks(
     coding: Coding, low: npt.NDArray[np.uint32], high: npt.NDArray[np.uint32]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """From the first code of the block of low to the last of that of high; low > high stays."""
+    """From the first code that is shown as low to the last that is shown as high; low > high stays."""
     null_only = low > high
-    first, last = coding.first[np.minimum(low, high)], coding.last[np.where(null_only, 0, high)]
+    first_of, last_of = coding.cell_ends
+    first, last = first_of[np.minimum(low, high)], last_of[np.where(null_only, 0, high)]
     return np.where(null_only, low, first), np.where(null_only, high, last)
 
 

@@ -340,6 +340,15 @@ CODING = (
         parse=partial(parse.ends, "--bottom"),
         absent={},
     ),
+    Flag(
+        "ends",
+        dict[str, int | float | Text],
+        "The ends of published intervals are rounded outward to multiples of this number, or to '2 digits'.",
+        panel=COLUMNS,
+        metavar="COLUMN=STEP",
+        parse=partial(parse.ends, "--ends"),
+        absent={},
+    ),
 )
 
 # --- what a release must satisfy, how it is made and published

@@ -28,14 +28,17 @@ def report_release(
     notes: Sequence[str] = (),
 ) -> None:
     """`reported` is what a report says too, `notes` are about the files."""
+    from anon.engines import balanced_instead
     from anon.release import note_on_known
 
+    balanced = None if privacy is None else balanced_instead(release)
     known = None if privacy is None else note_on_known(privacy)
     notes = [*notes, *notes_of(release.publish), *release.notes, *([] if known is None else [known])]
     if as_json:
         measures = {} if privacy is None else {"privacy": privacy.to_dict()}
         said = {"warnings": release.warnings, "notes": notes}
-        summary = {**files, "release": release.summary(), **measures, **said}
+        more = {} if balanced is None else {"balanced": {"share": balanced.share, "rows": balanced.n_rows}}
+        summary = {**files, "release": release.summary(), **more, **measures, **said}
         print_json({**summary, **(reported or {})})
         return
     for warning in release.warnings:
@@ -44,8 +47,18 @@ def report_release(
         print(f"note: {note}", file=sys.stderr)
     if privacy is not None:
         print_tables(
-            _facts("Release", {**files, **release.summary()}), *privacy_words("Privacy", privacy.to_dict())
+            _facts("Release", {**files, **release.summary(), **_instead(balanced)}),
+            *privacy_words("Privacy", privacy.to_dict()),
         )
+
+
+def _instead(balanced: Any | None) -> dict[str, str]:
+    if balanced is None:
+        return {}
+    return {
+        "effort balanced": f"would lose about {balanced.share:.0%} of this, estimated from "
+        f"{balanced.n_rows} rows of whole classes"
+    }
 
 
 def notes_of(publish: str | None) -> list[str]:

@@ -256,7 +256,7 @@ def census_schema() -> Schema:
 
     return Schema(
         quasi=[
-            numeric("age", hierarchy=intervals(5, 10, 20, 50)),
+            numeric("age", hierarchy=intervals(5, 10, 20, 100)),
             nominal("sex"),
             nominal("race"),
             nominal("marital_status", hierarchy=MARITAL_TREE),

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -27,8 +28,10 @@ class Coding:
     line `lower[c]` and `upper[c]` (of the type of the values) are the ends of what it is published as, and
     `closed[c]` whether the upper one belongs to it; `reach` are the ends of all that is published as it, as
     places on the line (float64) from the least value to the greatest. A tree has `labels[c]`, a line of one
-    block its name. With `has_bottom` the first block holds everything up to its upper end, with `has_top` the
-    last everything from its lower end on. `is_star`: there is one block, which null belongs to.
+    block its name. Where the ends of cells are rounded, `lower` and `upper` are, and `rounded` are the first
+    and last code of a cell that ends so, for each code that it ends at. With `has_bottom` the first block
+    holds everything up to its upper end, with `has_top` the last everything from its lower end on. `is_star`:
+    there is one block, which null belongs to.
     """
 
     first: Ends
@@ -41,6 +44,12 @@ class Coding:
     has_top: bool = False
     is_star: bool = False
     reach: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
+    rounded: tuple[Ends, Ends] | None = None
+
+    @property
+    def cell_ends(self) -> tuple[Ends, Ends]:
+        """The first code of a cell that begins at each code, and the last of one that ends there."""
+        return self.rounded or (self.first, self.last)
 
     @classmethod
     def star(cls, n_values: int) -> Self:
@@ -92,7 +101,88 @@ def coding_of(attribute: Attribute, values: pa.Array, unit_lattice: bool, tree: 
     if attribute.kind == "nominal":
         assert tree is not None
         return _of_tree(attribute, values, tree)
-    return _of_line(attribute, values, unit_lattice)
+    coding = _of_line(attribute, values, unit_lattice)
+    return coding if attribute.ends is None else _rounded(attribute, coding, values)
+
+
+def _rounded(attribute: Attribute, coding: Coding, values: pa.Array) -> Coding:
+    """The coding, the ends of cells rounded outward; a top and a bottom stay what they are.
+
+    Between these and the other values ends are not rounded over them.
+    """
+    types, kind, where = pa.types, values.type, f"column {attribute.name!r}"
+    if not (types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind)):
+        raise UsageError(
+            f"{where}: ends rounds numbers, and this is a column of type {kind}; dates and times are shown "
+            "coarser by least"
+        )
+    assert coding.lower is not None
+    assert coding.upper is not None
+    assert coding.closed is not None
+    lower, upper = _outward(attribute, values)
+    closed = coding.closed
+    code = np.arange(len(values))
+    below = code < (int(coding.last[0]) + 1 if coding.has_bottom else 0)
+    above = code >= (int(coding.first[-1]) if coding.has_top else len(values))
+    if coding.has_bottom:
+        bottom = coding.upper[0]
+        lower = pc.if_else(pc.less_equal(lower, bottom), _after(bottom, 1), lower)
+    if coding.has_top:
+        top, is_float = coding.lower[-1], types.is_floating(kind)
+        over = pc.greater_equal(upper, top)
+        upper = pc.if_else(over, top if is_float else _after(top, -1), upper)
+        closed = closed & ~(is_float & np.asarray(over))
+    known = values.to_numpy(zero_copy_only=False)
+    first = np.searchsorted(known, lower.to_numpy(zero_copy_only=False))
+    last = np.searchsorted(known, upper.to_numpy(zero_copy_only=False), side="right") - 1
+    first, last = np.maximum(first, below.sum()), np.minimum(last, len(values) - 1 - above.sum())
+    own = below | above
+    return replace(
+        coding,
+        lower=pc.if_else(pa.array(own), coding.lower, lower),
+        upper=pc.if_else(pa.array(own), coding.upper, upper),
+        closed=closed | own,
+        rounded=(
+            np.where(own, coding.first, first).astype(np.uint32),
+            np.where(own, coding.last, last).astype(np.uint32),
+        ),
+    )
+
+
+def _outward(attribute: Attribute, values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Each number rounded down and up, as `ends` says."""
+    kind, digits, where = values.type, attribute.digits, f"column {attribute.name!r}"
+    is_float = pa.types.is_floating(kind)
+    line, per_unit = (values.to_numpy(), 1) if is_float else places(values)
+    exact = [Fraction(number) for number in line.tolist()]
+    step = Fraction(1 if digits else str(attribute.ends)) * per_unit
+    if not (is_float or digits or step.denominator == 1):
+        raise UsageError(f"{where}: ends={attribute.ends!r} is no multiple of the unit of its {kind} values")
+    rounded: tuple[list[Fraction], list[Fraction]] = ([], [])
+    for number in exact:
+        by = _unit_of_digits(number, digits) if digits else step
+        nearest = round(number / by) * by
+        on_it = is_float and pa.scalar(float(nearest), pa.float64()).cast(kind).as_py() == number
+        rounded[0].append(nearest if on_it else number // by * by)
+        rounded[1].append(nearest if on_it else -(-number // by) * by)
+    try:
+        return values_at(rounded[0], kind), values_at(rounded[1], kind)
+    except (pa.ArrowInvalid, OverflowError):
+        raise UsageError(
+            f"{where}: rounded by ends={attribute.ends!r}, some are no values of {kind}; cast the column to "
+            "a wider type"
+        ) from None
+
+
+def _unit_of_digits(number: Fraction, digits: int) -> Fraction:
+    """What the last of so many significant digits counts."""
+    size = abs(number)
+    power = len(str(size.numerator)) - len(str(size.denominator))
+    while size >= Fraction(10) ** (power + 1):
+        power += 1
+    while size and size < Fraction(10) ** power:
+        power -= 1
+    return Fraction(10) ** (power + 1 - digits)
 
 
 def _of_line(attribute: Attribute, values: pa.Array, unit_lattice: bool) -> Coding:

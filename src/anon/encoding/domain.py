@@ -16,7 +16,7 @@ import pyarrow as pa
 from anon.encoding.coding import Coding, coding_of
 from anon.errors import UsageError
 from anon.schema import Attribute as SchemaAttribute
-from anon.schema import Kind, Levels, Schema, Tree, check_names, prune
+from anon.schema import Kind, Levels, Schema, Tree, check_names, nested, prune
 from anoncore.attribute import Attribute
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Domain:
     ranks for an ordinal one; None for a nominal one.
     `unit_lattice` is True where every multiple of one unit between the ends is a possible value
     (integers, dates, decimals), False for floats and timestamps, which have length instead.
-    With a `coding` some codes are published as one.
+    With a `coding` some codes are published as one. `node_widths` (float64) say how wide the nodes of the
+    tree are, where that is not by their leaves.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Domain:
     levels: Levels | None = None
     weight: float = 1.0
     coding: Coding | None = None
+    node_widths: npt.NDArray[np.float64] | None = None
 
     @property
     def n_values(self) -> int:
@@ -84,7 +86,8 @@ class Domain:
         """The domain as the kernels read it, widths as `loss` has them."""
         tree = self.tree
         nodes = None if tree is None else (tree.parent, tree.first, tree.last, tree.leaf)
-        return Attribute(self.n_values, self.positions, nodes, loss=loss, weight=self.weight)
+        widths = None if tree is None else self.node_widths
+        return Attribute(self.n_values, self.positions, nodes, loss=loss, weight=self.weight, widths=widths)
 
     def __repr__(self) -> str:
         return f"Domain({self.name!r}, {self.kind}, n_values={self.n_values}, has_null={self.has_null})"
@@ -233,6 +236,32 @@ class Encoded:
             followers=tuple(codes for domain, codes in pairs if domain.name in follows),
             fine_codes=(),
         )
+
+    def by_levels(self) -> Encoded:
+        """The table as methods see it where numbers are published by levels: those that nest are trees, and
+        codes their leaves. Columns without levels, or whose levels do not nest, stay numbers.
+        """
+        hierarchies = {attribute.name: attribute.hierarchy for attribute in self.schema.quasi}
+        quasi, columns = [], []
+        for domain, codes in zip(self.quasi, self.quasi_codes, strict=True):
+            of_levels = None
+            if domain.kind == "numeric":
+                of_levels = nested(hierarchies[domain.name], domain.levels, domain.positions)
+            if of_levels is not None:
+                tree = of_levels.tree
+                values = pa.array([tree.labels[node] for node in tree.leaf.tolist()], pa.string())
+                n_leaves = len(values)
+                domain = Domain(
+                    *(domain.name, "nominal", values, domain.has_null),
+                    tree=tree,
+                    weight=domain.weight,
+                    node_widths=of_levels.widths,
+                )
+                leaf = np.append(of_levels.leaf_of_code, n_leaves).astype(code_type(n_leaves + 1))
+                codes = leaf[codes]
+            quasi.append(domain)
+            columns.append(codes)
+        return replace(self, quasi=tuple(quasi), quasi_codes=tuple(columns), fine_codes=())
 
     def check_published(self, name: str) -> None:
         """Raise DataError where the table has no such column, UsageError where it is not published."""

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from anon.classes import Cells, Classes, cells, full_cells, group, merge, to_levels
 from anon.encoding import Encoded, of_published_rows
+from anon.engines.left_out import Attempt, better, passing, with_less_loss
 from anon.entropy import Entropy, permutation, system
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import (
     NO_LIMITS,
+    Deadline,
+    Estimate,
     Identity,
     Lattice,
     Limits,
@@ -25,11 +28,13 @@ from anon.methods import (
     Suppress,
     Task,
     counts_units,
+    estimate_balanced,
     repair,
 )
 from anon.release import Publish, Release, recode
 from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
 from anon.schema import Role, Schema, role_of_name
+from anon.threads import available_threads
 from anoncore.requirement import Conjunction
 
 
@@ -68,11 +73,12 @@ def check_arguments(
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.check_published(publish, numeric)
-    if not method.recodes and limits != NO_LIMITS:
+    _check_limits(schema, method, publish, limits)
+    rounded = [attribute.name for attribute in schema.quasi if attribute.ends is not None]
+    if rounded and numeric == "level":
         raise UsageError(
-            f"{type(method).__name__} suppresses no rows and does not search: leave out suppress and "
-            "time_limit, or use ",
-            Parameter("FullDomain()", "--method full-domain"),
+            f"column {rounded[0]!r} has ends to be rounded, and numeric='level' shows its levels: leave out "
+            "one of the two"
         )
     if schema.all_coded and method.perturbs:
         raise UsageError(
@@ -86,6 +92,31 @@ def check_arguments(
     ):
         if value not in allowed:
             raise UsageError(f"{name} must be one of {', '.join(allowed)}")
+
+
+def _check_limits(schema: Schema, method: Method, publish: str, limits: Limits) -> None:
+    """Raise UsageError where rows cannot be left out, or there is no search to end."""
+    suppress = Parameter("suppress=", "--suppress")
+    if limits.time_limit is not None and not method.searches:
+        raise UsageError(
+            f"{type(method).__name__} does not search: leave out ",
+            Parameter("time_limit=", "--time-limit"),
+            ", or use ",
+            Parameter("Curve() or FullDomain()", "--method curve or full-domain"),
+        )
+    if not limits.suppress or method.recodes:
+        return
+    if method.perturbs or not method.enforces:
+        what = f"{type(method).__name__} makes no classes whose loss a row could lower"
+    elif publish == "bucketization":
+        what = "the cells of a bucketization lose nothing that leaving rows out would lower"
+    elif schema.unit is not None:
+        what = f"{type(method).__name__} leaves out rows, and units are counted"
+    else:
+        return
+    raise UsageError(
+        f"{what}: leave out ", suppress, ", or use ", Parameter("FullDomain()", "--method full-domain")
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,6 +177,7 @@ class Made:
     """Classes that hold every one of `require`, or one class where that is `impossible`.
 
     `require` is what was asked and what the method implies, `method` the one that made the classes.
+    `left_out` counts the rows that belong to none, by reason.
     """
 
     encoded: Encoded
@@ -157,6 +189,7 @@ class Made:
     impossible: InfeasibleError | None
     task: Task
     lattice: Lattice | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def release(self, **more: Any) -> Release:
         """The release that shows the cells, verified; `more` is what else `recode` takes."""
@@ -170,6 +203,7 @@ class Made:
             "n_threads": self.task.n_threads,
             "entropy": self.task.entropy,
             "lattice": self.lattice,
+            "left_out": self.left_out,
         }
         return recode(self.encoded, self.classes, self.cells, **(known | more))
 
@@ -193,7 +227,7 @@ def make(
 
     `judged` are the same rows as requirements see them, by default the whole table. Raises
     InfeasibleError where no classes hold the requirements; with `trivial` all rows then become one class.
-    `limits` are those of a method that may suppress rows or search for long.
+    `limits` say how many rows may be left out, and for how long a method may search.
     """
     judged = Judged.whole(encoded) if judged is None else judged
     if encoded.schema.household:
@@ -203,19 +237,58 @@ def make(
     impossible = judged.impossible(require)
     if impossible is not None and not trivial:
         raise impossible
-    lattice = None
+    lattice, before = None, len(encoded.suppressed)
     if method.recodes and impossible is None:
         encoded, method, lattice = method.recoded(encoded, judged.encoded, require, limits)
         judged = Judged.whole(encoded)
-    rng = np.random.default_rng(seed)
-    task = Task(judged.rules(require), rng, n_threads, progress, entropy)
+    deadline = None if limits.time_limit is None else Deadline(limits.time_limit)
     if progress is not None:
         progress("partition", 0, 1)
     method = method if impossible is None else Suppress("quasi")
-    classes = _classes(judged.encoded.cut(), method, task, require, publish, numeric)
+
+    def attempt(encoded: Encoded, judged: Judged, start: Classes | None = None) -> Attempt:
+        rules, rng = judged.rules(require), np.random.default_rng(seed)
+        cut = judged.encoded.cut()
+        if numeric == "level" and publish == "generalization" and not method.recodes:
+            cut = cut.by_levels()
+        task = Task(rules, rng, n_threads, progress, entropy, None, deadline)
+        rest = None if start is None else passing(start, cut, task)
+        task = replace(task, start=rest)
+        classes = _classes(cut, method, task, require, publish, numeric)
+        return better(Attempt(encoded, cut, task, classes), rest, numeric)
+
+    def again(encoded: Encoded, rest: Classes) -> Attempt | None:
+        judged = Judged.whole(encoded)
+        return attempt(encoded, judged, rest) if judged.impossible(require) is None else None
+
+    made = attempt(encoded, judged)
+    left_out = {"missing values": before, "classes that fail": len(encoded.suppressed) - before}
+    if limits.suppress and impossible is None and lattice is None:
+        made = with_less_loss(made, method, limits.suppress, numeric, again)
+        left_out = {"missing values": before, "outliers": len(made.encoded.suppressed) - before}
+    encoded, classes = made.encoded, made.classes
     starred = method == Suppress("quasi")
     columns = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
-    return Made(encoded, classes, columns, require, method, publish, impossible, task, lattice)
+    left_out = {reason: n for reason, n in left_out.items() if n}
+    return Made(encoded, classes, columns, require, method, publish, impossible, made.task, lattice, left_out)
+
+
+def balanced_instead(release: Release, n_threads: int | None = None) -> Estimate | None:
+    """About what share of its loss a release of effort "fast" would have with "balanced", from some of its
+    classes; None for others, and where balanced could not be made: of a bucketization, and of units.
+    """
+    if release.effort != "fast" or release.publish != "generalization" or not release.meets_requirements:
+        return None
+    if release.encoded.units is not None or not release.n_rows or not release.requirements:
+        return None
+    judged = Judged.whole(release.encoded)
+    cut = judged.encoded.cut()
+    cut = cut.by_levels() if release.numeric == "level" else cut
+    task = Task(
+        judged.rules(release.requirements), np.random.default_rng(0), n_threads=available_threads(n_threads)
+    )
+    k = max((r.least_rows or 1 for r in release.requirements), default=1)
+    return estimate_balanced(cut, release.classes, task, k)
 
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:

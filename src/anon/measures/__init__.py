@@ -13,6 +13,7 @@ from anon.measures.disclosure import (
 )
 from anon.measures.frequencies import Frequencies, frequencies
 from anon.measures.known import Known, known
+from anon.measures.loss import ncp_of_cells
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
@@ -97,6 +98,7 @@ __all__ = [
     "measure_privacy",
     "measure_utility",
     "model_estimates",
+    "ncp_of_cells",
     "normalized_errors",
     "null_matching",
     "of_intact",

@@ -132,7 +132,7 @@ def cell_loss(published: Published) -> CellLoss:
         domain, n_shown = one.cells.domain, max(int(one.classes.sum()), 1)
         width = _q_diversity(one.cells, published.by_level)
         total = {
-            "ncp": dot(_ncp(one.cells, published.by_level), one.rows) + n_suppressed,
+            "ncp": dot(ncp_of_cells(one.cells, published.by_level), one.rows) + n_suppressed,
             "ordered": dot(_ordered_loss(one.cells), one.rows) + n_suppressed,
             "qd": dot(width, one.classes) / n_shown,
             "qd_rows": (dot(width, one.rows) + n_suppressed) / n_rows,
@@ -170,14 +170,14 @@ def ncp_of_rows(published: Published) -> Iterator[Floats]:
     for i, domain in enumerate(published.original.quasi):
         if published.cells is not None:
             cells = published.cells[i]
-            of_cell = _ncp(cells, published.by_level)
+            of_cell = ncp_of_cells(cells, published.by_level)
             yield np.repeat(of_cell[cells.of_class], classes.sizes)
         elif published.intact is not None:
-            of_code = _ncp(intact_cells(domain), published.by_level)
+            of_code = ncp_of_cells(intact_cells(domain), published.by_level)
             yield of_code[published.intact[i][classes.rows]]
 
 
-def _ncp(cells: Cells, by_level: bool) -> Floats:
+def ncp_of_cells(cells: Cells, by_level: bool) -> Floats:
     """NCP of each distinct cell: range share, leaves under the LCA, or values of the set."""
     if cells.domain.positions is not None:
         return _range_share(cells, by_level)

@@ -13,17 +13,19 @@ from typing import Any, Literal, get_args
 from anon.errors import Parameter, UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.curve import Curve
+from anon.methods.estimate import Estimate, estimate_balanced
 from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
+from anon.methods.outliers import leave_out, pass_rules
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
 from anon.methods.record_swap import RecordSwap
 from anon.methods.repair import repair
 from anon.methods.shuffle import Shuffle
-from anon.methods.task import NO_LIMITS, Limits, Method, Progress, Task, counts_units
+from anon.methods.task import NO_LIMITS, Deadline, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
@@ -37,7 +39,9 @@ __all__ = [
     "Anatomy",
     "Budget",
     "Curve",
+    "Deadline",
     "Effort",
+    "Estimate",
     "FullDomain",
     "Identity",
     "KMembers",
@@ -56,6 +60,9 @@ __all__ = [
     "Task",
     "chosen",
     "counts_units",
+    "estimate_balanced",
+    "leave_out",
+    "pass_rules",
     "pram_estimate",
     "read_method",
     "repair",

@@ -16,7 +16,7 @@ from anon.encoding import Codes, Encoded
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import mondrian
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
-from anon.methods.task import LOSS, TIES, Method, Progress, Task
+from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
 from anon.threads import in_threads
 from anoncore import curve, merge, recut
@@ -67,6 +67,7 @@ class Curve(Method):
     grows: ClassVar[bool] = True
     needs_k: ClassVar[bool] = False
     repaired: ClassVar[bool] = True
+    searches: ClassVar[bool] = True
     on_spark: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (EFFORT, LOSS, TIES)
 
@@ -115,9 +116,9 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     )
     place_of_row = np.empty(encoded.n_rows, np.uint32)
     place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
-    simple = mondrian.partition(encoded, mondrian.Mondrian(), task)
+    simple = task.start or mondrian.partition(encoded, mondrian.Mondrian(), task)
     groups = start(table, place_of_row[simple.rows], simple.offsets, k > 1, n_threads)
-    groups = improve(table, axes, groups, method.effort, n_threads, task.progress)
+    groups = improve(table, axes, groups, method.effort, task)
     return Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
 
 
@@ -305,28 +306,32 @@ def improve(
     axes: Axes,
     groups: Groups,
     effort: str,
-    n_threads: int,
-    progress: Progress | None,
+    task: Task,
+    n_rows: int | None = None,
 ) -> Groups:
     """Passes over the classes, each along another curve through their centers; the loss never rises.
 
     Recuts, and where classes are small enough refinements between them; neither is made again once it has
-    gained less than 0.1 %.
+    gained less than 0.1 %, nor any after the task's deadline. `n_rows` are those of the whole table, where
+    only some of it is in `table`.
     """
+    n_threads, progress, n_rows = task.n_threads, task.progress, n_rows or len(table.codes)
     grid = np.concatenate([(axis >> max(axes.bits - 8, 0)) << max(8 - axes.bits, 0) for axis in axes.grids])
     grid, starts = grid.astype(np.uint8), starts_of(axes.grids)
     refined = 1 < table.k <= REFINED_K
     if effort == "balanced":
-        n_refined = min(REFINED_ROWS // (len(table.codes) * table.k), MOST_REFINED) if refined else 0
+        n_refined = min(REFINED_ROWS // (n_rows * table.k), MOST_REFINED) if refined else 0
         pairs = zip_longest(["recut"] * RECUTS, ["refine"] * n_refined)
         steps = [step for pair in pairs for step in pair if step]
     else:
         steps = (["recut"] * RECUTS + ["refine"] * refined) * MOST_ROUNDS
-    small = len(table.codes) <= SMALL
+    small = n_rows <= SMALL
     patience = dict.fromkeys(steps, PATIENCE if small else 1)
     for number, step in enumerate(steps):
         if not patience[step]:
             continue
+        if task.is_late:
+            break
         before = groups.loss
         centers = curve.centers(table.codes, groups.rows, groups.offsets, grid, starts)
         order = along_another_curve(centers, number + 1, n_threads)

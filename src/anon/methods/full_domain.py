@@ -113,6 +113,7 @@ class FullDomain(Method):
     counts_bags: ClassVar[bool] = True
     keeps_households: ClassVar[bool] = True
     recodes: ClassVar[bool] = True
+    searches: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "levels",

@@ -55,7 +55,7 @@ def repair(
     ends = starts_of_sizes(sizes[sizes > 0])
     if cut and units is None and len(ends) < len(offsets):
         merged = np.bincount(home, minlength=len(home))[sizes > 0] > 1
-        ranks = _row_numbers(encoded, ties)[rows].astype(np.uint64)
+        ranks = row_numbers(encoded, ties)[rows].astype(np.uint64)
         class_of = np.repeat(np.arange(len(merged), dtype=np.uint64), np.diff(ends))
         rows = rows[np.argsort(class_of << np.uint64(32) | ranks)]
         rows, ends = _cut_again(encoded, rows, ends, merged, widths, rules)
@@ -94,14 +94,14 @@ def class_order(classes: Classes, encoded: Encoded, ties: Ties = "rank") -> npt.
     m = len(centers)
     grid = np.tile(np.arange(256, dtype=np.uint32), m)
     keys = curve.hilbert(pack(centers), grid, np.arange(m + 1, dtype=np.int64) * 256, 8)
-    lowest = np.minimum.reduceat(_row_numbers(encoded, ties)[classes.rows], classes.offsets[:-1])
+    lowest = np.minimum.reduceat(row_numbers(encoded, ties)[classes.rows], classes.offsets[:-1])
     order = np.argsort(lowest).astype(np.uint32)
     for word in reversed(range(keys.shape[1])):
         order = curve.sort_rows(np.ascontiguousarray(keys[:, word]), order)
     return order.astype(np.int64)
 
 
-def _row_numbers(encoded: Encoded, ties: Ties) -> RowNumbers:
+def row_numbers(encoded: Encoded, ties: Ties) -> RowNumbers:
     """Of every row its rank by (codes in schema order, sensitive codes, input position), or its position."""
     rows = np.arange(encoded.n_rows, dtype=np.uint32)
     if ties == "input":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +30,7 @@ class Task:
 
     `rules` is the compiled conjunction, `rng` draws where a search starts, `entropy` whatever hides
     something, `n_threads` is the number of worker threads (>= 1), `progress` is told how far the work has
-    come.
+    come. `start` are classes that pass, from which Curve may begin; a search ends at its `deadline`.
     """
 
     rules: Conjunction
@@ -37,6 +38,27 @@ class Task:
     n_threads: int = 1
     progress: Progress | None = None
     entropy: Entropy = system
+    start: Classes | None = None
+    deadline: Deadline | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a search must end now."""
+        return self.deadline is not None and self.deadline.is_over()
+
+
+class Deadline:
+    """A moment so many seconds ahead; `cut_short` is whether some search asked after it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+        self.cut_short = False
+
+    def is_over(self) -> bool:
+        """Whether it has passed; a search that asks and is told so ends there."""
+        over = time.monotonic() >= self.end
+        self.cut_short |= over
+        return over
 
 
 def counts_units(rules: Conjunction) -> bool:
@@ -46,7 +68,7 @@ def counts_units(rules: Conjunction) -> bool:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may cost: the greatest share of rows that it may suppress, and its seconds."""
+    """What a release may cost: the greatest share of rows to leave out, and the seconds of a search."""
 
     suppress: Fraction = Fraction(0)
     time_limit: float | None = None
@@ -74,8 +96,8 @@ class Method(Declared):
     least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
     `repaired`, and units where they do not themselves see to them (`counts_units`; `counts_bags`: their bags
     of cells too). `keeps_households`: the rows of one show the same in its columns. `perturbs` is whether it
-    changes the table, `recodes` whether it chooses levels of whole columns first, `on_spark` whether Spark
-    runs it. `ties` orders equal rows.
+    changes the table, `recodes` whether it chooses levels of whole columns first, `searches` whether it may
+    be told to end, `on_spark` whether Spark runs it. `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -89,6 +111,7 @@ class Method(Declared):
     keeps_households: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     recodes: ClassVar[bool] = False
+    searches: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"
 

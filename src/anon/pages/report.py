@@ -13,6 +13,7 @@ from anon import figures
 from anon.choice import PRICE, frontier_tables
 from anon.classes import group
 from anon.encoding import Codes, encode
+from anon.engines import balanced_instead
 from anon.html import Audience, Figure, Section, Table, number
 from anon.html import rows as rows_of
 from anon.measures import (
@@ -82,6 +83,8 @@ def of_release(
         "figures": {figure.title: rows_of(figure) for figure in (*of_lattice, *of_classes, *of_loss)},
         "lattice": None if release.lattice is None else release.lattice.to_dict(),
         "levels": _levels(release, utility),
+        "ends_of_one": dict(release.ends_of_one),
+        "balanced": balanced_facts(release, utility.gcp),
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
         "verdict": _verdict(release),
@@ -97,6 +100,8 @@ def of_release(
                 facts["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
                 *(f"Note: {note}." for note in release.notes),
+                *_on_balanced(facts["balanced"], utility.gcp),
+                *_on_ends(release),
                 *_notes(release.publish == "bucketization"),
             ),
             (_at_a_glance(facts["privacy"], facts["utility"]),),
@@ -108,6 +113,36 @@ def of_release(
         origin_section(facts),
     ]
     return Report("Report of a release", facts, tuple(sections))
+
+
+def balanced_facts(release: Release, gcp: float | None = None) -> dict[str, Any] | None:
+    """Of a release of effort "fast", about what "balanced" would have lost: as a `share` of its loss, and as
+    `gcp` where its own is known; from so many `rows`. None of others.
+    """
+    estimate = balanced_instead(release)
+    if estimate is None:
+        return None
+    known = {} if gcp is None else {"gcp": gcp * estimate.share}
+    return {"share": estimate.share, **known, "rows": estimate.n_rows}
+
+
+def _on_balanced(facts: Mapping[str, Any] | None, gcp: float) -> list[str]:
+    if facts is None:
+        return []
+    return [
+        f"Note: it was made by effort 'fast'; 'balanced' would have lost about {number(facts['gcp'])} in "
+        f"place of {number(gcp)} (gcp), estimated from {number(facts['rows'])} rows of whole classes."
+    ]
+
+
+def _on_ends(release: Release) -> list[str]:
+    """Which columns show cells that end at the value of one person, and how not to."""
+    return [
+        f"Note: {number(n)} of {number(release.classes.n_classes)} cells of {name} end at the value of one "
+        f"person; ends= (--ends {name}=...) rounds them, top= and bottom= cap them."
+        for name, n in release.ends_of_one.items()
+        if n
+    ]
 
 
 def _levels(release: Release, utility: Utility) -> list[dict[str, Any]]:
@@ -176,7 +211,7 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
         "release": {
             name: value
             for name, value in release.summary().items()
-            if name not in ("rows", "suppressed", "classes", "rounds", "not published")
+            if name not in ("rows", "suppressed", "suppressed for", "classes", "rounds", "not published")
         },
         "roles": roles,
         "asked": [_asked(requirement, privacy, "public") for requirement in release.requirements],

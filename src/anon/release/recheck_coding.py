@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
@@ -35,11 +36,43 @@ def whole_blocks(attribute: Attribute, domain: Domain, low: Codes, high: Codes) 
         raise RecheckError(f"column {domain.name!r}: values of one level do not follow each other")
     sizes = np.diff(np.append(runs, len(keys)))
     first, last = np.repeat(runs, sizes), np.repeat(runs + sizes - 1, sizes)
+    if attribute.ends is not None:
+        first, last = _to_round_ends(attribute, domain, keys, first, last)
     empty = low > high
     return (
         np.where(empty, low, first[np.where(empty, 0, low)]),
         np.where(empty, high, last[np.where(empty, 0, high)]),
     )
+
+
+def _to_round_ends(
+    attribute: Attribute, domain: Domain, keys: list[Hashable], first: Codes, last: Codes
+) -> tuple[Codes, Codes]:
+    """First and last code of the cells that begin and end at each code, rounded; not into top and bottom."""
+    shown = [_decimal(value, domain.values.type) for value in domain.values.to_pylist()]
+    inside = [code for code, key in enumerate(keys) if key not in ("bottom", "top")]
+    first, last = first.copy(), last.copy()
+    for code in inside:
+        low, high = (_round(attribute, shown[code], how) for how in (ROUND_FLOOR, ROUND_CEILING))
+        first[code] = max(bisect_left(shown, low), inside[0])
+        last[code] = min(bisect_right(shown, high) - 1, inside[-1])
+    return first, last
+
+
+def _round(attribute: Attribute, number: Decimal, how: str) -> Decimal:
+    """The number rounded down or up as `ends` says."""
+    with localcontext(prec=1000):
+        if attribute.digits:
+            return Context(attribute.digits, how).create_decimal(number)
+        step = Decimal(str(attribute.ends))
+        return (number / step).quantize(Decimal(1), how) * step
+
+
+def _decimal(value: Any, kind: pa.DataType) -> Decimal:
+    """A number as its shortest text tells."""
+    if pa.types.is_float32(kind):
+        value = np.float32(value)
+    return Decimal(str(value))
 
 
 def n_finer(attribute: Attribute, domain: Domain, texts: Iterable[str]) -> int:
@@ -59,10 +92,22 @@ def n_finer(attribute: Attribute, domain: Domain, texts: Iterable[str]) -> int:
         stops = [] if upper is None else [_value(upper, kind)]
         if match["open"] or match["below"]:  # the upper end is the start of what follows
             starts, stops = starts + stops, []
+        if attribute.ends is not None:
+            n += any(not _is_round(attribute, one, kind) for one in starts + stops)
+            continue
         n += any(_same(attribute, _beside(one, kind, -1), one, kind) for one in starts) or any(
             _same(attribute, one, _beside(one, kind, 1), kind) for one in stops
         )
     return n
+
+
+def _is_round(attribute: Attribute, end: Any, kind: pa.DataType) -> bool:
+    """Is the end of a cell rounded, or one of the top or the bottom?"""
+    given = [_value(str(one), kind) for one in (attribute.top, attribute.bottom) if one is not None]
+    if any(end in (one, _beside(one, kind, 1), _beside(one, kind, -1)) for one in given):
+        return True
+    number = _decimal(end, kind)
+    return _round(attribute, number, ROUND_FLOOR) == number
 
 
 _CELL = re.compile(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -41,7 +41,10 @@ _MEANING = {
     "pram": "perturbed: a value drawn from the row of a matrix that the metadata holds",
     "shuffle": "perturbed: a value of the column, re-dealt by a model of ranks",
 }
-_CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
+_CODED = (
+    "; nothing finer than the least level of its coding, >= top and <= bottom one value each, ends rounded "
+    "outward"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +70,7 @@ class Recoded:
     noise: Mapping[str, Any] | None = None
     weights: Weights = "class-mean"
     lattice: Any = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def levels(self) -> tuple[int, ...] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, get_args
 
 import numpy as np
@@ -48,6 +49,7 @@ def recode(
     noise: Mapping[str, Any] | None = None,
     weights: Weights = "class-mean",
     lattice: Any = None,
+    left_out: Mapping[str, int] = MappingProxyType({}),
     n_threads: int | None = None,
     entropy: Entropy = system,
     judge: bool = False,
@@ -120,6 +122,7 @@ def recode(
         noise,
         weights,
         lattice,
+        left_out,
     )
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)

@@ -66,8 +66,9 @@ class Release(Recoded):
     `classes` lists the rows in the order of publication, `cells[i]` what they show of the i-th
     quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
-    which `noise` tells. `lattice` is what full-domain recoding saw of other levels. `sources` are the
-    paths of the input, `file_schema` the types that its columns had there.
+    which `noise` tells. `lattice` is what full-domain recoding saw of other levels, `left_out` counts
+    by reason the rows that are not published. `sources` are the paths of the input, `file_schema` the
+    types that its columns had there.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
@@ -296,6 +297,36 @@ class Release(Recoded):
             cells[column.name] = None if value.null_count else texts(value)[0]
         return cells
 
+    @cached_property
+    def ends_of_one(self) -> dict[str, int]:
+        """Of each quasi-identifier that is shown as intervals of numbers how many cells end at the value of
+        one person: whoever knows who has the most learns how much it is.
+        """
+        encoded, classes, counted = self.encoded, self.classes, {}
+        if self.publish != "generalization" or self.numeric not in ("interval", "bounds", "level"):
+            return {}
+        for attribute, cells, codes in zip(
+            encoded.schema.quasi, self.cells, encoded.quasi_codes, strict=True
+        ):
+            domain, coding = cells.domain, cells.domain.coding
+            of_levels = self.numeric == "level" and domain.levels is not None
+            if domain.kind != "numeric" or of_levels or not domain.n_values:
+                continue
+            held = codes[classes.rows]
+            if encoded.units is not None:
+                held = np.unique(np.stack([held, encoded.units.codes[classes.rows]]), axis=1)[0]
+            is_of_one = np.bincount(held, minlength=domain.n_codes)[: domain.n_values] == 1
+            code = np.arange(domain.n_values)
+            if coding is not None:
+                is_of_one &= ~coding.is_open(code, code)
+            if attribute.least is not None or attribute.ends is not None:
+                is_of_one[:] = False
+            present = cells.low <= cells.high
+            low, high = (np.where(present, ends, 0) for ends in (cells.low, cells.high))
+            tells = present & ~is_full(cells) & (is_of_one[low] | is_of_one[high])
+            counted[domain.name] = int(np.count_nonzero(tells[cells.of_class]))
+        return counted
+
     @property
     def effort(self) -> str | None:
         """How long classes were sought: "fast" by Mondrian, "balanced" or "best" by Curve; else None."""
@@ -308,6 +339,7 @@ class Release(Recoded):
         return {
             "rows": metadata["rows"],
             "suppressed": len(self.classes.suppressed),
+            **({"suppressed for": dict(self.left_out)} if self.left_out else {}),
             "classes": metadata["classes"],
             "requirements": [str(requirement) for requirement in self.requirements],
             "published unchanged": [name for name in metadata["roles"]["neutral"] if not self.is_mean(name)],
@@ -360,11 +392,14 @@ def _levels_in_words(lattice: Any) -> dict[str, list[str]]:
 
 def release_table(summary: Mapping[str, Any]) -> Table:
     """The table of `Release.summary()`."""
-    rows = tuple(
-        (name, ", ".join(value) or "none" if isinstance(value, list) else value)
-        for name, value in summary.items()
-    )
+    rows = tuple((name, _in_a_cell(value)) for name, value in summary.items())
     return Table("The release", ("what", "value"), rows)
+
+
+def _in_a_cell(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        value = [f"{of} {name}" for name, of in value.items()]
+    return ", ".join(value) or "none" if isinstance(value, list) else value
 
 
 def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:

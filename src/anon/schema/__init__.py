@@ -35,6 +35,7 @@ from anon.schema.hierarchy.declared import (
 )
 from anon.schema.hierarchy.ladder import Ladder, ladder_of
 from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
+from anon.schema.hierarchy.nested import NestedLevels, crossing, nested
 from anon.schema.hierarchy.rows import hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
 from anon.schema.schema import Schema
@@ -55,12 +56,14 @@ __all__ = [
     "MissingValues",
     "Named",
     "Nested",
+    "NestedLevels",
     "Prefix",
     "Role",
     "Schema",
     "Tree",
     "check_names",
     "check_unique",
+    "crossing",
     "dates",
     "hierarchy_from_dict",
     "hierarchy_rows",
@@ -77,6 +80,7 @@ __all__ = [
     "listed",
     "named",
     "names_listed",
+    "nested",
     "nominal",
     "not_finer",
     "numeric",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +28,8 @@ from anon.schema.hierarchy.declared import (
 )
 from anon.schema.hierarchy.rows import label_of
 
-CODING = ("least", "top", "bottom")  # what an attribute says of values that are recoded
+CODING = ("least", "top", "bottom", "ends")  # what an attribute says of values that are shown coarser
+_DIGITS = re.compile(r"([1-9][0-9]?) digits?")
 
 
 class Role(Enum):
@@ -45,9 +47,10 @@ class Attribute:
 
     The weight multiplies the attribute's widths and losses in every method, never in a measure.
     Nothing finer than `least` is published (a width, a calendar unit, a prefix length, or how many steps
-    above the values of a hierarchy), values from `top` on and up to `bottom` are one value each. Of a
-    sensitive attribute requirements and measures are about what is so recoded.
-    Made by `numeric`, `ordinal` and `nominal`, or by its bare name in a `Schema`.
+    above the values of a hierarchy), values from `top` on and up to `bottom` are one value each; the ends
+    of intervals are rounded outward to multiples of `ends`, or to so many "digits". Of a sensitive attribute
+    requirements and measures are about what is so recoded. Made by `numeric`, `ordinal` and `nominal`, or
+    by its bare name in a `Schema`.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Attribute:
     least: int | float | str | None = None
     top: int | float | str | None = None
     bottom: int | float | str | None = None
+    ends: int | float | str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -116,6 +120,8 @@ class Attribute:
             if end is not None and self.kind not in (None, "numeric"):
                 raise UsageError(f"{where}: {key} is for numbers and dates, not for a {self.kind} attribute")
         least, hierarchy = self.least, self.hierarchy
+        if self.ends is not None:
+            self._check_ends(where)
         if least is None:
             return
         if self.kind == "ordinal":
@@ -143,14 +149,31 @@ class Attribute:
             levels = ", ".join(map(str, listed))
             raise UsageError(f"{where}: least is no level of {hierarchy!r}; its levels are {levels}")
 
+    def _check_ends(self, where: str) -> None:
+        """Raise UsageError where the ends of intervals cannot be rounded like this."""
+        ends = self.ends
+        if self.kind not in (None, "numeric"):
+            raise UsageError(f"{where}: ends is for numbers, not for a {self.kind} attribute")
+        if self.least is not None:
+            raise UsageError(f"{where}: cells end where least intervals do: leave out ends or least")
+        is_step = isinstance(ends, int | float) and not isinstance(ends, bool) and 0 < ends < math.inf
+        if not (is_step or self.digits):
+            raise UsageError(f'{where}: ends must be a number above 0, or text such as "2 digits"')
+
+    @property
+    def digits(self) -> int | None:
+        """The digits that the ends of intervals keep, if `ends` says so."""
+        match = _DIGITS.fullmatch(self.ends) if isinstance(self.ends, str) else None
+        return None if match is None else int(match[1])
+
     @property
     def is_coded(self) -> bool:
-        """Are values recoded before anything is published?"""
-        return not self.least is self.top is self.bottom is None
+        """Is something shown coarser than a method cut it?"""
+        return not self.least is self.top is self.bottom is self.ends is None
 
     def uncoded(self) -> Attribute:
-        """The attribute without `least`, `top` and `bottom`: as measures of what was lost see it."""
-        return replace(self, least=None, top=None, bottom=None)
+        """The attribute without `least`, `top`, `bottom` and `ends`: as measures of what was lost see it."""
+        return replace(self, least=None, top=None, bottom=None, ends=None)
 
     def __repr__(self) -> str:
         arguments = [repr(self.name)]
@@ -178,13 +201,15 @@ def numeric(
     least: int | float | str | None = None,
     top: Any = None,
     bottom: Any = None,
+    ends: int | float | str | None = None,
 ) -> Attribute:
     """A number, date or time. `hierarchy`: `intervals`, `dates`, a nested dict or an ARX CSV file.
 
     Nothing finer than intervals of width `least` (dates: or that calendar unit) is published; values from
-    `top` on are published as `>= top`, those up to `bottom` as `<= bottom`.
+    `top` on are published as `>= top`, those up to `bottom` as `<= bottom`. The ends of published intervals
+    of numbers are rounded outward to multiples of `ends`, or to so many significant digits ("2 digits").
     """
-    return Attribute(name, "numeric", hierarchy, None, weight, least, top, bottom)
+    return Attribute(name, "numeric", hierarchy, None, weight, least, top, bottom, ends)
 
 
 def ordinal(name: str, order: Iterable[Any], weight: float = 1.0) -> Attribute:

@@ -18,7 +18,7 @@ from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, Suppress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
 from anon.requirements import Requirement
-from anon.schema import Role, Schema
+from anon.schema import Role, Schema, crossing
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.guess import Seen, tells_people
@@ -81,10 +81,11 @@ def anonymize(
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
     suppress : float
-        The greatest share of rows that may be left out, those in classes that fail (FullDomain only).
+        The greatest share of rows that may be left out: where the others then lose less, or of FullDomain
+        those in classes that fail. Not of a bucketization, nor where units are counted (but FullDomain).
     time_limit : float, optional
-        Seconds after which the search takes the best it has seen; the result then says so, and may differ
-        from run to run (FullDomain only).
+        Seconds after which a search (of Curve or FullDomain) takes the best it has seen; the result then says
+        so, and may differ from run to run. Curve ends its pass first.
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
         classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
@@ -129,6 +130,8 @@ def anonymize(
     check_publishable(encoded.table.schema)
     notes += _notes_on_neutral(encoded, noise)
     notes += _notes_on_names(encoded, method)
+    if numeric == "level" and publish == "generalization":
+        notes += _notes_on_levels(encoded)
     if len(encoded.suppressed) == encoded.n_rows:
         notes.append("every row misses a value and is suppressed: the release is empty")
     made = make(
@@ -155,11 +158,16 @@ def anonymize(
             )
         )
 
-    n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
-    if n_failing:
+    if n_failing := made.left_out.get("classes that fail"):
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
+    if n_outliers := made.left_out.get("outliers"):
+        notes.append(
+            f"{n_outliers} of {encoded.n_rows} rows are left out, as the others lose less without them"
+        )
     if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the search ended before all levels were ruled out: others may lose less")
+    elif made.task.deadline is not None and made.task.deadline.cut_short:
+        notes.append("the time limit ended the search: other classes may lose less")
     if made.impossible is None and noise is None:
         notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
@@ -187,6 +195,21 @@ def anonymize(
     for note in release.warnings:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     return release
+
+
+def _notes_on_levels(encoded: Encoded) -> list[str]:
+    """Warnings of levels that do not nest, and so are no tree that cuts follow."""
+    notes = []
+    for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True):
+        found = None if domain.levels is None else crossing(attribute.hierarchy, domain.levels)
+        if found is not None:
+            finer, coarser, mended = found
+            notes.append(
+                f"column {domain.name!r}: intervals of {finer} and of {coarser} do not nest, so that cuts do "
+                "not follow them and classes that no interval holds are published as *; the nearest that "
+                f"nest are {mended!r}"
+            )
+    return notes
 
 
 def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:

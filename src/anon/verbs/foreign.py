@@ -228,8 +228,9 @@ def _coded_bounds(domain: Domain, otherwise: Callable[[str], Cell]) -> Callable[
     if coding is None or coding.lower is None or coding.upper is None:
         return otherwise
     lower, upper = (each.cast(pa.string()).to_pylist() for each in (coding.lower, coding.upper))
-    low_of = dict(zip(reversed(lower), reversed(coding.first.tolist()), strict=True))
-    high_of = dict(zip(upper, coding.last.tolist(), strict=True))
+    first, last = (ends.tolist() for ends in coding.cell_ends)
+    low_of = dict(zip(reversed(lower), reversed(first), strict=True))
+    high_of = dict(zip(upper, last, strict=True))
 
     def read(text: str) -> Cell:
         body = text.removesuffix(OR_MISSING)
