@@ -585,18 +585,23 @@ def test_the_original_itself_declines_by_nothing(result: Any) -> None:
     assert (attack.worst, attack.worst_miner) == (0, None)
 
 
+def told(result: Any) -> dict[str, Any]:
+    """All but the warnings, of which a table that was made elsewhere has none."""
+    return {name: value for name, value in result.to_dict().items() if name != "warnings"}
+
+
 def test_a_row_aligned_table_is_as_good_as_the_release_that_it_was() -> None:
     release = anon.anonymize(
         census(), SCHEMA, require=TEN.require, method=TEN.method, numeric="level", order="input"
     )
     arguments: dict[str, Any] = {"bad": anon.BadUtility("age", FEW), "good": anon.GoodUtility("income")}
-    made = anon.Scenario(census(), SCHEMA, [TEN], **arguments).run().to_dict()
+    made = anon.Scenario(census(), SCHEMA, [TEN], **arguments).run()
     given = anon.Scenario(census(), SCHEMA, [anon.Sanitization("k = 10", table=release.table)], **arguments)
-    assert given.run().to_dict() == made
+    assert told(given.run()) == told(made)
     # another tool's table says nothing about itself
     plain = release.table.replace_schema_metadata(None)
     given = anon.Scenario(census(), SCHEMA, [anon.Sanitization("k = 10", table=plain)], **arguments)
-    assert given.run().good[0].by_miner[0].u_orig == made["declines"][0]["u_orig"]
+    assert given.run().good[0].by_miner[0].u_orig == made.to_dict()["declines"][0]["u_orig"]
 
 
 @pytest.mark.parametrize(("original", "published"), [("uuuuvvvv", "uvuvuvuv"), ("uvuvuvuv", "uuuuvvvv")])

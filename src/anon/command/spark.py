@@ -17,6 +17,7 @@ from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measu
 from anon.errors import DataError, UsageError
 from anon.measures import Privacy
 from anon.methods import chosen
+from anon.requirements import flag
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,6 +50,9 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
         raise UsageError("rows have no order on Spark: leave out order = 'input'")
     if options.pop("weights", None) is not None:
         raise UsageError("sampling weights are for one machine: leave out weights")
+    for key in ("suppress", "time_limit"):
+        if options.pop(key, None):
+            raise UsageError(f"{flag(key)} is for one machine: leave it out")
     if options.pop("on_infeasible", "error") != "error":
         raise UsageError("a trivial release is for one machine: leave out on_infeasible = 'trivial'")
     if PurePosixPath(job.input).suffix.lower() not in ("", *SUFFIXES):

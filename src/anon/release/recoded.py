@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, Classes, Column, Rendering, coded_column, sensitive_counts, texts
+from anon.classes import Cells, Classes, Column, Rendering, coded_column, is_full, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
@@ -41,6 +41,7 @@ _MEANING = {
     "pram": "perturbed: a value drawn from the row of a matrix that the metadata holds",
     "shuffle": "perturbed: a value of the column, re-dealt by a model of ranks",
 }
+LONG_SET = 50  # labels of a cell, in the mean of its column, from which a hierarchy is proposed
 _CODED = (
     "; nothing finer than the least level of its coding, >= top and <= bottom one value each, ends rounded "
     "outward"
@@ -95,9 +96,32 @@ class Recoded:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the owner of the data is told beside the warnings: which columns are not published."""
-        note = note_on_unpublished(self.encoded.unpublished)
-        return () if note is None else (note,)
+        """What the owner of the data is told beside the warnings: which columns are not published, and whose
+        cells are long lists.
+        """
+        notes = (note_on_unpublished(self.encoded.unpublished), self._note_on_sets())
+        return tuple(note for note in notes if note is not None)
+
+    def _note_on_sets(self) -> str | None:
+        """Which columns show sets of many labels, on average over the rows, and what makes them short."""
+        if self.publish != "generalization" or not self.n_rows:
+            return None
+        long, sizes = {}, self.classes.sizes
+        for cells in self.cells:
+            if cells.set_offsets is not None:
+                n_labels = np.where(is_full(cells), 1, np.diff(cells.set_offsets))
+                mean = float(n_labels[cells.of_class] @ sizes) / self.n_rows
+                if mean >= LONG_SET:
+                    long[cells.domain.name] = mean
+        if not long:
+            return None
+        first = next(iter(long))
+        columns = "1 column lists" if len(long) == 1 else f"{len(long)} columns list"
+        return (
+            f"each cell of {columns} {min(long.values()):,.0f} labels or more on average, which nobody reads "
+            f"and makes a large file: {names_listed(list(long))}; give them a hierarchy, hierarchy=prefix(2) "
+            f"or --hierarchy {first}=prefix:2, or a dict or file of their own"
+        )
 
     @cached_property
     def coded(self) -> dict[str, Column]:
