@@ -14,6 +14,7 @@ from anon.methods import (
     Identity,
     KMembers,
     Laplace,
+    LocalSuppression,
     Mondrian,
     Noise,
     Pram,
@@ -34,6 +35,7 @@ from anon.requirements import (
     MaxRisk,
     Requirement,
     SDiversityBound,
+    SubsetAnonymity,
     TCloseness,
 )
 from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
@@ -78,6 +80,7 @@ __all__ = [
     "KMembers",
     "LDiversity",
     "Laplace",
+    "LocalSuppression",
     "MaxRisk",
     "MiningUtility",
     "Mondrian",
@@ -96,6 +99,7 @@ __all__ = [
     "Scenario",
     "Schema",
     "Shuffle",
+    "SubsetAnonymity",
     "Suda",
     "Suppress",
     "TCloseness",

@@ -53,7 +53,8 @@ GENDER, EDUCATION = "xxxyyy", "npppss"
 def cells(columns, k, sets=None, costs=None):
     m = len(columns)
     rows = [
-        [ord(value) - ord("1") if value.isdigit() else ord(value) for value in row] for row in zip(*columns)
+        [ord(value) - ord("1") if value.isdigit() else ord(value) for value in row]
+        for row in zip(*columns, strict=True)
     ]
     rows.sort()
     sets = [(1 << m) - 1] if sets is None else sets

@@ -38,7 +38,7 @@ def weight_of(cells: Cells, attributes: Sequence[int], row: int, weights: Sequen
 
 
 def worth(cells: Cells, sets: Sequence[Sequence[int]], ks: Sequence[int]) -> int:
-    """Over sets and rows the compatible rows, up to k; a row that is null in a whole set counts as k there."""
+    """Over sets and rows the compatible rows, up to k; a row that is null in a whole set counts as k."""
     return sum(
         min(k, k if count is None else count)
         for attributes, k in zip(sets, ks, strict=True)

@@ -60,9 +60,13 @@ def render(
     Text, or for a numeric attribute what `numeric` asks for: `bounds` gives `<name>_min` and
     `<name>_max`, `midpoint` and `mean` one number (float64; dates and times keep their type and are
     rounded down). These add `<name>_missing` where the domain has null, and are null in a class of
-    nulls only. `mean` needs the rows' codes and the classes.
+    nulls only. `mean` needs the rows' codes and the classes. Where single cells were suppressed: the values
+    themselves, or null.
     """
     domain, name = cells.domain, cells.domain.name
+    if cells.blank is not None:
+        shown = pa.array(np.where(cells.blank, 0, cells.low), mask=cells.blank)
+        return (Column(name, domain.values.take(shown), cells.of_class),)
     _refuse_impossible_times(domain)
     if domain.kind != "numeric" or numeric in ("interval", "level"):
         return (Column(name, labels(cells, numeric), cells.of_class),)

@@ -103,6 +103,8 @@ def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
     said = {each.name: getattr(option, each.name) for each in fields(Option)}
     if option.key == "bounds":
         return Flag(**said, panel=panel, words=list[str], parse=parse.bounds)
+    if option.key == "importance":
+        return Flag(**said, panel=panel, words=str, parse=parse.importance)
     if option.by_column:
         return Flag(**said, panel=panel, words=list[str], parse=partial(parse.by_column, option.flag))
     if option.kind == list[int]:
@@ -330,7 +332,12 @@ REQUIREMENTS = tuple(_declared(each, REQUIRE) for each in REQUIREMENT_OPTIONS)
 METHOD = _declared(METHOD_OPTION, MAKE)
 METHODS = (METHOD, *(_declared(each, MAKE) for each in METHOD_OPTIONS))
 RUNNING = (
-    Flag("suppress", float, "Full-domain: the greatest share of rows to leave out (0).", panel=MAKE),
+    Flag(
+        "suppress",
+        float,
+        "Full-domain, local suppression: the greatest share of rows to leave out (0).",
+        panel=MAKE,
+    ),
     Flag("time_limit", float, "Full-domain: seconds of search (no limit).", panel=MAKE),
     Flag("seed", int, "Where searches start (0); hides nothing.", panel=MAKE),
     Flag("threads", int, "Threads (all cores).", field="n_threads", panel=MAKE),

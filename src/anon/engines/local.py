@@ -67,14 +67,17 @@ def check_arguments(
         )
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
+    method.demands(require)
     method.check_published(publish, numeric)
-    if not method.recodes and limits != NO_LIMITS:
+    if method.places_nulls and limits.time_limit is not None:
+        raise UsageError(f"{type(method).__name__} does not search: leave out time_limit")
+    if not (method.recodes or method.places_nulls) and limits != NO_LIMITS:
         raise UsageError(
             f"{type(method).__name__} suppresses no rows and does not search: leave out suppress and "
             "time_limit, or use ",
             Parameter("FullDomain()", "--method full-domain"),
         )
-    if schema.coded and (publish == "bucketization" or method.perturbs):
+    if schema.coded and (publish == "bucketization" or method.perturbs or method.places_nulls):
         what = "a bucketization" if publish == "bucketization" else type(method).__name__
         raise UsageError(
             f"column {schema.coded[0]!r} has a least level, top or bottom, which {what} cannot show: it "
@@ -200,7 +203,7 @@ def make(
     if encoded.schema.household:
         _check_households(method, publish, numeric)
     unit = encoded.schema.unit if encoded.units else None
-    require = counting((*require, *method.implied()), unit, method.counts_bags)
+    require = counting(method.demands(require), unit, method.counts_bags)
     impossible = judged.impossible(require)
     if impossible is not None and not trivial:
         raise impossible
@@ -212,6 +215,10 @@ def make(
     task = Task(judged.rules(require), rng, n_threads, progress, entropy)
     if progress is not None:
         progress("partition", 0, 1)
+    if method.places_nulls and impossible is None:
+        classes, columns = method.nulled(encoded, task, require, limits)
+        encoded = replace(encoded, suppressed=classes.suppressed)
+        return Made(encoded, classes, columns, require, method, publish, None, task)
     method = method if impossible is None else Suppress("quasi")
     classes = _classes(judged.encoded.cut(), method, task, require, publish, numeric)
     starred = method == Suppress("quasi")

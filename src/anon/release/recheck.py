@@ -33,6 +33,7 @@ from anon.release.recheck_cells import (
     whole,
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
+from anon.release.recheck_nulls import Shown, check_values, is_matching, n_incompatible, shown_of
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
@@ -47,6 +48,7 @@ def recheck(
     requirements: Sequence[Any],
     *,
     numeric: str = "interval",
+    nulled: bool = False,
     n_threads: int | None = None,
 ) -> None:
     """Raise RecheckError unless the release is what it claims to be.
@@ -54,10 +56,17 @@ def recheck(
     `published[i]` are the columns shown of the i-th quasi-identifier, none if it is left intact
     (then every class is a bucket). Tested: every row is in exactly one class or suppressed; each
     class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
+    With `nulled` cells are values, or null.
     """
     _check_rows(encoded, classes)
     identities = []
     original = encoded.original
+    shown: list[Shown] = []
+    if nulled:
+        for domain, codes, [column] in zip(original.quasi, original.quasi_codes, published, strict=True):
+            check_values(domain, codes, classes, column)
+            shown.append(shown_of(column))
+        published = [()] * len(published)
     facts = facts_of(original, classes, published, n_threads)
     leading = set(encoded.schema.follows.values())
     hidden_by = {
@@ -75,13 +84,13 @@ def recheck(
             identities += [_identities(column) for column in columns]
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
-    group_of, n_groups = _groups(identities, classes.n_classes)
+    group_of, n_groups = _groups([one.identity for one in shown] or identities, classes.n_classes)
     if not n_groups:
         return
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
-    _check_requirements(requirements, known, classes, group_of, n_groups, units)
+    _check_requirements(requirements, known, classes, group_of, n_groups, units, shown)
 
 
 def _check_households(
@@ -210,10 +219,12 @@ def recheck_file(
     codes: Sequence[Codes],
     requirements: Sequence[Any],
     units: Codes | None = None,
+    shown: Sequence[Shown] = (),
 ) -> None:
     """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
 
-    `units` are those of the file's rows, which no file shows, where they count. A user's own test is of the
+    `units` are those of the file's rows, which no file shows, where they count; `shown` is what each class
+    shows of every quasi-identifier, where null matches anything. A user's own test is of the
     original's values, which a file may show otherwise; it is left out.
     """
     known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
@@ -224,6 +235,7 @@ def recheck_file(
         np.arange(classes.n_classes),
         classes.n_classes,
         units,
+        shown,
     )
 
 
@@ -234,12 +246,20 @@ def _check_requirements(
     group_of: npt.NDArray[np.int64],
     n_groups: int,
     units: Codes | None = None,
+    shown: Sequence[Shown] = (),
 ) -> None:
     """Raise RecheckError unless every group of classes meets every requirement."""
     sizes = np.bincount(group_of, weights=classes.sizes, minlength=n_groups).astype(np.int64)
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
+        if is_matching(requirement):
+            if not shown or units is not None:
+                raise RecheckError(f"{requirement!r} was not tested: nothing says which cells are null here")
+            n_failing = n_incompatible(requirement, shown, classes.sizes)
+            if n_failing:
+                raise unmet(requirement, n_failing, classes.n_classes)
+            continue
         if getattr(requirement, "count", None) == "unit-bags" and units is not None:
             n_rare, n_all = n_in_rare_bags(units, classes, group_of, requirement.k)
             if n_rare:

@@ -34,6 +34,7 @@ _MEANING = {
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
     "intact": "the original value",
+    "value": "the original value, or null where it is missing or was suppressed",
     "laplace": "number: the value with Laplace noise added",
     "noise": "perturbed: the value with normal noise added",
     "rank-swap": "perturbed: the value of a row of near rank",
@@ -66,6 +67,11 @@ class Recoded:
     noise: Mapping[str, Any] | None = None
     weights: Weights = "class-mean"
     lattice: Any = None
+
+    @property
+    def nulled(self) -> bool:
+        """Were single cells suppressed, so that null matches anything?"""
+        return any(one.blank is not None for one in self.cells)
 
     @property
     def levels(self) -> tuple[int, ...] | None:
@@ -151,6 +157,7 @@ class Recoded:
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,
+            **({"nulls": "wildcard"} if self.nulled else {}),
             "order": self.order,
             "cells": {
                 cells.domain.name: {
@@ -278,6 +285,8 @@ def _rendering(release: Recoded, cells: Cells) -> str:
         return release.noise["kind"] if cells.domain.name in release.noise["attributes"] else "intact"
     if release.publish == "bucketization":
         return "intact"
+    if cells.blank is not None:
+        return "value"
     if cells.domain.kind == "numeric":
         return release.numeric
     if cells.domain.kind == "ordinal":

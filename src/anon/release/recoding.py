@@ -124,7 +124,15 @@ def recode(
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
-    recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    recheck(
+        of_published_rows(encoded),
+        classes,
+        published,
+        tested,
+        numeric=numeric,
+        nulled=release.nulled,
+        n_threads=n_threads,
+    )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
     object.__setattr__(release, "_seal", contents(release))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anon.classes import merge
 from anon.encoding import Encoded, encode
-from anon.engines import check_arguments, make, notes_on_neutral
+from anon.engines import Made, check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
@@ -54,7 +54,7 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), KMembers(), TGC(), Curve(), FullDomain(), Anatomy(l), Identity(), Suppress(what), ...
+    method : Mondrian(), Curve(), FullDomain(), LocalSuppression(), KMembers(), TGC(), Anatomy(l), ...
         Or Laplace(epsilon). Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and
         Laplace enforce nothing and accept no requirement.
     effort : "fast" | "balanced" | "best", only without a method
@@ -77,7 +77,8 @@ def anonymize(
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
     suppress : float
-        The greatest share of rows that may be left out, those in classes that fail (FullDomain only).
+        The greatest share of rows that may be left out: those in classes that fail (FullDomain), or that no
+        value would be left of (LocalSuppression).
     time_limit : float, optional
         Seconds after which the search takes the best it has seen; the result then says so, and may differ
         from run to run (FullDomain only).
@@ -152,7 +153,10 @@ def anonymize(
 
     n_failing = len(made.encoded.suppressed) - len(encoded.suppressed)
     if n_failing:
-        notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")
+        why = "as no value was left of them" if made.method.places_nulls else "as their classes failed"
+        notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, {why}")
+    if made.method.places_nulls and made.impossible is None:
+        notes.append(_note_on_nulls(made))
     if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the time limit ended the search: other levels may lose less")
     if made.impossible is None and noise is None:
@@ -182,6 +186,20 @@ def anonymize(
     for note in release.warnings:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     return release
+
+
+def _note_on_nulls(made: Made) -> str:
+    """What a release with suppressed cells promises, and what it does not."""
+    k = int(made.classes.sizes.min(initial=made.encoded.n_rows))
+    n_null = sum(
+        int(made.classes.sizes[one.blank[one.of_class]].sum()) for one in made.cells if one.blank is not None
+    )
+    n_cells = len(made.classes.rows) * len(made.cells)
+    return (
+        f"{n_null:,} of {n_cells:,} cells are null, and what was required holds where null matches anything, "
+        f"which is less than k-anonymity: with null as a value of its own k = {k}; whoever knows whose cells "
+        "are null may tell rows apart"
+    )
 
 
 def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:
