@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 Cells = list[list[int | None]]
 
@@ -24,6 +25,10 @@ def counts(cells: Cells, attributes: Sequence[int]) -> list[int | None]:
         )
         for row in cells
     ]
+
+
+def sets_of(m: int, size: int) -> list[tuple[int, ...]]:
+    return [*combinations(range(m), size)]
 
 
 def weight_of(cells: Cells, attributes: Sequence[int], row: int, weights: Sequence[int]) -> int:
