@@ -48,6 +48,7 @@ cdef struct Link:
 cdef struct Table:
     uint64_t x
     int64_t n_asked
+    int64_t n_surveys
     bint is_made
     uint64_t n_slots
     uint32_t* slots
@@ -56,10 +57,11 @@ cdef struct Table:
     Array* hashes
 
 
-# `nulls` are the choices of nulls that occur in it.
+# `nulls` are the choices of nulls that occur in it; where these are many, tables are given up (`is_scanned`).
 cdef struct World:
     uint64_t mask
     int64_t k
+    bint is_scanned
     Array* nodes
     Array* nulls
     Array* tables
@@ -91,6 +93,9 @@ cdef struct Search:
     int64_t unit
     uint64_t* null      # by row
     uint64_t* hashed    # of the values of the row at hand
+    int64_t* gains      # by attribute, as the next two
+    int64_t* more
+    int64_t* below
     World* worlds
     Array* heap
     Array* hits
@@ -175,7 +180,7 @@ cdef Table* table_of(World* w, uint64_t x, list keep) except NULL:
     if not reserve(w.tables, 1):
         raise MemoryError
     t = <Table*>extend(w.tables, 1)
-    t.x, t.n_asked, t.is_made, t.n_slots, t.slots = x, 0, False, 0, NULL
+    t.x, t.n_asked, t.n_surveys, t.is_made, t.n_slots, t.slots = x, 0, 0, False, 0, NULL
     t.links = growing(keep, 1, sizeof(Link))
     t.nulls = growing(keep, 1, sizeof(uint64_t))
     t.hashes = growing(keep, 1, sizeof(uint64_t))
@@ -222,7 +227,7 @@ cdef bint gather(Search* s, World* w, int64_t row, uint64_t x, list keep) except
     cdef uint32_t v
     cdef int64_t i
     s.hits.length = 0
-    if not t.is_made:
+    if not t.is_made and not w.is_scanned:
         t.n_asked += 1
         if ((popcount(x) <= 3 or t.n_asked > OFTEN) and s.n_links + w.nodes.length <= MOST_LINKS):
             make(s, w, t, w.nodes.length, keep)
@@ -230,7 +235,7 @@ cdef bint gather(Search* s, World* w, int64_t row, uint64_t x, list keep) except
     if not reserve(s.hits, w.nodes.length) or not reserve(t.hashes, t.nulls.length):
         raise MemoryError
     with nogil:
-        if not t.is_made:
+        if not t.is_made or w.is_scanned:
             for i in range(w.nodes.length):
                 if alike(s, row, nodes[i].row, shown & ~nodes[i].null):
                     (<uint32_t*>extend(s.hits, 1))[0] = <uint32_t>i
@@ -280,10 +285,11 @@ cdef int64_t add(Search* s, World* w, int64_t row, uint64_t null) noexcept nogil
     node = <Node*>extend(w.nodes, 1)
     node.null, node.row, node.first = null, <uint32_t>row, NONE
     node.n_rows = node.near = node.weight = node.own = 0
-    if not note(w.nulls, null):
+    if not w.is_scanned and not note(w.nulls, null):
         return -1
+    w.is_scanned = w.is_scanned or 32 * w.nulls.length > w.nodes.length + 128
     for i in range(w.tables.length):
-        if not tables[i].is_made:
+        if not tables[i].is_made or (w.is_scanned and i > 0):
             continue
         if w.nulls.length > n_nulls and not note(tables[i].nulls, null & ~tables[i].x):
             return -1
@@ -412,8 +418,53 @@ cdef bint differs(Search* s, World* w, int64_t row, uint32_t v, int64_t a) noexc
     return not node.null >> a & 1 and s.codes[row * s.m + a] != s.codes[<int64_t>node.row * s.m + a]
 
 
-cdef int64_t gain_in(Search* s, World* w, int64_t row, int64_t a, list keep) except? -1:
-    """How much nearer to k all rows of a world come where the cell at hand becomes null."""
+cdef bint survey(Search* s, World* w, int64_t row, list keep) except -1:
+    """Whether a look at every node told, for all attributes, `more` and `below` of `gain_in`.
+
+    So it does where tables are given up, and for rows with many nulls as long as few have the same.
+    """
+    cdef Node* nodes = <Node*>w.nodes.at
+    cdef uint64_t null = nodes[w.node_of[row]].null, both
+    cdef const uint32_t* x = s.codes + row * s.m
+    cdef const uint32_t* y
+    cdef Table* t
+    cdef int64_t i, a, differing
+    if not w.is_scanned:
+        if popcount(null) < 3:
+            return False
+        t = table_of(w, null, keep)
+        if t.n_surveys >= OFTEN:
+            return False
+        t.n_surveys += 1
+    with nogil:
+        for a in range(s.m):
+            s.more[a] = s.below[a] = 0
+        for i in range(w.nodes.length):
+            if not nodes[i].n_rows:
+                continue
+            both = w.mask & ~(null | nodes[i].null)
+            y = s.codes + <int64_t>nodes[i].row * s.m
+            differing = -1
+            while both:
+                a = lowest(both)
+                both &= both - 1
+                if x[a] != y[a]:
+                    if differing >= 0:
+                        differing = -1
+                        break
+                    differing = a
+            if differing >= 0:
+                s.more[differing] += nodes[i].n_rows
+                if nodes[i].near < w.k:
+                    s.below[differing] += nodes[i].n_rows
+    return True
+
+
+cdef int64_t gain_in(Search* s, World* w, int64_t row, int64_t a, bint surveyed, list keep) except? -1:
+    """How much nearer to k all rows of a world come where the cell at hand becomes null.
+
+    `more` rows differ from the row at hand in this attribute alone, and `below` of them are below k.
+    """
     cdef Node* nodes = <Node*>w.nodes.at
     cdef uint32_t u = w.node_of[row], v
     cdef uint32_t* hits
@@ -427,6 +478,8 @@ cdef int64_t gain_in(Search* s, World* w, int64_t row, int64_t a, list keep) exc
             if nodes[v].near <= w.k:
                 below += nodes[v].n_rows - (v == u)
         return max(w.k - near, 0) - below
+    if surveyed:
+        return min(w.k, near + s.more[a]) - min(w.k, near) + s.below[a]
     gather(s, w, row, null | (<uint64_t>1 << a), keep)
     hits = <uint32_t*>s.hits.at
     for i in range(s.hits.length):
@@ -442,14 +495,22 @@ cdef int64_t choose(Search* s, int64_t row, uint64_t every, const int64_t* tiers
                     list keep) except -1:
     """The attribute of the row's cell of greatest gain, per cost, of the last tier that has any."""
     cdef int64_t a, w, best = -1, gain, most = 0
-    cdef bint is_better
+    cdef World* world
+    cdef bint is_better, surveyed
+    for a in range(s.m):
+        s.gains[a] = 0
+    for w in range(s.n_worlds):
+        world = s.worlds + w
+        if world.node_of[row] == NONE:
+            continue
+        surveyed = survey(s, world, row, keep)
+        for a in range(s.m):
+            if world.mask >> a & 1 and not s.null[row] >> a & 1:
+                s.gains[a] += gain_in(s, world, row, a, surveyed, keep)
     for a in range(s.m):
         if not every >> a & 1 or s.null[row] >> a & 1:
             continue
-        gain = 0
-        for w in range(s.n_worlds):
-            if s.worlds[w].mask >> a & 1 and s.worlds[w].node_of[row] != NONE:
-                gain += gain_in(s, s.worlds + w, row, a, keep)
+        gain = s.gains[a]
         if best < 0:
             is_better = True
         elif (gain > 0) != (most > 0):
@@ -704,6 +765,9 @@ cdef _null_cells(const uint32_t[:, ::1] codes, uint64_t[::1] masks, const int64_
     s.n, s.m, s.n_worlds, s.n_links = codes.shape[0], codes.shape[1], sets.shape[0], 0
     s.codes, s.weights, s.unit, s.null = &codes[0, 0], &weights[0], unit, &masks[0]
     s.hashed = <uint64_t*>take(keep, 64, sizeof(uint64_t))
+    s.gains = <int64_t*>take(keep, 64, sizeof(int64_t))
+    s.more = <int64_t*>take(keep, 64, sizeof(int64_t))
+    s.below = <int64_t*>take(keep, 64, sizeof(int64_t))
     s.worlds = <World*>take(keep, s.n_worlds, sizeof(World))
     s.heap = growing(keep, 1, sizeof(Entry))
     s.hits = growing(keep, 1, sizeof(uint32_t))

@@ -378,6 +378,13 @@ def test_the_command_and_a_job(tmp_path: Path, capsys: pytest.CaptureFixture[str
     )
     assert main(["anonymize", "--config", str(job)]) == 0
     assert "2-anonymity on any 2 quasi-identifiers" in capsys.readouterr().out
+    assert main(["check", "--config", str(job), *kinds, "--quiet"]) == 0
+    other = tmp_path / "pairs.toml"
+    other.write_text(job.read_text().replace("{1 = 3, 2 = 2}", '2\nk = 2\nk_nulls = "wildcard"'))
+    assert main(["anonymize", "--config", str(other), *kinds, "--quiet"]) == 0
+    assert main(["check", "--config", str(other), *kinds, "--quiet"]) == 0
+    assert main(["check", "--config", str(other), *kinds, "--k", "4", "--quiet"]) == 1
+    capsys.readouterr()
 
 
 def test_a_report_says_what_was_promised(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def anonymize(
     if n_failing:
         why = "as no value was left of them" if made.method.places_nulls else "as their classes failed"
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, {why}")
-    if made.method.places_nulls and made.impossible is None:
+    if made.method.places_nulls and made.impossible is None and made.classes.n_classes:
         notes.append(_note_on_nulls(made))
     if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the time limit ended the search: other levels may lose less")
@@ -190,7 +190,7 @@ def anonymize(
 
 def _note_on_nulls(made: Made) -> str:
     """What a release with suppressed cells promises, and what it does not."""
-    k = int(made.classes.sizes.min(initial=made.encoded.n_rows))
+    k = int(made.classes.sizes.min())
     n_null = sum(
         int(made.classes.sizes[one.blank[one.of_class]].sum()) for one in made.cells if one.blank is not None
     )
