@@ -14,6 +14,7 @@ from anon.methods import (
     Identity,
     KMembers,
     Laplace,
+    LocalSuppression,
     Mondrian,
     Noise,
     Pram,
@@ -35,6 +36,7 @@ from anon.requirements import (
     MaxRisk,
     Requirement,
     SDiversityBound,
+    SubsetAnonymity,
     TCloseness,
 )
 from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
@@ -79,6 +81,7 @@ __all__ = [
     "KMembers",
     "LDiversity",
     "Laplace",
+    "LocalSuppression",
     "MaxRisk",
     "MiningUtility",
     "Mondrian",
@@ -98,6 +101,7 @@ __all__ = [
     "Scenario",
     "Schema",
     "Shuffle",
+    "SubsetAnonymity",
     "Suda",
     "Suppress",
     "TCloseness",

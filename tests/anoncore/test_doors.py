@@ -590,6 +590,19 @@ KERNELS: dict[str, Kernel] = {
             "rules": conjunction(),
         }
     ),
+    "nulling.null_cells": Kernel(
+        lambda: {
+            "codes": CODES,
+            "nulls": i64(-1, 2, -1),
+            "weights": i64(1, 2, 1, 2, 1, 2),
+            "unit": 1,
+            "sets": np.array([7, 3], np.uint64),
+            "ks": i64(2, 3),
+            "tiers": i64(0, 0, 1),
+            "costs": i64(1, 2, 1),
+        },
+        right=("codes first", "codes last", "tiers first", "tiers last"),
+    ),
     "partition.best_cut": Kernel(
         lambda: {
             "attributes": described(),

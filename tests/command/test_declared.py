@@ -64,6 +64,7 @@ def test_an_option_is_a_key_a_name_and_a_flag(option: Option) -> None:
     "requirement",
     [
         anon.KAnonymity(7),
+        anon.KAnonymity(7, nulls="wildcard"),
         *(anon.LDiversity(3, kind) for kind in ("probabilistic", "distinct", "entropy")),
         anon.LDiversity(2, "recursive", 4.0),
         *(anon.TCloseness(0.25, distance) for distance in ("js", "equal", "ordered", "hierarchical")),
@@ -87,6 +88,7 @@ def test_a_requirement_is_read_from_its_settings(requirement: Requirement) -> No
     [
         *(anon.Mondrian(), anon.Mondrian(split="most-repeated", relaxed=True), anon.KMembers("protection")),
         *(anon.Curve(loss="ordered", ties="input"), anon.TGC(0.25, 0.75, s=30), anon.Anatomy(3)),
+        *(anon.LocalSuppression(), anon.LocalSuppression(subsets=2, strata="zip")),
         *(anon.Identity(), anon.Suppress("quasi"), anon.Suppress("sensitive")),
     ],
     ids=repr,

@@ -45,6 +45,7 @@ household = ["zip"]
 sampling_weight = "factor"
 k = 10
 k_count = "units"
+k_nulls = "own"
 l = 3
 l_kind = "recursive"
 c = 2.5
@@ -94,6 +95,8 @@ pd = 0.8
 invariant = true
 pram_alpha = 0.5
 strata = "region"
+importance = ["age", "zip"]
+subsets = {2 = 5}
 by = ["age"]
 columns = ["age"]
 grid = ["k=10,20", "t=0.1"]

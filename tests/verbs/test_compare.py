@@ -654,3 +654,23 @@ def test_a_job_file_says_r_and_min_support(tmp_path: Path, capsys: pytest.Captur
     assert main(["compare", *files, "--quasi", "age", "--sensitive", "s"]) == 0
     assert told["pm"] != json.loads(capsys.readouterr().out)["pm"]
     assert main(["compare", *files, "--min-support", "nan"]) == 2
+
+
+def test_a_cell_that_was_suppressed_is_the_whole_domain(tmp_path: Path) -> None:
+    """Also in a column that had missing values before, and where labels look like cells."""
+    table = {
+        "age": [30, 30, 31, 40, 40, 45],
+        "sex": list("mmmfff"),
+        "edu": ["{a, b}", "{a, b}", "b", None, "missing", "missing"],
+        "s": list("xyzxyz"),
+    }
+    schema = anon.Schema(["age", "sex", "edu"], ["s"])
+    require = [anon.KAnonymity(2, nulls="wildcard")]
+    with pytest.warns(anon.PrivacyWarning):
+        release = anon.anonymize(table, schema, require=require, method=anon.LocalSuppression())
+    release.write(tmp_path / "out.parquet")
+    ours = release.utility()
+    n_null = sum(release.table[name].null_count for name in ("age", "sex", "edu"))
+    for theirs in (anon.compare(table, tmp_path / "out.parquet"), anon.compare(table, release.table, schema)):
+        assert theirs.gcp == pytest.approx(ours.gcp) == pytest.approx(n_null / 18)
+        assert theirs.u_loss == pytest.approx(ours.u_loss)

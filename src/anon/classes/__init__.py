@@ -15,7 +15,17 @@ from anon.classes.classes import (
     sensitive_counts,
 )
 from anon.classes.coded import as_told, coded_column, with_coded_sensitive
-from anon.classes.generalized import Cells, at_rows, blank, cells, full_cells, merge, population_counts, take
+from anon.classes.generalized import (
+    Cells,
+    at_rows,
+    blank,
+    cells,
+    full_cells,
+    merge,
+    population_counts,
+    take,
+    value_cells,
+)
 from anon.classes.individual import household_risk, individual_risk
 from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
@@ -69,5 +79,6 @@ __all__ = [
     "take",
     "texts",
     "to_levels",
+    "value_cells",
     "with_coded_sensitive",
 ]

@@ -24,7 +24,8 @@ class Cells:
     (uint32, inclusive; for a flat nominal attribute the codes
     `set_codes[set_offsets[i]:set_offsets[i + 1]]`, ascending, and low and high are the first and
     last of them) and null if `null[i]`. A cell of nulls only has low > high. Cells are distinct,
-    ordered by (low, high, set, null).
+    ordered by (low, high, set, null). Where single cells were suppressed `blank[i]` says of which cell i
+    is: it covers the whole domain and is published as null, the others as the one value that they are.
     """
 
     domain: Domain
@@ -36,6 +37,7 @@ class Cells:
     set_codes: npt.NDArray[np.uint32] | None = None
     shown_as: tuple[Domain, ...] = ()
     level: npt.NDArray[np.int64] | None = None
+    blank: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         return f"Cells({self.domain.name!r}, n_cells={len(self.low)}, n_classes={len(self.of_class)})"
@@ -105,6 +107,34 @@ def blank(cells: Cells, where: npt.NDArray[np.bool_]) -> Cells:
         offsets, values = take(offsets, values, order)
         blanked = replace(blanked, set_offsets=offsets, set_codes=values)
     return blanked
+
+
+def value_cells(domain: Domain, codes: Codes) -> Cells:
+    """Of each class the one value whose code is given; n_values: the whole domain, published as null."""
+    n = domain.n_values
+    low = np.append(np.arange(n), 0 if n else 1).astype(np.uint32)
+    high = np.append(np.arange(n), max(n - 1, 0)).astype(np.uint32)
+    is_blank = np.arange(n + 1) == n
+    order = np.lexsort((high, low))
+    order = order[np.bincount(codes, minlength=n + 1)[order] > 0]
+    new = np.zeros(n + 1, np.uint32)
+    new[order] = np.arange(len(order))
+    made = Cells(
+        domain,
+        new[codes],
+        low[order],
+        high[order],
+        (is_blank & domain.has_null)[order],
+        blank=is_blank[order],
+    )
+    if domain.kind == "nominal" and domain.tree is None:
+        sizes = np.where(is_blank[order], n, 1)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        made = replace(
+            made, set_offsets=offsets, set_codes=(np.repeat(made.low, sizes) + within).astype(np.uint32)
+        )
+    return made
 
 
 def merge(classes: Classes, cells: Sequence[Cells], n_threads: int = 1) -> tuple[Classes, tuple[Cells, ...]]:

@@ -65,9 +65,13 @@ def render(
     `<name>_max`, `midpoint` and `mean` one number (float64; dates and times keep their type and are
     rounded down). These add `<name>_missing` where the domain has null, and are null in a class of
     nulls only. `mean` needs the rows' codes and the classes. Of a column that `follows` another the whole
-    domain of several values is blank: null, and so is the mark.
+    domain of several values is blank: null, and so is the mark. Where single cells were
+    suppressed: the values themselves, or null.
     """
     domain, name = cells.domain, cells.domain.name
+    if cells.blank is not None:
+        shown = pa.array(np.where(cells.blank, 0, cells.low), mask=cells.blank)
+        return (Column(name, domain.values.take(shown), cells.of_class),)
     _refuse_impossible_times(domain)
     if domain.kind != "numeric" or numeric in ("interval", "level"):
         return (Column(name, labels(cells, numeric), cells.of_class),)

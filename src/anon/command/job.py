@@ -134,6 +134,14 @@ class Job(_Keys):
         """The requirements asked for, in the order of `REQUIREMENTS`."""
         return read_requirements(self.asked)
 
+    def demands(self) -> list[Requirement]:
+        """What the release was made to hold: of local suppression also what its subsets ask for."""
+        require, method = self.requirements(), self.configured_method()
+        if method is None or not method.places_nulls:
+            return require
+        matching = [each for each in require if each.by_matching]
+        return [*method.demands(matching), *(each for each in require if not each.by_matching)]
+
     def configured_method(self) -> Method | None:
         """The method with its settings; None where none is given, and no more than an effort."""
         if all(getattr(self, each.key) is None for each in METHODS if each.key != "effort"):

@@ -103,6 +103,8 @@ def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
     said = {each.name: getattr(option, each.name) for each in fields(Option)}
     if option.key == "bounds":
         return Flag(**said, panel=panel, words=list[str], parse=parse.bounds)
+    if option.key == "importance":
+        return Flag(**said, panel=panel, words=str, parse=parse.importance)
     if option.by_column:
         return Flag(**said, panel=panel, words=list[str], parse=partial(parse.by_column, option.flag))
     if option.kind == list[int]:

@@ -74,6 +74,17 @@ def by_column(flag: str, texts: Sequence[str]) -> Any:
         raise UsageError(f"{flag} takes a number, or COLUMN=NUMBER once or more") from None
 
 
+def importance(text: str) -> dict[str, float] | list[str]:
+    """`A=2,B=1` as weights, or `A,B` as an order."""
+    listed = names([text])
+    if "=" not in text:
+        return listed
+    try:
+        return {name: float(value) for name, value in pairs("--importance", listed).items()}
+    except ValueError:
+        raise UsageError("--importance takes COLUMN=W,COLUMN=W or COLUMN,COLUMN") from None
+
+
 def _number(text: str) -> int | float:
     try:
         return int(text)

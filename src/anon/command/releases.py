@@ -220,7 +220,7 @@ def check(
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
-    table, require = anon.read_source(source, **reading_options(context, job, source)), job.requirements()
+    table, require = anon.read_source(source, **reading_options(context, job, source)), job.demands()
     privacy = anon.check(
         table,
         schema,

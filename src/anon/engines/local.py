@@ -72,6 +72,7 @@ def check_arguments(
         )
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
+    method.demands(require)
     method.check_published(publish, numeric)
     _check_limits(schema, method, publish, limits)
     rounded = [attribute.name for attribute in schema.quasi if attribute.ends is not None]
@@ -80,7 +81,12 @@ def check_arguments(
             f"column {rounded[0]!r} has ends to be rounded, and numeric='level' shows its levels: leave out "
             "one of the two"
         )
-    if schema.all_coded and method.perturbs:
+    if rounded and method.places_nulls:
+        raise UsageError(
+            f"column {rounded[0]!r} has ends to be rounded, and {type(method).__name__} shows values: "
+            "leave out the ends"
+        )
+    if schema.all_coded and (method.perturbs or method.places_nulls):
         raise UsageError(
             f"column {schema.all_coded[0]!r} has a least level, top or bottom, which {type(method).__name__} "
             "cannot show: it publishes values, not cells; recode the column before, or publish cells"
@@ -104,7 +110,7 @@ def _check_limits(schema: Schema, method: Method, publish: str, limits: Limits) 
             ", or use ",
             Parameter("Curve() or FullDomain()", "--method curve or full-domain"),
         )
-    if not limits.suppress or method.recodes:
+    if not limits.suppress or method.recodes or method.places_nulls:
         return
     if method.perturbs or not method.enforces:
         what = f"{type(method).__name__} makes no classes whose loss a row could lower"
@@ -233,7 +239,7 @@ def make(
     if encoded.schema.household:
         _check_households(method, publish, numeric)
     unit = encoded.schema.unit if encoded.units else None
-    require = counting((*require, *method.implied()), unit, method.counts_bags)
+    require = counting(method.demands(require), unit, method.counts_bags)
     impossible = judged.impossible(require)
     if impossible is not None and not trivial:
         raise impossible
@@ -244,6 +250,13 @@ def make(
     deadline = None if limits.time_limit is None else Deadline(limits.time_limit)
     if progress is not None:
         progress("partition", 0, 1)
+    if method.places_nulls and impossible is None:
+        task = Task(judged.rules(require), np.random.default_rng(seed), n_threads, progress, entropy)
+        classes, columns = method.nulled(encoded, task, require, limits)
+        left_out = {"missing values": before, "no value left": len(classes.suppressed) - before}
+        left_out = {reason: n for reason, n in left_out.items() if n}
+        encoded = replace(encoded, suppressed=classes.suppressed)
+        return Made(encoded, classes, columns, require, method, publish, None, task, None, left_out)
     method = method if impossible is None else Suppress("quasi")
 
     def attempt(encoded: Encoded, judged: Judged, start: Classes | None = None) -> Attempt:

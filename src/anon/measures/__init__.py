@@ -11,7 +11,7 @@ from anon.measures.disclosure import (
     part_of,
     zero,
 )
-from anon.measures.frequencies import Frequencies, frequencies
+from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
 from anon.measures.loss import ncp_of_cells
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
@@ -92,6 +92,7 @@ __all__ = [
     "js_divergence",
     "known",
     "large_populations",
+    "least_matching",
     "matching_of",
     "matching_rows",
     "measure_columns",

@@ -72,6 +72,7 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "n_suppressed": Measure(True, public=False),
         "n_classes": Measure(True),
         "k": Measure(False),
+        "k_matching": Measure(False),
         "k_units": Measure(False),
         "k_unit_bags": Measure(False),
         "units.n_units": Measure(False),

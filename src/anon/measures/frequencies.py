@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Literal, get_args
 
 import numpy as np
@@ -101,3 +101,22 @@ def _wildcard(
                 if other is pattern:  # the class itself counts in full
                     total[pattern] += (1 - weight) * amounts[pattern]
     return counted[0], counted[1]
+
+
+def least_matching(
+    classes: Classes,
+    columns: Sequence[Codes],
+    missing: Sequence[npt.NDArray[np.bool_]],
+    size: int | None = None,
+) -> int | None:
+    """The fewest rows that match a row where null matches anything; None where no row has a value.
+
+    Arguments as for `frequencies`. With a `size` the fewest on any so many of the columns.
+    """
+    sizes = classes.sizes.astype(np.float64)
+    fewest = []
+    for each in combinations(range(len(columns)), len(columns) if size is None else min(size, len(columns))):
+        some, lacking = [columns[a] for a in each], [missing[a] for a in each]
+        f, _ = _wildcard(some, lacking, sizes, sizes, 1.0, None)
+        fewest += [int(f[f > 0].min())] if (f > 0).any() else []
+    return min(fewest, default=None)

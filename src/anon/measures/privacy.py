@@ -104,6 +104,11 @@ class Privacy(Disclosure):
         return None if self.units is None else self.units.k_bags
 
     @property
+    def k_matching(self) -> int:
+        """The fewest rows that match a row where a missing value matches anything."""
+        return self.k if self.null_matching is None else self.null_matching.k
+
+    @property
     def joint(self) -> Disclosure:
         """The combination of the sensitive attributes taken as one attribute."""
         if self.combined is None:

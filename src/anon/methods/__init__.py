@@ -17,6 +17,7 @@ from anon.methods.estimate import Estimate, estimate_balanced
 from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
+from anon.methods.local_suppression import LocalSuppression
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
 from anon.methods.outliers import leave_out, pass_rules
@@ -48,6 +49,7 @@ __all__ = [
     "Laplace",
     "Lattice",
     "Limits",
+    "LocalSuppression",
     "Method",
     "Mondrian",
     "Noise",
@@ -74,6 +76,7 @@ METHODS: tuple[type[Method], ...] = (
     Curve,
     TGC,
     FullDomain,
+    LocalSuppression,
     Anatomy,
     Laplace,
     Noise,

@@ -16,6 +16,7 @@ from anon.classes import texts
 from anon.entropy import uniform
 from anon.errors import DataError, Parameter, UsageError
 from anon.methods.perturbation import COLUMNS, Change, ColumnPerturbation, Floats, column_names
+from anon.methods.task import STRATA
 from anon.requirements import Option
 
 Codes = npt.NDArray[np.int64]
@@ -43,7 +44,7 @@ class Pram(ColumnPerturbation):
         Option("pd", float, "PRAM: least probability that a value stays (0.8)."),
         Option("invariant", bool, "PRAM: keep the counts in expectation (default: not).", off="plain"),
         Option("pram_alpha", float, "PRAM: share of an invariant matrix that changes (0.5).", "alpha"),
-        Option("strata", str, "PRAM: a column each of whose values has its own matrix."),
+        STRATA,
         COLUMNS,
     )
 

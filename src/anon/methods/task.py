@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from anon.classes import Classes
+from anon.classes import Cells, Classes
 from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.requirements import Declared, Option, Requirement, flag
 from anon.schema import Schema
 from anon.tables import Source
@@ -96,8 +96,9 @@ class Method(Declared):
     least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
     `repaired`, and units where they do not themselves see to them (`counts_units`; `counts_bags`: their bags
     of cells too). `keeps_households`: the rows of one show the same in its columns. `perturbs` is whether it
-    changes the table, `recodes` whether it chooses levels of whole columns first, `searches` whether it may
-    be told to end, `on_spark` whether Spark runs it. `ties` orders equal rows.
+    changes the table, `recodes` whether it chooses levels of whole columns first, `places_nulls` whether it
+    makes single cells null, `searches` whether it may be told to end, `on_spark` whether Spark runs it.
+    `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -112,6 +113,7 @@ class Method(Declared):
     perturbs: ClassVar[bool] = False
     recodes: ClassVar[bool] = False
     searches: ClassVar[bool] = False
+    places_nulls: ClassVar[bool] = False
     on_spark: ClassVar[bool] = False
     ties: Any = "rank"
 
@@ -148,6 +150,18 @@ class Method(Declared):
         """The requirements that it enforces without being asked."""
         return ()
 
+    def demands(self, require: Sequence[Requirement]) -> tuple[Requirement, ...]:
+        """What is asked for, and what it implies; UsageError where it cannot enforce that."""
+        for each in require:
+            if each.by_matching:
+                raise UsageError(
+                    f"{each}: no test of one class decides it: use ",
+                    Parameter("LocalSuppression()", "--method local-suppression"),
+                    ", or ask for ",
+                    Parameter(f"KAnonymity({each.least_rows})", "--k-nulls own"),
+                )
+        return (*require, *self.implied())
+
     def check_published(self, publish: str, numeric: str) -> None:
         """Raise UsageError where what it makes cannot be published like this."""
 
@@ -157,6 +171,12 @@ class Method(Declared):
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""
+        raise NotImplementedError
+
+    def nulled(
+        self, encoded: Encoded, task: Task, require: Sequence[Requirement], limits: Limits
+    ) -> tuple[Classes, tuple[Cells, ...]]:
+        """Classes of rows that show the same once cells are null, and these cells."""
         raise NotImplementedError
 
     def recoded(
@@ -179,4 +199,9 @@ TIES = Option(
 )
 LOSS = Option(
     "loss", Literal["ncp", "byun", "ordered"], "ncp (default); byun for K-Members; ordered for Curve."
+)
+STRATA = Option(
+    "strata",
+    str,
+    "PRAM: a column each of whose values has its own matrix. Local suppression: compare inside.",
 )

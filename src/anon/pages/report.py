@@ -427,7 +427,7 @@ def _asked(requirement: Requirement, privacy: Privacy, audience: Audience = "own
     parameters = requirement.holds(of)  # what was asked for, and the measure that tells what holds
 
     def holds(wanted: int | float, name: str) -> Any:
-        tightest = getattr(privacy if name in ("k", "k_units", "k_unit_bags") else of, name, None)
+        tightest = getattr(privacy if name.split("_")[0] == "k" else of, name, None)
         if audience == "owner" or tightest is None:
             return as_plain(tightest)
         measure = OF_PRIVACY[name]

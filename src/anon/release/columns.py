@@ -125,8 +125,14 @@ def _cell_column(column: Column) -> Callable[[npt.NDArray[np.uint32], npt.NDArra
     """A quasi-identifier's column: text as dictionary indices, numbers and marks as such."""
     if not _is_text(column.values.type):
         return lambda rows, of_row: column.values.take(pa.array(column.index[of_row]))
-    index = column.index.astype(np.int32)
-    return lambda rows, of_row: pa.DictionaryArray.from_arrays(pa.array(index[of_row]), column.values)
+    index, words = column.index.astype(np.int32), column.values
+    if not words.null_count:
+        return lambda rows, of_row: pa.DictionaryArray.from_arrays(pa.array(index[of_row]), words)
+    null = words.is_null().to_numpy(zero_copy_only=False)
+    index, null, words = (np.cumsum(~null) - 1).astype(np.int32)[index], null[index], words.drop_null()
+    return lambda rows, of_row: pa.DictionaryArray.from_arrays(
+        pa.array(index[of_row], mask=null[of_row]), words
+    )
 
 
 def _taken(

@@ -27,6 +27,7 @@ from anon.release.buckets import bucket_ids, in_buckets, values_as_written
 from anon.release.formulas import Formulas, guarded_names, is_formula
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import misread, recheck_file
+from anon.release.recheck_nulls import read_as
 from anon.release.recoded import Recoded
 from anon.schema import Attribute, Schema, is_text, value_type
 from anon.tables import Scan, Source, as_written, read_source, read_table
@@ -159,7 +160,9 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
         if release.encoded.reference is not None:  # a file does not tell of the whole table
             by_file = tuple(each for each in by_file if not each.of_table)
         if units is None:
-            recheck_file(classes, domains, codes, by_file)
+            described = dict(zip(quasi, encoded.quasi, strict=True))
+            shown = [read_as(read[name], described[name], classes) for name in cells if release.nulled]
+            recheck_file(classes, domains, codes, by_file, shown=shown)
         elif not apart:  # of buckets, whose numbers are as they were, a file says nothing that units need
             recheck_file(classes, domains, codes, by_file, units.codes[rows])
     return wrong
@@ -276,7 +279,9 @@ def _texts(release: Recoded) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int
     for column in (column for columns in release.columns for column in columns):
         if is_text(column.values.type):
             weights = np.bincount(column.index, sizes, len(column.values)).astype(np.int64)
-            yield column.name, column.values, weights
+            null = column.values.is_null().to_numpy(zero_copy_only=False)
+            last = np.argsort(null, kind="stable")
+            yield column.name, column.values.drop_null(), weights[last]
     for name, column in release.coded.items():
         index = column.index[release.classes.rows]
         yield name, column.values.drop_null(), np.bincount(index, minlength=len(column.values))

@@ -34,6 +34,7 @@ from anon.release.recheck_cells import (
     whole,
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
+from anon.release.recheck_nulls import Shown, check_values, is_matching, n_incompatible, shown_of
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
@@ -50,6 +51,7 @@ def recheck(
     *,
     numeric: str = "interval",
     coded: Mapping[str, Column] = _NOTHING,
+    nulled: bool = False,
     n_threads: int | None = None,
     compared: Encoded | None = None,
 ) -> None:
@@ -60,10 +62,17 @@ def recheck(
     values are coded. Tested: every row is in exactly one class or suppressed; each
     class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
     Those that look at the table look at the published rows, or at those of `compared`.
+    With `nulled` cells are values, or null.
     """
     _check_rows(encoded, classes)
     identities = []
     original = encoded.original
+    shown: list[Shown] = []
+    if nulled:
+        for domain, codes, [column] in zip(original.quasi, original.quasi_codes, published, strict=True):
+            check_values(domain, codes, classes, column)
+            shown.append(shown_of(column))
+        published = [()] * len(published)
     facts = facts_of(original, classes, published, n_threads)
     hidden_by = _hidden(encoded, published, numeric, facts)
     for attribute, domain, codes, columns, fact in zip(
@@ -78,7 +87,7 @@ def recheck(
     _check_rows_shown(encoded, classes, published, coded, n_threads)
     if encoded.schema.household and encoded.units is not None and any(published):
         _check_households(encoded, classes, published, numeric, n_threads)
-    group_of, n_groups = _groups(identities, classes.n_classes)
+    group_of, n_groups = _groups([one.identity for one in shown] or identities, classes.n_classes)
     if not n_groups:
         return
     table = encoded if compared is None else compared
@@ -86,7 +95,7 @@ def recheck(
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
     rows = None if compared is None else compared.kept
-    _check_requirements(requirements, known, classes, group_of, n_groups, units, rows)
+    _check_requirements(requirements, known, classes, group_of, n_groups, units, rows, shown)
 
 
 def _hidden(
@@ -288,10 +297,12 @@ def recheck_file(
     codes: Sequence[Codes],
     requirements: Sequence[Any],
     units: Codes | None = None,
+    shown: Sequence[Shown] = (),
 ) -> None:
     """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
 
-    `units` are those of the file's rows, which no file shows, where they count. A user's own test is of the
+    `units` are those of the file's rows, which no file shows, where they count; `shown` is what each class
+    shows of every quasi-identifier, where null matches anything. A user's own test is of the
     original's values, which a file may show otherwise; it is left out.
     """
     known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
@@ -302,6 +313,7 @@ def recheck_file(
         np.arange(classes.n_classes),
         classes.n_classes,
         units,
+        shown=shown,
     )
 
 
@@ -313,6 +325,7 @@ def _check_requirements(
     n_groups: int,
     units: Codes | None = None,
     rows: npt.NDArray[np.uint32] | None = None,
+    shown: Sequence[Shown] = (),
 ) -> None:
     """Raise RecheckError unless every group of classes meets every requirement.
 
@@ -322,6 +335,13 @@ def _check_requirements(
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
+        if is_matching(requirement):
+            if not shown or units is not None:
+                raise RecheckError(f"{requirement!r} was not tested: nothing says which cells are null here")
+            n_failing = n_incompatible(requirement, shown, classes.sizes)
+            if n_failing:
+                raise unmet(requirement, n_failing, classes.n_classes)
+            continue
         if getattr(requirement, "count", None) == "unit-bags" and units is not None:
             n_rare, n_all = n_in_rare_bags(units, classes, group_of, requirement.k)
             if n_rare:

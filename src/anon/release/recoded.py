@@ -34,6 +34,7 @@ _MEANING = {
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
     "intact": "the original value",
+    "value": "the original value, or null where it is missing or was suppressed",
     "laplace": "number: the value with Laplace noise added",
     "noise": "perturbed: the value with normal noise added",
     "rank-swap": "perturbed: the value of a row of near rank",
@@ -72,6 +73,11 @@ class Recoded:
     weights: Weights = "class-mean"
     lattice: Any = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def nulled(self) -> bool:
+        """Were single cells suppressed, so that null matches anything?"""
+        return any(one.blank is not None for one in self.cells)
 
     @property
     def levels(self) -> tuple[int, ...] | None:
@@ -195,6 +201,7 @@ class Recoded:
             "publish": self.publish,
             "numeric": self.numeric,
             "missing": self.missing,
+            **({"nulls": "wildcard"} if self.nulled else {}),
             "order": self.order,
             "cells": {
                 cells.domain.name: {
@@ -327,6 +334,8 @@ def _rendering(release: Recoded, cells: Cells) -> str:
         return "intact"
     if release.publish == "bucketization" and cells.domain.kind == "numeric":
         return "interval"
+    if cells.blank is not None:
+        return "value"
     if cells.domain.kind == "numeric":
         return release.numeric
     if cells.domain.kind == "ordinal":

@@ -137,6 +137,7 @@ def recode(
         coded=release.coded,
         n_threads=n_threads,
         compared=compared,
+        nulled=release.nulled,
     )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))

@@ -200,7 +200,9 @@ class Release(Recoded):
             measured = of_intact(measured, groups, at_risk)
         else:
             cells = [one.of_class for one in self.cells]
-            null = [(one.low > one.high)[one.of_class] for one in self.cells]
+            null = [
+                (one.low > one.high if one.blank is None else one.blank)[one.of_class] for one in self.cells
+            ]
             matching = null_matching(cells, null, classes, encoded.sensitive, codes, threads)
             measured = replace(measured, null_matching=matching)
         if population is not None and self.noise is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anon.requirements.anonymity import KAnonymity
+from anon.requirements.anonymity import KAnonymity, SubsetAnonymity
 from anon.requirements.closeness import TCloseness
 from anon.requirements.conjunction import check_list, compile, counting, infeasible
 from anon.requirements.custom import SIGNATURE, Custom
@@ -38,6 +38,7 @@ __all__ = [
     "Option",
     "Requirement",
     "SDiversityBound",
+    "SubsetAnonymity",
     "TCloseness",
     "check_list",
     "compile",

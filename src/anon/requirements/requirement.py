@@ -57,6 +57,11 @@ class Requirement(Declared):
         return self
 
     @property
+    def by_matching(self) -> bool:
+        """Whether it is of rows that are compatible where null matches anything, and so not of classes."""
+        return False
+
+    @property
     def absorbing(self) -> bool:
         """Whether a passing class united with any other passes."""
         return False

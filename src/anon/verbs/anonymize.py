@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from anon.classes import merge, with_coded_sensitive
 from anon.encoding import Encoded, encode
-from anon.engines import check_arguments, make, notes_on_neutral
+from anon.engines import Made, check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, Suppress, chosen
 from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
@@ -58,7 +58,7 @@ def anonymize(
         Which columns are quasi-identifiers, sensitive or identifying; the rest is neutral.
     require : sequence of requirements
         All of them hold in every equivalence class (spec: Brickell & Shmatikov 2008, 4; Li & Li 2009, 2.2).
-    method : Mondrian(), KMembers(), TGC(), Curve(), FullDomain(), Anatomy(l), Identity(), Suppress(what), ...
+    method : Mondrian(), Curve(), FullDomain(), LocalSuppression(), KMembers(), TGC(), Anatomy(l), ...
         Or Laplace(epsilon). Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and
         Laplace enforce nothing and accept no requirement.
     effort : "fast" | "balanced" | "best", only without a method
@@ -81,8 +81,9 @@ def anonymize(
         What happens when the demand cannot be met: an error, or a one-class release that can be
         measured but not written.
     suppress : float
-        The greatest share of rows that may be left out: where the others then lose less, or of FullDomain
-        those in classes that fail. Not of a bucketization, nor where units are counted (but FullDomain).
+        The greatest share of rows that may be left out: where the others then lose less; of FullDomain those
+        in classes that fail; of LocalSuppression those of which no value would be left. Not of a
+        bucketization, nor where units are counted (but FullDomain).
     time_limit : float, optional
         Seconds after which a search (of Curve or FullDomain) takes the best it has seen; the result then says
         so, and may differ from run to run. Curve ends its pass first.
@@ -164,6 +165,10 @@ def anonymize(
         notes.append(
             f"{n_outliers} of {encoded.n_rows} rows are left out, as the others lose less without them"
         )
+    if n_void := made.left_out.get("no value left"):
+        notes.append(f"{n_void} of {encoded.n_rows} rows are left out, as no value was left of them")
+    if made.method.places_nulls and made.impossible is None and made.classes.n_classes:
+        notes.append(_note_on_nulls(made))
     if made.lattice is not None and made.lattice.optimal is False:
         notes.append("the search ended before all levels were ruled out: others may lose less")
     elif made.task.deadline is not None and made.task.deadline.cut_short:
@@ -210,6 +215,20 @@ def _notes_on_levels(encoded: Encoded) -> list[str]:
                 f"nest are {mended!r}"
             )
     return notes
+
+
+def _note_on_nulls(made: Made) -> str:
+    """What a release with suppressed cells promises, and what it does not."""
+    k = int(made.classes.sizes.min())
+    n_null = sum(
+        int(made.classes.sizes[one.blank[one.of_class]].sum()) for one in made.cells if one.blank is not None
+    )
+    n_cells = len(made.classes.rows) * len(made.cells)
+    return (
+        f"{n_null:,} of {n_cells:,} cells are null, and what was required holds where null matches anything, "
+        f"which is less than k-anonymity: with null as a value of its own k = {k}; whoever knows whose cells "
+        "are null may tell rows apart"
+    )
 
 
 def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:

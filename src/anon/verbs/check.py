@@ -18,6 +18,7 @@ from anon.encoding import Codes, Domain, Encoded, Units, encode, encode_units, e
 from anon.errors import NAME_QUASI, DataError, Parameter, UsageError
 from anon.measures import (
     Privacy,
+    least_matching,
     measure_columns,
     of_intact,
     once_per_unit,
@@ -137,13 +138,23 @@ def check(
         sensitive = [Attribute(e.name, "nominal") if e.name in as_text else e for e in schema.sensitive]
         schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
+    matching = [each for each in require if each.by_matching]
+    require = [each for each in require if not each.by_matching]
     units, require, of_bags = _units_of(table, schema, require)
+    if units is not None:
+        for each in matching:
+            each.of_units()  # which it does not count
     schema = measured_roles(metadata, schema).uncoded()  # the cells of a release are what they are
     if sensitive_table is not None or is_bucketized(table_source, metadata, schema):
         if units is not None:
             raise UsageError(
                 "a bucketization tells the sensitive values of buckets, not of rows: leave the unit out to "
                 "measure it in rows"
+            )
+        if matching:
+            raise UsageError(
+                f"{matching[0]}: a bucketization publishes quasi-identifiers intact: ask for ",
+                Parameter('nulls="own"', "--k-nulls own"),
             )
         second = second_table(table_source, sensitive_table)
         ids = bucket_ids(table, n_threads)
@@ -160,7 +171,7 @@ def check(
     else:
         encoded = encode(table, schema, empty=True, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
-        if metadata is not None:
+        if metadata is not None and "nulls" not in metadata:
             quasi = [_with_missing(*column) for column in quasi]
         domains, codes = encoded.sensitive, encoded.sensitive_codes
         privacy, classes = measure_columns(
@@ -175,7 +186,7 @@ def check(
             n_threads=n_threads,
         )
         published, groups = encoded, classes
-    if require or of_bags:
+    if require or of_bags or matching:
         missed = unmet(require, classes, domains, codes, n_threads, units)
         if privacy.n_starred and missed:  # of a release of ours, rows of `*` are a class
             whole = group([column for _, column in quasi], n_threads=n_threads)
@@ -184,6 +195,8 @@ def check(
             )
         _refuse_undecided(missed, require, domains, metadata, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
+        if matching:
+            missed += _incompatible(matching, classes, quasi)
         privacy = replace(privacy, unmet=missed)
     has_weights = weight is not None and population is None and sampling_fraction is None
     if has_weights or population is not None or sampling_fraction is not None:
@@ -360,6 +373,18 @@ def unmet(
         if not passes.all():
             missed.append(str(requirement))
     return tuple(missed)
+
+
+def _incompatible(
+    require: Sequence[Requirement], classes: Classes, quasi: Sequence[tuple[Domain, Codes]]
+) -> tuple[str, ...]:
+    """The requirements, in words, for which some row has too few compatible ones, null matching anything."""
+    first = classes.rows[classes.offsets[:-1]]
+    columns = [codes[first] for _, codes in quasi]
+    missing = [codes == domain.n_values for (domain, _), codes in zip(quasi, columns, strict=True)]
+    fewest = [least_matching(classes, columns, missing, getattr(each, "size", None)) for each in require]
+    pairs = zip(require, fewest, strict=True)
+    return tuple(str(one) for one, rows in pairs if rows is not None and rows < (one.least_rows or 0))
 
 
 def _refuse_undecided(

@@ -100,11 +100,11 @@ def generalized(
         of_row, words = _joined(each, n_threads)
         stars = [word == ROOT or (word is None and not domain.has_null) for word in words]
         starred &= np.array(stars)[of_row]
-        reading = reader(domain) if metadata is not None else _foreign_reader(domain, attribute.hierarchy)
+        reading, null = _reader_of(domain, attribute, metadata)
         reading = _coded_bounds(domain, reading) if len(each) > 1 else reading
         numbers = metadata is None and domain.kind == "numeric" and are_numbers(table, names)
         try:
-            cells = _cells_of(domain, *_read(domain, of_row, words, reading))
+            cells = _cells_of(domain, *_read(domain, of_row, words, reading, null))
         except DataError:
             if not numbers:
                 raise
@@ -168,8 +168,31 @@ def cells_of_rows(
     """
     columns = _columns_of(domain.name, table, metadata)
     of_row, words = _joined(label_codes(table, columns, n_threads), n_threads)
-    reading = reader(domain) if metadata is not None else _foreign_reader(domain, attribute.hierarchy)
-    return _cells_of(domain, *_read(domain, of_row, words, reading))
+    return _cells_of(domain, *_read(domain, of_row, words, *_reader_of(domain, attribute, metadata)))
+
+
+def _reader_of(
+    domain: Domain, attribute: Attribute, metadata: Mapping[str, Any] | None
+) -> tuple[Callable[[str], Cell], Cell]:
+    """How the texts of an attribute are read, and what null shows.
+
+    Null is a missing value where the original has one, and else the whole domain; where single cells were
+    suppressed it may be either.
+    """
+    whole = Cell(0, domain.n_values - 1, null=domain.has_null)
+    null = Cell(1, 0, null=True) if domain.has_null else whole
+    if metadata is None:
+        return _foreign_reader(domain, attribute.hierarchy), null
+    if "nulls" not in metadata or domain.kind == "numeric":
+        return reader(domain), null if "nulls" not in metadata else whole
+    code_of = {text: code for code, text in enumerate(texts(domain.values))}
+
+    def value(text: str) -> Cell:
+        if text not in code_of:
+            raise DataError(f"column {domain.name!r}: no value of the original", column=domain.name)
+        return Cell(code_of[text], code_of[text])
+
+    return value, whole
 
 
 def _columns_of(name: str, table: pa.Table | Scan, metadata: Mapping[str, Any] | None) -> list[str]:
@@ -243,16 +266,19 @@ def _coded_bounds(domain: Domain, otherwise: Callable[[str], Cell]) -> Callable[
 
 
 def _read(
-    domain: Domain, of_row: Codes, words: Sequence[str | None], read: Callable[[str], Cell]
+    domain: Domain,
+    of_row: Codes,
+    words: Sequence[str | None],
+    read: Callable[[str], Cell],
+    null: Cell,
 ) -> tuple[list[Cell], npt.NDArray[np.uint32]]:
     """The distinct cells in the order of `Cells`, and the number of the one that each row shows."""
-    missing = Cell(1, 0, null=True) if domain.has_null else Cell(0, domain.n_values - 1)
     cell_of: dict[int, Cell] = {}
     wrong = np.zeros(len(words), np.bool_)
     for code in np.flatnonzero(np.bincount(of_row, minlength=len(words))).tolist():
         word = words[code]
         try:
-            cell_of[code] = _canonical(missing if word is None else read(word), domain)
+            cell_of[code] = _canonical(null if word is None else read(word), domain)
         except DataError:
             wrong[code] = True
     if wrong.any():

@@ -27,7 +27,7 @@ from anon.engines.spark.classes import (
 )
 from anon.engines.spark.frames import Ints
 from anon.engines.spark.read import MOST_VALUES, batches_of_bytes, domains_of, own_errors
-from anon.errors import DataError, RecheckError, UsageError
+from anon.errors import DataError, Parameter, RecheckError, UsageError
 from anon.measures import Privacy, risk_of_sizes
 from anon.requirements import Requirement, check_list
 from anon.schema import Attribute, Schema, is_text, value_type
@@ -183,6 +183,12 @@ def _compile(require: Sequence[Requirement], totals: Sequence[tuple[Domain, Ints
 def refuse_custom(require: Sequence[Requirement]) -> None:
     if not all(one.on_spark for one in require):
         raise UsageError("a requirement of your own does not run on Spark: use one of anon's")
+    for one in require:
+        if one.by_matching:
+            raise UsageError(
+                f"{one}: Spark compares rows by equal cells: check it on one machine, or ask for ",
+                Parameter('nulls="own"', "--k-nulls own"),
+            )
 
 
 def refuse_others(df: Any) -> None:
