@@ -21,9 +21,10 @@ from anon.classes.published import Published, RowWeights, Showing, counts_of, pu
 from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, measures, render
-from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
+from anon.classes.text import BY_NUMBER, MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
 
 __all__ = [
+    "BY_NUMBER",
     "MISSING",
     "OR_MISSING",
     "ROOT",

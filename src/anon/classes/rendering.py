@@ -36,7 +36,7 @@ from anon.classes.generalized import Cells
 from anon.classes.label import labels
 from anon.classes.text import Rendering, ticks_of
 from anon.encoding import Codes, Domain
-from anon.errors import DataError
+from anon.errors import DataError, Parameter, UsageError
 from anon.schema import TICKS_PER_SECOND, places
 
 
@@ -59,8 +59,9 @@ def render(
 
     Text, or for a numeric attribute what `numeric` asks for: `bounds` gives `<name>_min` and
     `<name>_max`, `midpoint` and `mean` one number (float64; dates and times keep their type and are
-    rounded down). These add `<name>_missing` where the domain has null, and are null in a class of
-    nulls only. `mean` needs the rows' codes and the classes.
+    rounded down), `median` one value, of two middle ones the lower. These add `<name>_missing` where the
+    domain has null, and are null in a class of nulls only. `mean` and `median` need the rows' codes and the
+    classes.
     """
     domain, name = cells.domain, cells.domain.name
     _refuse_impossible_times(domain)
@@ -91,8 +92,8 @@ def render(
         columns = (Column(name, middle, cells.of_class),)
     else:
         if codes is None or classes is None:
-            raise ValueError("means are made from the rows of the classes")
-        columns = (_means(cells, codes, classes),)
+            raise ValueError("means and medians are made from the rows of the classes")
+        columns = ((_medians if numeric == "median" else _means)(cells, codes, classes),)
     if domain.has_null:
         columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
     return columns
@@ -192,6 +193,23 @@ def _means(cells: Cells, codes: Codes, classes: Classes) -> Column:
             total[~empty] = np.add.reduceat(numbers[in_class], ends[:-1][~empty]).astype(object)
         values = as_published(domain.values.type, total, parts.astype(object), per_unit, empty)
     return Column(domain.name, values, np.arange(classes.n_classes, dtype=np.uint32))
+
+
+def _medians(cells: Cells, codes: Codes, classes: Classes) -> Column:
+    """The value in the middle of each class, of two the lower; nulls are left out."""
+    domain = cells.domain
+    if domain.coding is not None:
+        raise UsageError(
+            f"column {domain.name!r} has a least level, top or bottom, and a median is a value: use ",
+            Parameter('numeric="mean"', "--numeric mean"),
+        )
+    class_of = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+    ordered = np.sort(class_of * domain.n_codes + codes[classes.rows]) % domain.n_codes
+    ends = np.concatenate([[0], np.cumsum(ordered < domain.n_values)])[classes.offsets]
+    n_present = np.diff(ends)
+    middle = ordered[classes.offsets[:-1] + np.maximum(n_present - 1, 0) // 2]
+    shown = pa.array(np.where(n_present, middle, 0), mask=n_present == 0)
+    return Column(domain.name, domain.values.take(shown), np.arange(classes.n_classes, dtype=np.uint32))
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -16,6 +16,7 @@ from anon.methods.curve import Curve
 from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
+from anon.methods.microaggregation import Microaggregation
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
 from anon.methods.pram import Pram, pram_estimate
@@ -44,6 +45,7 @@ __all__ = [
     "Lattice",
     "Limits",
     "Method",
+    "Microaggregation",
     "Mondrian",
     "Noise",
     "Pram",
@@ -65,6 +67,7 @@ METHODS: tuple[type[Method], ...] = (
     Curve,
     TGC,
     FullDomain,
+    Microaggregation,
     Anatomy,
     Laplace,
     Noise,

@@ -141,7 +141,7 @@ def check_cells(
     In the classes `hidden`, where the column that it is linked to is `*`, it shows `*` and nothing else.
     """
     low, high, null = fact.low, fact.high, fact.null
-    if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
+    if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean", "median"):
         _check_numbers(domain, codes, classes, columns, numeric, fact)
         return
     [column] = columns
@@ -253,6 +253,8 @@ def _check_numbers(
         wrong, wrong_if_full = (
             _unlike_midpoints(domain, columns[0], ends) & ~empty for ends in (rows_ends, all_ends)
         )
+    elif numeric == "median":
+        wrong = wrong_if_full = _unlike_medians(domain, columns[0], codes, classes) & ~empty
     else:
         wrong = np.zeros(classes.n_classes, dtype=np.bool_)
         for first, last in chunks(classes.offsets):
@@ -290,6 +292,26 @@ def _published_ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
     if coding is None or coding.lower is None or coding.upper is None:
         return domain.values, domain.values
     return coding.lower, coding.upper
+
+
+def _unlike_medians(domain: Domain, column: Column, codes: Codes, classes: Classes) -> Bools:
+    """Classes that do not show the value which half of the others lie at most at, and half at least."""
+    known, values = domain.values, column.values
+    if pa.types.is_float16(known.type):  # index_in does not take them
+        known, values = known.cast(pa.float32()), values.cast(pa.float32())
+    shown = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()[column.index]
+    wrong = shown < 0
+    for first, last in chunks(classes.offsets):
+        inside, starts = codes_inside(codes, classes, first, last)
+        of_row = np.repeat(shown[first:last], classes.sizes[first:last])
+        present = inside < domain.n_values
+        below, up_to, count = (
+            np.add.reduceat(each.astype(np.int64), starts)
+            for each in (present & (inside < of_row), present & (inside <= of_row), present)
+        )
+        middle = (count + 1) // 2  # the number of the lower one, counted from 1
+        wrong[first:last] |= (below >= middle) | (up_to < middle)
+    return np.asarray(wrong)
 
 
 def _unlike_midpoints(domain: Domain, column: Column, ends: Sequence[Ints]) -> Bools:

@@ -31,6 +31,7 @@ _MEANING = {
     "bounds": "numbers: least and greatest value of the class",
     "midpoint": "number: midpoint of the least and greatest value of the class",
     "mean": "number: mean of the values of the class",
+    "median": "number: median of the values of the class, of two middle ones the lower",
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
     "intact": "the original value",

@@ -12,7 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, Classes, Column, Rendering, blank, is_full, merge, render, to_levels
+from anon.classes import (
+    BY_NUMBER,
+    Cells,
+    Classes,
+    Column,
+    Rendering,
+    blank,
+    is_full,
+    merge,
+    render,
+    to_levels,
+)
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
@@ -82,7 +93,8 @@ def recode(
                 _without_hidden_null(one, codes, classes.rows)
                 for one, codes in zip(cells, encoded.quasi_codes, strict=True)
             ]
-        classes, cells = merge(classes, cells, n_threads)
+        if not (getattr(method, "keeps_groups", False) and numeric in ("mean", "median")):
+            classes, cells = merge(classes, cells, n_threads)
         classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
     order_of_classes = np.argsort(position, kind="stable")
@@ -162,14 +174,14 @@ def _merge_alike(
 ) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
     """Classes with equal published columns become one; also returns these columns.
 
-    Different cells can have one midpoint or mean, which the union of their rows has too.
+    Different cells can have one midpoint, mean or median, which the union of their rows has too.
     """
     while True:
         published = [
             render(one, numeric, codes, classes)
             for one, codes in zip(cells, encoded.quasi_codes, strict=True)
         ]
-        if numeric not in ("midpoint", "mean"):
+        if numeric not in BY_NUMBER:
             return classes, tuple(cells), published
         looks = [
             replace(one, of_class=_looks(column))

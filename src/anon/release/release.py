@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import (
+    BY_NUMBER,
     Cells,
     Classes,
     Published,
@@ -261,7 +262,7 @@ class Release(Recoded):
     def published(self) -> Published:
         """What every measure reads of the release: its classes, cells and counts, and what is intact."""
         generalized, perturbed = self.publish == "generalization", self.noise is not None
-        by_numbers = generalized and self.numeric in ("midpoint", "mean")
+        by_numbers = generalized and self.numeric in BY_NUMBER
         return Published(
             self.encoded.original,
             self.classes,
