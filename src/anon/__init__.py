@@ -4,7 +4,7 @@
 from anon import datasets, miners, workload
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
-from anon.measures import Privacy, Utility, large_populations, u_loss
+from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
 from anon.methods import (
     TGC,
     Anatomy,
@@ -84,6 +84,7 @@ __all__ = [
     "MiningUtility",
     "Mondrian",
     "Noise",
+    "Numbers",
     "Point",
     "Pram",
     "Privacy",

@@ -13,6 +13,7 @@ from anon.measures.disclosure import (
 )
 from anon.measures.frequencies import Frequencies, frequencies
 from anon.measures.known import Known, known
+from anon.measures.numbers import Numbers, as_floats, linked, numbers_from, pmse_of
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
@@ -71,6 +72,7 @@ __all__ = [
     "MinimalUniques",
     "Model",
     "NullMatching",
+    "Numbers",
     "PopulationRisk",
     "PopulationUniques",
     "Populations",
@@ -79,6 +81,7 @@ __all__ = [
     "Utility",
     "Workload",
     "answer",
+    "as_floats",
     "away",
     "contributions",
     "dis_fraction",
@@ -91,6 +94,7 @@ __all__ = [
     "js_divergence",
     "known",
     "large_populations",
+    "linked",
     "matching_of",
     "matching_rows",
     "measure_columns",
@@ -99,10 +103,12 @@ __all__ = [
     "model_estimates",
     "normalized_errors",
     "null_matching",
+    "numbers_from",
     "of_intact",
     "once_per_unit",
     "parse_queries",
     "part_of",
+    "pmse_of",
     "population_risk",
     "population_table",
     "population_uniques",
