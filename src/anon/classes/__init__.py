@@ -20,7 +20,7 @@ from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
-from anon.classes.rendering import Column, measures, render
+from anon.classes.rendering import Column, looks, measures, render
 from anon.classes.text import BY_NUMBER, MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "is_full",
     "keys",
     "labels",
+    "looks",
     "measures",
     "merge",
     "number",

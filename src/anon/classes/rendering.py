@@ -99,6 +99,12 @@ def render(
     return columns
 
 
+def looks(column: Column) -> npt.NDArray[np.uint32]:
+    """For each class a number that is equal for equal published values, null one of them."""
+    same = column.values.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
+
+
 def _ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
     """The ends of what each code is published as: a value itself, unless it is coded."""
     coding = domain.coding

@@ -20,6 +20,7 @@ from anon.classes import (
     Rendering,
     blank,
     is_full,
+    looks,
     merge,
     render,
     to_levels,
@@ -183,22 +184,16 @@ def _merge_alike(
         ]
         if numeric not in BY_NUMBER:
             return classes, tuple(cells), published
-        looks = [
-            replace(one, of_class=_looks(column))
+        shown = [
+            replace(one, of_class=looks(column))
             for one, columns in zip(cells, published, strict=True)
             for column in columns
         ]
-        merged, _ = merge(classes, looks, n_threads)
+        merged, _ = merge(classes, shown, n_threads)
         if merged.n_classes == classes.n_classes:
             return classes, tuple(cells), published
         classes = merged
         cells = _blank_with_first(encoded, cells_of(encoded, merged, n_threads), numeric)
-
-
-def _looks(column: Column) -> npt.NDArray[np.uint32]:
-    """For each class a number that is equal for equal published values, null one of them."""
-    same = column.values.dictionary_encode(null_encoding="encode").indices
-    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
 
 
 # Order
