@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,58 @@ def test_a_wrong_median_is_found() -> None:
         wrong = replace(x[0], values=pa.array(values))
         with pytest.raises(RecheckError, match="a number that is not the one of its rows"):
             recheck(release.encoded, release.classes, [[wrong], y], [], numeric="median")
+
+
+LABELS = anon.Schema(["x", anon.nominal("c"), anon.ordinal("size", ["s", "m", "l"])])
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_labels_stand_for_those_of_their_group(data: st.DataObject) -> None:
+    """Mode of nominal ones, null among them, ties the least; lower median of ordinal ones, nulls left out."""
+    row = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "{x, y}", None]), st.sampled_from("sml"))
+    rows = data.draw(st.lists(row, min_size=1, max_size=25))
+    rows = [(x, c, None if i % 5 == 4 else size) for i, (x, c, size) in enumerate(rows)]
+    table = {name: [each[a] for each in rows] for a, name in enumerate(("x", "c", "size"))}
+    table["c"][0], table["size"][0] = "a", "m"
+    release = masked(table, LABELS, data.draw(st.integers(1, min(4, len(rows)))))
+    cells = release.table.to_pydict()
+    for start, stop in itertools.pairwise(release.classes.offsets.tolist()):
+        group = release.classes.rows[start:stop].tolist()
+        counts = Counter(table["c"][i] for i in group)
+        mode = min(counts, key=lambda c: (-counts[c], c is None, c or ""))
+        assert set(cells["c"][start:stop]) == {'"{x, y}"' if mode == "{x, y}" else mode or "missing"}
+        sizes = sorted("sml".index(table["size"][i]) for i in group if table["size"][i])
+        middle = "sml"[median_low(sizes)] if sizes else "missing"
+        assert set(cells["size"][start:stop]) == {middle}
+
+
+@pytest.mark.parametrize(("column", "label"), [(1, "b"), (1, "missing"), (2, "l"), (2, "missing")])
+def test_a_wrong_label_is_found(column: int, label: str) -> None:
+    table = {"x": [1] * 5, "c": ["a", "a", "b", "b", "c"], "size": ["s", "s", "m", "m", "l"]}
+    release = masked(table, LABELS, 5)
+    assert [each[0].values.to_pylist() for each in release.columns[1:]] == [["a"], ["m"]]
+    wrong = list(release.columns)
+    wrong[column] = (replace(wrong[column][0], values=pa.array([label])),)
+    with pytest.raises(RecheckError, match="a label that does not stand for its rows"):
+        recheck(release.encoded, release.classes, wrong, [], numeric="mean", middles=True)
+
+
+def test_labels_of_a_file_are_no_cells(tmp_path: Path) -> None:
+    table = {"x": [1] * 6, "c": list("aabbcc")}
+    schema = anon.Schema(["c"], neutral=["x"])
+    release = masked(table, schema, 3)
+    release.write(tmp_path / "out.parquet")
+    utility = anon.compare(table, tmp_path / "out.parquet", schema)
+    with pytest.raises(UsageError, match="by one label of each class"):
+        _ = utility.gcp
+    assert anon.check(tmp_path / "out.parquet", schema).k == release.privacy().k
+
+
+def test_coded_labels_have_no_middle() -> None:
+    schema = anon.Schema([anon.numeric("x", top=9), "c"])
+    with pytest.raises(UsageError, match="least level, top or bottom"):
+        masked({"x": [1, 2, 30, 40], "c": list("aabb")}, schema, 2, numeric="median")
 
 
 def test_medians_leave_nulls_out() -> None:

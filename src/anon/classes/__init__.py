@@ -20,7 +20,7 @@ from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
-from anon.classes.rendering import Column, looks, measures, render
+from anon.classes.rendering import Column, looks, measures, middles, render
 from anon.classes.text import BY_NUMBER, MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "looks",
     "measures",
     "merge",
+    "middles",
     "number",
     "population_counts",
     "published_of",

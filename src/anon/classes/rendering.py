@@ -34,6 +34,7 @@ import pyarrow as pa
 from anon.classes.classes import Classes
 from anon.classes.generalized import Cells
 from anon.classes.label import labels
+from anon.classes.reaches import single_cells
 from anon.classes.text import Rendering, ticks_of
 from anon.encoding import Codes, Domain
 from anon.errors import DataError, Parameter, UsageError
@@ -204,18 +205,44 @@ def _means(cells: Cells, codes: Codes, classes: Classes) -> Column:
 def _medians(cells: Cells, codes: Codes, classes: Classes) -> Column:
     """The value in the middle of each class, of two the lower; nulls are left out."""
     domain = cells.domain
-    if domain.coding is not None:
-        raise UsageError(
-            f"column {domain.name!r} has a least level, top or bottom, and a median is a value: use ",
-            Parameter('numeric="mean"', "--numeric mean"),
-        )
+    middle = _middle_codes(domain, codes, classes)
+    shown = pa.array(np.minimum(middle, max(domain.n_values - 1, 0)), mask=middle == domain.n_values)
+    return Column(domain.name, domain.values.take(shown), np.arange(classes.n_classes, dtype=np.uint32))
+
+
+def middles(cells: Cells, codes: Codes, classes: Classes) -> Column:
+    """What stands for the labels of each class: the most frequent one, null too, of equally frequent ones the
+    least; of an ordinal attribute the one in the middle, of two the lower, nulls left out.
+    """
+    domain = cells.domain
+    if domain.kind == "ordinal":
+        shown = _middle_codes(domain, codes, classes)
+    else:
+        _refuse_coded(domain)
+        class_of = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+        present, counts = np.unique(class_of * domain.n_codes + codes[classes.rows], return_counts=True)
+        order = np.lexsort((present, -counts, present // domain.n_codes))
+        _, first = np.unique(present[order] // domain.n_codes, return_index=True)
+        shown = present[order][first] % domain.n_codes
+    return Column(domain.name, labels(single_cells(domain)), shown.astype(np.uint32))
+
+
+def _middle_codes(domain: Domain, codes: Codes, classes: Classes) -> npt.NDArray[np.int64]:
+    """The code in the middle of each class, of two the lower; null's only in a class of nulls."""
+    _refuse_coded(domain)
     class_of = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
     ordered = np.sort(class_of * domain.n_codes + codes[classes.rows]) % domain.n_codes
     ends = np.concatenate([[0], np.cumsum(ordered < domain.n_values)])[classes.offsets]
-    n_present = np.diff(ends)
-    middle = ordered[classes.offsets[:-1] + np.maximum(n_present - 1, 0) // 2]
-    shown = pa.array(np.where(n_present, middle, 0), mask=n_present == 0)
-    return Column(domain.name, domain.values.take(shown), np.arange(classes.n_classes, dtype=np.uint32))
+    return np.asarray(ordered[classes.offsets[:-1] + np.maximum(np.diff(ends) - 1, 0) // 2])
+
+
+def _refuse_coded(domain: Domain) -> None:
+    if domain.coding is not None:
+        raise UsageError(
+            f"column {domain.name!r} has a least level, top or bottom, and one of its values is to stand for "
+            "a class: publish cells, ",
+            Parameter('numeric="interval"', "--numeric interval"),
+        )
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -27,7 +27,7 @@ from anon.methods import (
     counts_units,
     repair,
 )
-from anon.release import Publish, Release, recode
+from anon.release import Publish, Release, recode, shows_middles
 from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
 from anon.schema import Role, Schema, role_of_name
 from anoncore.requirement import Conjunction
@@ -249,8 +249,7 @@ def _classes(
     if not counts_rows and not method.counts_units:  # it sees to the rows, the repair to whose they are
         of_method = replace(task, rules=compile([KAnonymity(task.rules.min_size)], (), (), task.rules.n_rows))
     classes = method.classes(encoded, of_method, k)
-    by_looks = method.keeps_groups and numeric in ("mean", "median")
-    if method.grows and publish == "generalization" and not by_looks:
+    if method.grows and publish == "generalization" and not shows_middles(method, numeric):
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
     if method.repaired or of_method is not task:
         # a deal that hides who has which value is not undone by cuts that follow it

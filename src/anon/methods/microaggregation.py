@@ -24,7 +24,8 @@ Ties = Literal["rank", "input"]
 
 @dataclass(frozen=True)
 class Microaggregation(Method):
-    """Groups of k to 2k - 1 near rows; with `numeric="mean"` or `"median"` each shows its own.
+    """Groups of k to 2k - 1 near rows; with `numeric="mean"` or `"median"` each shows its own, of an ordinal
+    attribute the lower median, of a nominal one the most frequent label (ties: the least).
 
     `method="mdav"`: of the rows left, the one furthest from their mean and the one furthest from that each
     make a group with their k - 1 nearest (exact, by squared distances over the variance). A table with

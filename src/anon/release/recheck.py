@@ -27,6 +27,7 @@ from anon.release.recheck_cells import (
     Facts,
     Ints,
     check_cells,
+    check_middles,
     chunks,
     codes_inside,
     facts_of,
@@ -47,13 +48,15 @@ def recheck(
     requirements: Sequence[Any],
     *,
     numeric: str = "interval",
+    middles: bool = False,
     n_threads: int | None = None,
 ) -> None:
     """Raise RecheckError unless the release is what it claims to be.
 
     `published[i]` are the columns shown of the i-th quasi-identifier, none if it is left intact
-    (then every class is a bucket). Tested: every row is in exactly one class or suppressed; each
-    class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
+    (then every class is a bucket); with `middles` those of labels show one of each class. Tested: every row
+    is in exactly one class or suppressed; each class's cells are those of its rows; classes that look alike,
+    taken together, meet every requirement.
     """
     _check_rows(encoded, classes)
     identities = []
@@ -63,13 +66,15 @@ def recheck(
     hidden_by = {
         domain.name: whole(domain, columns, numeric)
         for domain, columns in zip(encoded.quasi, published, strict=True)
-        if domain.name in leading and columns
+        if domain.name in leading and columns and not middles
     }
     for attribute, domain, codes, columns, fact in zip(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
-            if domain.name not in encoded.schema.household:
+            if middles and domain.kind != "numeric":
+                check_middles(domain, codes, classes, columns[0])
+            elif domain.name not in encoded.schema.household:
                 hidden = hidden_by.get(encoded.schema.follows.get(domain.name, ""))
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden)
             identities += [_identities(column) for column in columns]

@@ -300,7 +300,45 @@ def _unlike_medians(domain: Domain, column: Column, codes: Codes, classes: Class
     if pa.types.is_float16(known.type):  # index_in does not take them
         known, values = known.cast(pa.float32()), values.cast(pa.float32())
     shown = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()[column.index]
-    wrong = shown < 0
+    return _not_in_the_middle(domain, shown, codes, classes)
+
+
+def check_middles(domain: Domain, codes: Codes, classes: Classes, column: Column) -> None:
+    """Each class shows one label: that in the middle of its rows, or the most frequent, null as it is."""
+    read = reader(domain)
+    codes_of = []
+    for cell in (read(text) for text in column.values.to_pylist()):
+        only_null = cell.null and cell.low > cell.high
+        single = cell.low == cell.high and not cell.null
+        codes_of.append(domain.n_values if only_null else cell.low if single else -1)
+    shown = np.array(codes_of, np.int64)[column.index]
+    test = _not_in_the_middle if domain.kind == "ordinal" else _not_most_frequent
+    wrong = test(domain, shown, codes, classes)
+    if wrong.any():
+        raise _fault(domain, "a label that does not stand for its rows", int(wrong.sum()))
+
+
+def _not_most_frequent(domain: Domain, shown: Ints, codes: Codes, classes: Classes) -> Bools:
+    """Classes in which another label, null among them, is more frequent, or as frequent and lower."""
+    wrong = np.zeros(classes.n_classes, np.bool_)
+    n_codes = domain.n_values + 1
+    for first, last in chunks(classes.offsets):
+        inside, _ = codes_inside(codes, classes, first, last)
+        class_of = np.repeat(np.arange(last - first), classes.sizes[first:last])
+        pairs, counts = np.unique(class_of * n_codes + inside, return_counts=True)
+        class_of, code = np.divmod(pairs, n_codes)
+        own = np.zeros(last - first, np.int64)
+        is_own = code == shown[first:last][class_of]
+        own[class_of[is_own]] = counts[is_own]
+        beaten = (counts > own[class_of]) | ((counts == own[class_of]) & (code < shown[first:last][class_of]))
+        wrong[first:last] = own == 0
+        wrong[first + class_of[beaten]] = True
+    return wrong
+
+
+def _not_in_the_middle(domain: Domain, shown: Ints, codes: Codes, classes: Classes) -> Bools:
+    """Classes whose code is not the one in the middle, of two the lower; null's only where all are null."""
+    wrong = np.asarray(shown < 0)
     for first, last in chunks(classes.offsets):
         inside, starts = codes_inside(codes, classes, first, last)
         of_row = np.repeat(shown[first:last], classes.sizes[first:last])
@@ -310,7 +348,8 @@ def _unlike_medians(domain: Domain, column: Column, codes: Codes, classes: Class
             for each in (present & (inside < of_row), present & (inside <= of_row), present)
         )
         middle = (count + 1) // 2  # the number of the lower one, counted from 1
-        wrong[first:last] |= (below >= middle) | (up_to < middle)
+        off = np.where(count == 0, shown[first:last] != domain.n_values, (below >= middle) | (up_to < middle))
+        wrong[first:last] |= off
     return np.asarray(wrong)
 
 

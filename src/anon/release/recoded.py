@@ -34,6 +34,8 @@ _MEANING = {
     "median": "number: median of the values of the class, of two middle ones the lower",
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
+    "mode": "label: the most frequent one of the class",
+    "middle": "label: the one in the middle of the class, of two the lower",
     "intact": "the original value",
     "laplace": "number: the value with Laplace noise added",
     "noise": "perturbed: the value with normal noise added",
@@ -67,6 +69,11 @@ class Recoded:
     noise: Mapping[str, Any] | None = None
     weights: Weights = "class-mean"
     lattice: Any = None
+
+    @property
+    def shows_middles(self) -> bool:
+        """Do labels stand for those of their class, as means or medians do for numbers?"""
+        return self.publish == "generalization" and shows_middles(self.method, self.numeric)
 
     @property
     def levels(self) -> tuple[int, ...] | None:
@@ -222,6 +229,11 @@ class Recoded:
         return classes.rows[order], of_row[order]
 
 
+def shows_middles(method: Any, numeric: str) -> bool:
+    """Whether classes of this method show one label in place of a set, node or interval of them."""
+    return getattr(method, "keeps_groups", False) and numeric in ("mean", "median")
+
+
 def note_on_unpublished(names: Sequence[str]) -> str | None:
     """Which columns have no role, and how they are published; None where all have one."""
     if not names:
@@ -281,6 +293,8 @@ def _rendering(release: Recoded, cells: Cells) -> str:
         return "intact"
     if cells.domain.kind == "numeric":
         return release.numeric
+    if release.shows_middles:
+        return "middle" if cells.domain.kind == "ordinal" else "mode"
     if cells.domain.kind == "ordinal":
         return "interval"
     return "set" if cells.domain.tree is None else "node"

@@ -22,6 +22,7 @@ from anon.classes import (
     is_full,
     looks,
     merge,
+    middles,
     render,
     to_levels,
 )
@@ -32,7 +33,7 @@ from anon.errors import NAME_SENSITIVE, UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
-from anon.release.recoded import Order, Publish
+from anon.release.recoded import Order, Publish, shows_middles
 from anon.release.release import Release, contents, warnings_on_neutral
 from anon.release.weights import Weights, recheck_weights
 from anon.tables import check_publishable
@@ -86,17 +87,18 @@ def recode(
     elif publish == "perturbation":
         position = _rank_by_cells(cells, classes.n_classes)
     else:
+        by_middles = shows_middles(method, numeric)
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
-        cells = _blank_with_first(encoded, cells, numeric)
+        cells = cells if by_middles else _blank_with_first(encoded, cells, numeric)
         if len(classes.suppressed):
             cells = [
                 _without_hidden_null(one, codes, classes.rows)
                 for one, codes in zip(cells, encoded.quasi_codes, strict=True)
             ]
-        if not (getattr(method, "keeps_groups", False) and numeric in ("mean", "median")):
+        if not by_middles:
             classes, cells = merge(classes, cells, n_threads)
-        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
+        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, by_middles, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
     order_of_classes = np.argsort(position, kind="stable")
     classes = _arranged(classes, order_of_classes, entropy, n_threads)
@@ -137,7 +139,15 @@ def recode(
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)
     tested = requirements if meets_requirements else ()
-    recheck(of_published_rows(encoded), classes, published, tested, numeric=numeric, n_threads=n_threads)
+    recheck(
+        of_published_rows(encoded),
+        classes,
+        published,
+        tested,
+        numeric=numeric,
+        middles=release.shows_middles,
+        n_threads=n_threads,
+    )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
     object.__setattr__(release, "_seal", contents(release))
@@ -171,7 +181,12 @@ def _without_hidden_null(cells: Cells, codes: Codes, published: npt.NDArray[np.u
 
 
 def _merge_alike(
-    encoded: Encoded, classes: Classes, cells: Sequence[Cells], numeric: Rendering, n_threads: int
+    encoded: Encoded,
+    classes: Classes,
+    cells: Sequence[Cells],
+    numeric: Rendering,
+    by_middles: bool,
+    n_threads: int,
 ) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
     """Classes with equal published columns become one; also returns these columns.
 
@@ -179,7 +194,9 @@ def _merge_alike(
     """
     while True:
         published = [
-            render(one, numeric, codes, classes)
+            (middles(one, codes, classes),)
+            if by_middles and one.domain.kind != "numeric"
+            else render(one, numeric, codes, classes)
             for one, codes in zip(cells, encoded.quasi_codes, strict=True)
         ]
         if numeric not in BY_NUMBER:
@@ -193,7 +210,8 @@ def _merge_alike(
         if merged.n_classes == classes.n_classes:
             return classes, tuple(cells), published
         classes = merged
-        cells = _blank_with_first(encoded, cells_of(encoded, merged, n_threads), numeric)
+        cells = cells_of(encoded, merged, n_threads)
+        cells = cells if by_middles else tuple(_blank_with_first(encoded, cells, numeric))
 
 
 # Order
