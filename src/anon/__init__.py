@@ -4,7 +4,7 @@
 from anon import datasets, miners, workload
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
-from anon.measures import Privacy, Utility, large_populations, u_loss
+from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
 from anon.methods import (
     TGC,
     Anatomy,
@@ -15,6 +15,7 @@ from anon.methods import (
     KMembers,
     Laplace,
     LocalSuppression,
+    Microaggregation,
     Mondrian,
     Noise,
     Pram,
@@ -83,9 +84,11 @@ __all__ = [
     "Laplace",
     "LocalSuppression",
     "MaxRisk",
+    "Microaggregation",
     "MiningUtility",
     "Mondrian",
     "Noise",
+    "Numbers",
     "Point",
     "Pram",
     "Privacy",

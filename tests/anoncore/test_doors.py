@@ -82,6 +82,18 @@ def described() -> list[Any]:
 
 
 @cache
+def by_level() -> list[Any]:
+    """The same, measured as distances are."""
+    from anoncore.attribute import Attribute
+
+    return [
+        Attribute(3, reals(0, 1, 3), loss="byun"),
+        Attribute(3, tree=TREE, loss="byun"),
+        Attribute(3, loss="byun"),
+    ]
+
+
+@cache
 def widths() -> Any:
     from anoncore.curve import Widths
 
@@ -580,6 +592,18 @@ KERNELS: dict[str, Kernel] = {
     "lattice.roll_up": Kernel(
         lambda: {"lattice": lattice(), "node": (0, 1, 1), "members": u32(0, 2, 5), "counts": i64(1, 2, 1)},
         right=("members first", "members last", "counts first"),
+    ),
+    "mdav.mdav": Kernel(
+        lambda: {"points": CODES.astype(np.float64), "weights": reals(1, 2, 3), "k": 2},
+        right=("points shorter", "points longer", "points fractions"),
+    ),
+    "mdav.gower": Kernel(
+        lambda: {"codes": CODES, "attributes": by_level(), "k": 2},
+        right=("codes shorter", "codes longer"),
+    ),
+    "mdav.optimal": Kernel(
+        lambda: {"values": reals(0, 1, 1, 5), "k": 2},
+        right=("values shorter", "values longer"),
     ),
     "merge.repair": Kernel(
         lambda: {

@@ -71,6 +71,7 @@ target = "disease"
 objective = "utility"
 loss = "ncp"
 ties = "rank"
+groups = "mdav"
 w_u = 0.5
 w_p = 0.5
 s = 50

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anon.errors import DataError, UsageError
-from anon.figures import nodes, plots
+from anon.figures import correlations, marginals, nodes, plots
 from anon.html import figure as figure_module
 from anon.html.figure import COLORS, INK, SHAPES, Figure
 from anon.methods import Lattice
@@ -43,6 +43,7 @@ LATTICE = Lattice(
     "loss",
     (0, 0),
 )
+NUMBERS = np.array([[1.0, 5.0], [2.0, 3.0], [4.0, 1.0]])
 EVERY: list[Callable[[], Figure]] = [
     lambda: plots.tradeoff(POINTS, "p_loss", "u_loss"),
     lambda: plots.class_sizes(np.array([10, 10, 11, 40])),
@@ -50,6 +51,8 @@ EVERY: list[Callable[[], Figure]] = [
     lambda: plots.class_losses({"a&b": np.array([0.1, 0.2]), "c.d[0]": np.array([0.0, 0.3])}),
     lambda: plots.attribute_losses({"a&b": 0.5, "<i>": 0.1}),
     lambda: plots.query_errors([{"sel": 0.1, "average": 9.0, "median": 4.0}], "sel"),
+    lambda: marginals(("a&b", "<i>"), NUMBERS, 2 * NUMBERS),
+    lambda: correlations(("a&b", "<i>"), NUMBERS, 2 * NUMBERS),
 ]
 
 
@@ -244,3 +247,19 @@ def test_a_missing_library_names_the_extra(module: str, name: str, monkeypatch: 
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match=rf"{name}: pip install 'anon\[eval\]'"):
         EVERY[1]() if module == "altair" else figure_module.svg(ready)
+
+
+def test_quantiles_and_correlations_are_those_of_the_columns() -> None:
+    rng = np.random.default_rng(0)
+    before = np.column_stack([rng.normal(size=200), np.ones(200), rng.normal(size=200)])
+    after = before[:, [2, 1, 0]] * [3.0, 1.0, 1.0] + [1.0, 0.0, 0.0]
+    data = json.loads(json.dumps(marginals(("a", "c", "b"), before, after).chart.to_dict()))
+    points = data["data"]["values"]
+    assert {point["column"] for point in points} == {"a", "b"}
+    [median] = [point for point in points if (point["column"], point["quantile"]) == ("a", 0.5)]
+    a = before[:, 0]
+    assert median["before"] == pytest.approx((np.median(a) - a.mean()) / a.std())
+    assert median["after"] == pytest.approx((np.median(after[:, 0]) - a.mean()) / a.std())
+    drawn = json.dumps(correlations(("a", "c", "b"), before, after).chart.to_dict())
+    assert '"a, b"' in drawn
+    assert '"a, c"' not in drawn

@@ -18,10 +18,10 @@ from anon.requirements import REQUIREMENT_OPTIONS, Option, Requirement, check_li
 MOST_POINTS = 100_000  # of a grid
 
 Publish = Literal["generalization", "bucketization"]
-Numeric = Literal["interval", "bounds", "midpoint", "mean", "level"]
+Numeric = Literal["interval", "bounds", "midpoint", "mean", "median", "level"]
 PUBLISHED = (
     Option("publish", Publish, "generalization (default) or bucketization."),
-    Option("numeric", Numeric, "interval (default), bounds, midpoint, mean or level."),
+    Option("numeric", Numeric, "interval (default), bounds, midpoint, mean, median or level."),
 )
 LIMITS = (
     Option("suppress", float, "The greatest share of rows to leave out, so that the others lose less (0)."),

@@ -23,12 +23,17 @@ OF_PRIVACY: Mapping[str, bool] = MappingProxyType(
         for name in ("k", "k_units", "prosecutor.max", "prosecutor.mean", "sample_uniques")
     }
 )
+OF_NUMBERS = (
+    *("sse_sst", "il1s", "eigen", "il_correl", "correlation_max", "correlation_mean", "quantiles"),
+    *("d_risk", "linkage", "pmse", "pmse_ratio"),
+)
 OF_UTILITY: Mapping[str, bool] = MappingProxyType(
     {
         name: COSTS[name].greatest_is_worst
         for name in (
             *("u_loss", "gcp", "ordered_loss", "entropy", "um", "um_rows", "pm", "pm_rows", "avg_wtd"),
             *("dm", "c_avg", "class_size", "n_suppressed", "kl", "count_error", "precision"),
+            *(f"numbers.{each}" for each in OF_NUMBERS),
         )
     }
 )

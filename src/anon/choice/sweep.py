@@ -325,7 +325,7 @@ def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
                         counts = (None,) * len(counts)
                     reduced = replace(published, counts=counts, n_threads=sweep.n_threads)
                     of_utility = measure_utility(reduced)
-                value = getattr(of_utility, name)
+                value = operator.attrgetter(name)(of_utility)
         except UsageError:
             value = None
         measured[name] = math.nan if value is None else value

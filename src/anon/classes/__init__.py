@@ -31,10 +31,11 @@ from anon.classes.label import is_full, labels, to_levels
 from anon.classes.published import Published, RowWeights, Showing, counts_of, published_of
 from anon.classes.reaches import Reach, intact_cells, reach, single_cells
 from anon.classes.reading import Cell, reader
-from anon.classes.rendering import Column, measures, render
-from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
+from anon.classes.rendering import Column, looks, measures, middles, render
+from anon.classes.text import BY_NUMBER, MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
 
 __all__ = [
+    "BY_NUMBER",
     "MISSING",
     "OR_MISSING",
     "ROOT",
@@ -64,8 +65,10 @@ __all__ = [
     "is_full",
     "keys",
     "labels",
+    "looks",
     "measures",
     "merge",
+    "middles",
     "number",
     "population_counts",
     "published_of",

@@ -34,9 +34,10 @@ import pyarrow as pa
 from anon.classes.classes import Classes
 from anon.classes.generalized import Cells
 from anon.classes.label import is_full, labels
+from anon.classes.reaches import single_cells
 from anon.classes.text import Rendering, ticks_of
 from anon.encoding import Codes, Domain
-from anon.errors import DataError
+from anon.errors import DataError, Parameter, UsageError
 from anon.schema import TICKS_PER_SECOND, places
 
 
@@ -63,10 +64,10 @@ def render(
 
     Text, or for a numeric attribute what `numeric` asks for: `bounds` gives `<name>_min` and
     `<name>_max`, `midpoint` and `mean` one number (float64; dates and times keep their type and are
-    rounded down). These add `<name>_missing` where the domain has null, and are null in a class of
-    nulls only. `mean` needs the rows' codes and the classes. Of a column that `follows` another the whole
-    domain of several values is blank: null, and so is the mark. Where single cells were
-    suppressed: the values themselves, or null.
+    rounded down), `median` one value, of two middle ones the lower. These add `<name>_missing` where the
+    domain has null, and are null in a class of nulls only. `mean` and `median` need the rows' codes and the
+    classes. Of a column that `follows` another the whole domain of several values is blank: null, and so is
+    the mark. Where single cells were suppressed: the values themselves, or null.
     """
     domain, name = cells.domain, cells.domain.name
     if cells.blank is not None:
@@ -100,8 +101,8 @@ def render(
         columns = (Column(name, middle, cells.of_class),)
     else:
         if codes is None or classes is None:
-            raise ValueError("means are made from the rows of the classes")
-        columns = (_means(cells, codes, classes),)
+            raise ValueError("means and medians are made from the rows of the classes")
+        columns = ((_medians if numeric == "median" else _means)(cells, codes, classes),)
     if domain.has_null:
         columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
     blank = is_full(cells)[cells.of_class]
@@ -115,6 +116,12 @@ def _blanked(column: Column, blank: npt.NDArray[np.bool_]) -> Column:
     values = pa.concat_arrays([column.values, pa.nulls(1, column.values.type)])
     index = np.where(blank, len(column.values), column.index).astype(np.uint32)
     return Column(column.name, values, index)
+
+
+def looks(column: Column) -> npt.NDArray[np.uint32]:
+    """For each class a number that is equal for equal published values, null one of them."""
+    same = column.values.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
 
 
 def _ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
@@ -211,6 +218,49 @@ def _means(cells: Cells, codes: Codes, classes: Classes) -> Column:
             total[~empty] = np.add.reduceat(numbers[in_class], ends[:-1][~empty]).astype(object)
         values = as_published(domain.values.type, total, parts.astype(object), per_unit, empty)
     return Column(domain.name, values, np.arange(classes.n_classes, dtype=np.uint32))
+
+
+def _medians(cells: Cells, codes: Codes, classes: Classes) -> Column:
+    """The value in the middle of each class, of two the lower; nulls are left out."""
+    domain = cells.domain
+    middle = _middle_codes(domain, codes, classes)
+    shown = pa.array(np.minimum(middle, max(domain.n_values - 1, 0)), mask=middle == domain.n_values)
+    return Column(domain.name, domain.values.take(shown), np.arange(classes.n_classes, dtype=np.uint32))
+
+
+def middles(cells: Cells, codes: Codes, classes: Classes) -> Column:
+    """What stands for the labels of each class: the most frequent one, null too, of equally frequent ones the
+    least; of an ordinal attribute the one in the middle, of two the lower, nulls left out.
+    """
+    domain = cells.domain
+    if domain.kind == "ordinal":
+        shown = _middle_codes(domain, codes, classes)
+    else:
+        _refuse_coded(domain)
+        class_of = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+        present, counts = np.unique(class_of * domain.n_codes + codes[classes.rows], return_counts=True)
+        order = np.lexsort((present, -counts, present // domain.n_codes))
+        _, first = np.unique(present[order] // domain.n_codes, return_index=True)
+        shown = present[order][first] % domain.n_codes
+    return Column(domain.name, labels(single_cells(domain)), shown.astype(np.uint32))
+
+
+def _middle_codes(domain: Domain, codes: Codes, classes: Classes) -> npt.NDArray[np.int64]:
+    """The code in the middle of each class, of two the lower; null's only in a class of nulls."""
+    _refuse_coded(domain)
+    class_of = np.repeat(np.arange(classes.n_classes, dtype=np.int64), classes.sizes)
+    ordered = np.sort(class_of * domain.n_codes + codes[classes.rows]) % domain.n_codes
+    ends = np.concatenate([[0], np.cumsum(ordered < domain.n_values)])[classes.offsets]
+    return np.asarray(ordered[classes.offsets[:-1] + np.maximum(np.diff(ends) - 1, 0) // 2])
+
+
+def _refuse_coded(domain: Domain) -> None:
+    if domain.coding is not None:
+        raise UsageError(
+            f"column {domain.name!r} has a least level, top or bottom, and one of its values is to stand for "
+            "a class: publish cells, ",
+            Parameter('numeric="interval"', "--numeric interval"),
+        )
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from anon.schema import TICKS_PER_SECOND
 
-Rendering = Literal["interval", "bounds", "midpoint", "mean", "level"]
+Rendering = Literal["interval", "bounds", "midpoint", "mean", "median", "level"]
+BY_NUMBER = ("midpoint", "mean", "median")  # renderings that stand for a cell without telling it
 
 MISSING = "missing"
 OR_MISSING = " or missing"

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Cells, Classes, cells, full_cells, group, merge, to_levels
+from anon.classes import BY_NUMBER, Cells, Classes, cells, full_cells, group, merge, to_levels
 from anon.encoding import Encoded, of_published_rows
 from anon.engines.left_out import Attempt, better, passing, with_less_loss
 from anon.entropy import Entropy, permutation, system
@@ -31,7 +31,7 @@ from anon.methods import (
     estimate_balanced,
     repair,
 )
-from anon.release import Publish, Release, recode
+from anon.release import Publish, Release, recode, shows_middles
 from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
 from anon.schema import Role, Schema, role_of_name
 from anon.threads import available_threads
@@ -314,7 +314,7 @@ def _check_households(method: Method, publish: str, numeric: str) -> None:
         )
     elif publish == "bucketization":
         what = ("a bucketization leaves quasi-identifiers intact",)
-    elif numeric in ("midpoint", "mean"):
+    elif numeric in BY_NUMBER:
         what = (f"numeric={numeric!r} is of classes, not of households: choose interval, bounds or level",)
     if what:
         raise UsageError(*what, "; or leave out ", Parameter("household=", "--household"))
@@ -334,7 +334,7 @@ def _classes(
     if not counts_rows and not method.counts_units:  # it sees to the rows, the repair to whose they are
         of_method = replace(task, rules=compile([KAnonymity(task.rules.min_size)], (), (), task.rules.n_rows))
     classes = method.classes(encoded, of_method, k)
-    if method.grows and publish == "generalization":
+    if method.grows and publish == "generalization" and not shows_middles(method, numeric):
         classes, _ = merge(classes, cells(encoded, classes, task.n_threads), task.n_threads)
     if method.repaired or of_method is not task or encoded.rounds is not None:
         # a deal that hides who has which value is not undone by cuts that follow it
@@ -358,7 +358,7 @@ def _settled(classes: Classes, encoded: Encoded, method: Method, task: Task, num
 
     By units two classes that pass may fail together: one whose values a unit of the other has too.
     """
-    if numeric in ("midpoint", "mean"):
+    if numeric in BY_NUMBER:
         raise UsageError(
             f"numeric={numeric!r} makes classes look alike, which may then not meet what is required of the "
             "units' sensitive values: choose interval, bounds or level"

@@ -2,6 +2,7 @@
 """Figures that people expect, as Vega-Lite charts: drawn offline to PNG and SVG, interactive in a report."""
 
 from anon.figures.nodes import lattice
+from anon.figures.numbers import correlations, marginals
 from anon.figures.plots import (
     attribute_losses,
     class_losses,
@@ -18,9 +19,11 @@ __all__ = [
     "class_losses",
     "class_sizes",
     "contributions",
+    "correlations",
     "frontier",
     "individual_risks",
     "lattice",
+    "marginals",
     "query_errors",
     "save",
     "tradeoff",

@@ -14,6 +14,7 @@ from anon.measures.disclosure import (
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
 from anon.measures.loss import ncp_of_cells
+from anon.measures.numbers import Numbers, as_floats, linked, numbers_from, pmse_of
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
 from anon.measures.privacy import measure as measure_privacy
@@ -72,6 +73,7 @@ __all__ = [
     "MinimalUniques",
     "Model",
     "NullMatching",
+    "Numbers",
     "PopulationRisk",
     "PopulationUniques",
     "Populations",
@@ -80,6 +82,7 @@ __all__ = [
     "Utility",
     "Workload",
     "answer",
+    "as_floats",
     "away",
     "contributions",
     "dis_fraction",
@@ -93,6 +96,7 @@ __all__ = [
     "known",
     "large_populations",
     "least_matching",
+    "linked",
     "matching_of",
     "matching_rows",
     "measure_columns",
@@ -102,10 +106,12 @@ __all__ = [
     "ncp_of_cells",
     "normalized_errors",
     "null_matching",
+    "numbers_from",
     "of_intact",
     "once_per_unit",
     "parse_queries",
     "part_of",
+    "pmse_of",
     "population_risk",
     "population_table",
     "population_uniques",

@@ -89,6 +89,10 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
         if measure.meaning and measures.get(name) is not None
     )
     tables = [Table("What was lost", ("measure", "value"), rows)]
+    if numbers := measures.get("numbers"):
+        told = ((f"{name}\n{COSTS[f'numbers.{name}'].meaning}", value) for name, value in numbers.items())
+        body = tuple(row for row in told if row[1] is not None and not row[0].endswith("\n"))
+        tables.append(Table("What became of the numbers", ("measure", "value"), body))
     if measures.get("population"):
         tables.append(population_table(measures["population"], measures["population_before"]))
     for title, part in (("Quasi-identifiers", "by_attribute"), ("Sensitive attributes", "by_sensitive")):

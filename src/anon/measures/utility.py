@@ -9,6 +9,7 @@ rows count as fully generalized in losses and DM, and are absent from means over
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from anon.classes import Published
 from anon.errors import UsageError
 from anon.measures.divergence import kl_divergence
 from anon.measures.loss import AttributeLoss, CellLoss, SensitiveDiversity, cell_loss, s_diversity_of, sum_of
+from anon.measures.numbers import Numbers, numbers_of
 from anon.measures.populations import u_loss
 from anon.measures.risk import PopulationRisk
 from anon.measures.weighted import WeightedLoss, weighted_loss
@@ -55,6 +57,9 @@ class Utility:
     `population_before` where it was told of the population: the risk of the rows there, of the release and of
     the original.
 
+    `numbers` is what became of the columns that the release shows by numbers; `compared` holds it where two
+    tables were compared.
+
     Measures that need the cells raise UsageError where the release does not show them.
     """
 
@@ -78,6 +83,7 @@ class Utility:
     aligned: Aligned | None = None
     population: PopulationRisk | None = None
     population_before: PopulationRisk | None = None
+    compared: Numbers | None = None
     published: Published = field(compare=False)
 
     @property
@@ -141,6 +147,11 @@ class Utility:
         return weighted_loss(self.published, weights, self.min_support)
 
     @cached_property
+    def numbers(self) -> Numbers:
+        """What became of the quasi-identifiers that are shown by midpoints, means, medians or perturbed."""
+        return self.compared or numbers_of(self.published)
+
+    @cached_property
     def kl(self) -> float:
         """KL divergence of the QI-SA distribution reconstructed from the release from the true one.
 
@@ -169,10 +180,10 @@ class Utility:
     def to_dict(self, *, estimates: bool = True) -> dict[str, Any]:
         """The measures under their names, ready for JSON: an infinite one is "inf", a refused one None.
 
-        Without `estimates` `kl` and `u_loss` are left out, which may take a while.
+        Without `estimates` `kl`, `u_loss` and `numbers` are left out, which may take a while.
         """
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        del plain["loss"], plain["published"]
+        del plain["loss"], plain["published"], plain["compared"]
         weighted = self.weighted
         plain["weighted"] = None if weighted is None else {"n": weighted.n, "gcp": weighted.gcp}
         if weighted is not None and estimates:
@@ -180,6 +191,9 @@ class Utility:
                 plain["weighted"]["u_loss"] = weighted.u_loss
             except UsageError:
                 plain["weighted"]["u_loss"] = None
+        if estimates:
+            with suppress(UsageError):
+                plain["numbers"] = self.numbers.to_dict()
         for name in (*_CELL_MEASURES, *(("kl", "u_loss") if estimates else ())):
             try:
                 plain[name] = getattr(self, name)

@@ -18,6 +18,7 @@ from anon.methods.full_domain import FullDomain, Lattice
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.local_suppression import LocalSuppression
+from anon.methods.microaggregation import Microaggregation
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
 from anon.methods.outliers import leave_out, pass_rules
@@ -51,6 +52,7 @@ __all__ = [
     "Limits",
     "LocalSuppression",
     "Method",
+    "Microaggregation",
     "Mondrian",
     "Noise",
     "Pram",
@@ -77,6 +79,7 @@ METHODS: tuple[type[Method], ...] = (
     TGC,
     FullDomain,
     LocalSuppression,
+    Microaggregation,
     Anatomy,
     Laplace,
     Noise,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anon import figures
+from anon.errors import UsageError
 from anon.html import Figure
 from anon.measures import answer, random_queries
 
@@ -40,7 +41,26 @@ def lattice_figures(release: Release) -> tuple[Figure, ...]:
 
 
 def loss_figures(utility: Utility) -> tuple[Figure, ...]:
-    """What each attribute lost; and the errors of random queries, where the release can answer them."""
+    """What each attribute lost, and the errors of random queries, where the release can answer them; and what
+    became of numbers, where it shows them.
+    """
+    return (*_cell_figures(utility), *_number_figures(utility))
+
+
+def _number_figures(utility: Utility) -> tuple[Figure, ...]:
+    try:
+        numbers = utility.numbers
+    except UsageError:
+        return ()
+    if not numbers.n_rows or not len(numbers.before):
+        return ()
+    drawn = [figures.marginals(numbers.names, numbers.before, numbers.after)]
+    if numbers.correlation_max is not None:
+        drawn.append(figures.correlations(numbers.names, numbers.before, numbers.after))
+    return tuple(drawn)
+
+
+def _cell_figures(utility: Utility) -> tuple[Figure, ...]:
     if utility.loss is None:
         return ()
     lost = figures.attribute_losses({name: each.ncp for name, each in utility.by_attribute.items()})

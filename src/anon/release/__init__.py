@@ -24,7 +24,7 @@ from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
-from anon.release.recoded import Publish, note_on_unpublished
+from anon.release.recoded import Publish, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import Release, note_on_known, release_table
 from anon.release.weights import Weights, alone_with_weight, check_weights
@@ -58,6 +58,7 @@ __all__ = [
     "release_table",
     "second_table",
     "sensitive_path",
+    "shows_middles",
     "uncounted",
     "unmet",
     "unpaired",

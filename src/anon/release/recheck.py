@@ -28,6 +28,7 @@ from anon.release.recheck_cells import (
     Facts,
     Ints,
     check_cells,
+    check_middles,
     chunks,
     codes_inside,
     facts_of,
@@ -52,6 +53,7 @@ def recheck(
     numeric: str = "interval",
     coded: Mapping[str, Column] = _NOTHING,
     nulled: bool = False,
+    middles: bool = False,
     n_threads: int | None = None,
     compared: Encoded | None = None,
 ) -> None:
@@ -59,10 +61,10 @@ def recheck(
 
     `published[i]` are the columns shown of the i-th quasi-identifier, none if it is left intact
     (then every class is a bucket). `coded` are what the rows of the table show, one by one, of those whose
-    values are coded. Tested: every row is in exactly one class or suppressed; each
-    class's cells are those of its rows; classes that look alike, taken together, meet every requirement.
-    Those that look at the table look at the published rows, or at those of `compared`.
-    With `nulled` cells are values, or null.
+    values are coded; with `nulled` cells are values, or null, with `middles` those of labels show one of each
+    class. Tested: every row is in exactly one class or suppressed; each class's cells are those of its rows;
+    classes that look alike, taken together, meet every requirement. Those that look at the table look at the
+    published rows, or at those of `compared`.
     """
     _check_rows(encoded, classes)
     identities = []
@@ -74,12 +76,14 @@ def recheck(
             shown.append(shown_of(column))
         published = [()] * len(published)
     facts = facts_of(original, classes, published, n_threads)
-    hidden_by = _hidden(encoded, published, numeric, facts)
+    hidden_by = {} if middles else _hidden(encoded, published, numeric, facts)
     for attribute, domain, codes, columns, fact in zip(
         encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, facts, strict=True
     ):
         if columns:
-            if domain.name not in encoded.schema.household:
+            if middles and domain.kind != "numeric":
+                check_middles(domain, codes, classes, columns[0])
+            elif domain.name not in encoded.schema.household:
                 hidden = hidden_by.get(domain.name)
                 by_level = encoded.rounds is not None
                 _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden, by_level)

@@ -144,7 +144,7 @@ def check_cells(
     cell may be wider, all values or (of a tree) those below one node.
     """
     low, high, null = fact.low, fact.high, fact.null
-    if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean"):
+    if domain.kind == "numeric" and numeric in ("bounds", "midpoint", "mean", "median"):
         blank = np.zeros(classes.n_classes, np.bool_)
         if hidden is not None and domain.n_values > 1:
             blank = hidden | ((fact.low == 0) & (fact.high == domain.n_values - 1))
@@ -265,6 +265,8 @@ def _check_numbers(
         wrong, wrong_if_full = (
             _unlike_midpoints(domain, columns[0], ends) & ~empty for ends in (rows_ends, all_ends)
         )
+    elif numeric == "median":
+        wrong = wrong_if_full = _unlike_medians(domain, columns[0], codes, classes) & ~empty
     else:
         wrong = np.zeros(classes.n_classes, dtype=np.bool_)
         for first, last in chunks(classes.offsets):
@@ -302,6 +304,65 @@ def _published_ends(domain: Domain) -> tuple[pa.Array, pa.Array]:
     if coding is None or coding.lower is None or coding.upper is None:
         return domain.values, domain.values
     return coding.lower, coding.upper
+
+
+def _unlike_medians(domain: Domain, column: Column, codes: Codes, classes: Classes) -> Bools:
+    """Classes that do not show the value which half of the others lie at most at, and half at least."""
+    known, values = domain.values, column.values
+    if pa.types.is_float16(known.type):  # index_in does not take them
+        known, values = known.cast(pa.float32()), values.cast(pa.float32())
+    shown = pc.index_in(values, value_set=known).fill_null(-1).to_numpy()[column.index]
+    return _not_in_the_middle(domain, shown, codes, classes)
+
+
+def check_middles(domain: Domain, codes: Codes, classes: Classes, column: Column) -> None:
+    """Each class shows one label: that in the middle of its rows, or the most frequent, null as it is."""
+    read = reader(domain)
+    codes_of = []
+    for cell in (read(text) for text in column.values.to_pylist()):
+        only_null = cell.null and cell.low > cell.high
+        single = cell.low == cell.high and not cell.null
+        codes_of.append(domain.n_values if only_null else cell.low if single else -1)
+    shown = np.array(codes_of, np.int64)[column.index]
+    test = _not_in_the_middle if domain.kind == "ordinal" else _not_most_frequent
+    wrong = test(domain, shown, codes, classes)
+    if wrong.any():
+        raise _fault(domain, "a label that does not stand for its rows", int(wrong.sum()))
+
+
+def _not_most_frequent(domain: Domain, shown: Ints, codes: Codes, classes: Classes) -> Bools:
+    """Classes in which another label, null among them, is more frequent, or as frequent and lower."""
+    wrong = np.zeros(classes.n_classes, np.bool_)
+    n_codes = domain.n_values + 1
+    for first, last in chunks(classes.offsets):
+        inside, _ = codes_inside(codes, classes, first, last)
+        class_of = np.repeat(np.arange(last - first), classes.sizes[first:last])
+        pairs, counts = np.unique(class_of * n_codes + inside, return_counts=True)
+        class_of, code = np.divmod(pairs, n_codes)
+        own = np.zeros(last - first, np.int64)
+        is_own = code == shown[first:last][class_of]
+        own[class_of[is_own]] = counts[is_own]
+        beaten = (counts > own[class_of]) | ((counts == own[class_of]) & (code < shown[first:last][class_of]))
+        wrong[first:last] = own == 0
+        wrong[first + class_of[beaten]] = True
+    return wrong
+
+
+def _not_in_the_middle(domain: Domain, shown: Ints, codes: Codes, classes: Classes) -> Bools:
+    """Classes whose code is not the one in the middle, of two the lower; null's only where all are null."""
+    wrong = np.asarray(shown < 0)
+    for first, last in chunks(classes.offsets):
+        inside, starts = codes_inside(codes, classes, first, last)
+        of_row = np.repeat(shown[first:last], classes.sizes[first:last])
+        present = inside < domain.n_values
+        below, up_to, count = (
+            np.add.reduceat(each.astype(np.int64), starts)
+            for each in (present & (inside < of_row), present & (inside <= of_row), present)
+        )
+        middle = (count + 1) // 2  # the number of the lower one, counted from 1
+        off = np.where(count == 0, shown[first:last] != domain.n_values, (below >= middle) | (up_to < middle))
+        wrong[first:last] |= off
+    return np.asarray(wrong)
 
 
 def _unlike_midpoints(domain: Domain, column: Column, ends: Sequence[Ints]) -> Bools:

@@ -31,8 +31,11 @@ _MEANING = {
     "bounds": "numbers: least and greatest value of the class",
     "midpoint": "number: midpoint of the least and greatest value of the class",
     "mean": "number: mean of the values of the class",
+    "median": "number: median of the values of the class, of two middle ones the lower",
     "node": "text: a value or a node of the hierarchy, * for its root",
     "set": "text: a value or a set {a, b} of values, * for the whole domain",
+    "mode": "label: the most frequent one of the class",
+    "middle": "label: the one in the middle of the class, of two the lower",
     "intact": "the original value",
     "value": "the original value, or null where it is missing or was suppressed",
     "laplace": "number: the value with Laplace noise added",
@@ -78,6 +81,11 @@ class Recoded:
     def nulled(self) -> bool:
         """Were single cells suppressed, so that null matches anything?"""
         return any(one.blank is not None for one in self.cells)
+
+    @property
+    def shows_middles(self) -> bool:
+        """Do labels stand for those of their class, as means or medians do for numbers?"""
+        return self.publish == "generalization" and shows_middles(self.method, self.numeric)
 
     @property
     def levels(self) -> tuple[int, ...] | None:
@@ -275,6 +283,11 @@ class Recoded:
         return classes.rows[order], of_row[order]
 
 
+def shows_middles(method: Any, numeric: str) -> bool:
+    """Whether classes of this method show one label in place of a set, node or interval of them."""
+    return getattr(method, "keeps_groups", False) and numeric in ("mean", "median")
+
+
 def note_on_unpublished(names: Sequence[str]) -> str | None:
     """Which columns have no role, and how they are published; None where all have one."""
     if not names:
@@ -338,6 +351,8 @@ def _rendering(release: Recoded, cells: Cells) -> str:
         return "value"
     if cells.domain.kind == "numeric":
         return release.numeric
+    if release.shows_middles:
+        return "middle" if cells.domain.kind == "ordinal" else "mode"
     if cells.domain.kind == "ordinal":
         return "interval"
     return "set" if cells.domain.tree is None else "node"

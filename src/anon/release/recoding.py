@@ -13,7 +13,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Cells, Classes, Column, Rendering, blank, is_full, merge, render, to_levels
+from anon.classes import (
+    BY_NUMBER,
+    Cells,
+    Classes,
+    Column,
+    Rendering,
+    blank,
+    is_full,
+    looks,
+    merge,
+    middles,
+    render,
+    to_levels,
+)
 from anon.classes import cells as cells_of
 from anon.encoding import Codes, Encoded, of_published_rows
 from anon.entropy import Entropy, permutation, system
@@ -21,7 +34,7 @@ from anon.errors import NAME_SENSITIVE, UsageError
 from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
-from anon.release.recoded import Order, Publish
+from anon.release.recoded import Order, Publish, shows_middles
 from anon.release.release import Release, contents, warnings_on_neutral
 from anon.release.weights import Weights, recheck_weights
 from anon.tables import check_publishable
@@ -76,16 +89,18 @@ def recode(
     elif publish == "perturbation":
         position = _rank_by_cells(cells, classes.n_classes)
     else:
+        by_middles = shows_middles(method, numeric)
         if numeric == "level":
             cells = [to_levels(one) if one.domain.kind == "numeric" else one for one in cells]
-        cells = _blank_with_first(encoded, cells)
+        cells = cells if by_middles else _blank_with_first(encoded, cells)
         if len(classes.suppressed):
             cells = [
                 _without_hidden_null(one, codes, classes.rows)
                 for one, codes in zip(cells, encoded.original.quasi_codes, strict=True)
             ]
-        classes, cells = merge(classes, cells, n_threads)
-        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, n_threads)
+        if not by_middles:
+            classes, cells = merge(classes, cells, n_threads)
+        classes, cells, rendered = _merge_alike(encoded, classes, cells, numeric, by_middles, n_threads)
         position = _rank_by_cells(cells, classes.n_classes)
     order_of_classes = np.argsort(position, kind="stable")
     classes = _arranged(classes, order_of_classes, entropy, n_threads)
@@ -138,6 +153,7 @@ def recode(
         n_threads=n_threads,
         compared=compared,
         nulled=release.nulled,
+        middles=release.shows_middles,
     )
     if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
         object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
@@ -164,35 +180,39 @@ def _without_hidden_null(cells: Cells, codes: Codes, published: npt.NDArray[np.u
 
 
 def _merge_alike(
-    encoded: Encoded, classes: Classes, cells: Sequence[Cells], numeric: Rendering, n_threads: int
+    encoded: Encoded,
+    classes: Classes,
+    cells: Sequence[Cells],
+    numeric: Rendering,
+    by_middles: bool,
+    n_threads: int,
 ) -> tuple[Classes, tuple[Cells, ...], list[tuple[Column, ...]]]:
     """Classes with equal published columns become one; also returns these columns.
 
-    Different cells can have one midpoint or mean, which the union of their rows has too.
+    Different cells can have one midpoint, mean or median, which the union of their rows has too.
     """
     while True:
         published = [
-            render(one, numeric, codes, classes, one.domain.name in encoded.schema.follows)
+            (middles(one, codes, classes),)
+            if by_middles and one.domain.kind != "numeric"
+            else render(
+                one, numeric, codes, classes, not by_middles and one.domain.name in encoded.schema.follows
+            )
             for one, codes in zip(cells, encoded.quasi_codes, strict=True)
         ]
-        if numeric not in ("midpoint", "mean"):
+        if numeric not in BY_NUMBER:
             return classes, tuple(cells), published
-        looks = [
-            replace(one, of_class=_looks(column))
+        shown = [
+            replace(one, of_class=looks(column))
             for one, columns in zip(cells, published, strict=True)
             for column in columns
         ]
-        merged, _ = merge(classes, looks, n_threads)
+        merged, _ = merge(classes, shown, n_threads)
         if merged.n_classes == classes.n_classes:
             return classes, tuple(cells), published
         classes = merged
-        cells = _blank_with_first(encoded, cells_of(encoded, merged, n_threads))
-
-
-def _looks(column: Column) -> npt.NDArray[np.uint32]:
-    """For each class a number that is equal for equal published values, null one of them."""
-    same = column.values.dictionary_encode(null_encoding="encode").indices
-    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.uint32)[column.index]
+        cells = cells_of(encoded, merged, n_threads)
+        cells = cells if by_middles else tuple(_blank_with_first(encoded, cells))
 
 
 # Order

@@ -21,14 +21,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import (
+    BY_NUMBER,
     Cells,
     Classes,
+    Column,
     Published,
     RowWeights,
     counts_of,
     equal_rows,
     group,
     is_full,
+    looks,
     population_counts,
     texts,
     to_levels,
@@ -199,7 +202,10 @@ class Release(Recoded):
             groups = group(encoded.quasi_codes, encoded.suppressed, threads)
             measured = of_intact(measured, groups, at_risk)
         else:
-            cells = [one.of_class for one in self.cells]
+            cells = [
+                _shown(columns) if columns and self.numeric in BY_NUMBER else one.of_class
+                for one, columns in zip(self.cells, self.columns, strict=True)
+            ]
             null = [
                 (one.low > one.high if one.blank is None else one.blank)[one.of_class] for one in self.cells
             ]
@@ -264,7 +270,7 @@ class Release(Recoded):
     def published(self) -> Published:
         """What every measure reads of the release: its classes, cells and counts, and what is intact."""
         generalized, perturbed = self.publish == "generalization", self.noise is not None
-        by_numbers = generalized and self.numeric in ("midpoint", "mean")
+        by_numbers = generalized and self.numeric in BY_NUMBER
         return Published(
             self.encoded.original,
             self.classes,
@@ -381,6 +387,13 @@ class Release(Recoded):
             f"Release(rows={self.n_rows}, classes={self.classes.n_classes}, "
             f"suppressed={len(self.classes.suppressed)}, publish={self.publish!r}, method={self.method!r})"
         )
+
+
+def _shown(columns: Sequence[Column]) -> npt.NDArray[np.uint32]:
+    """For each class a number that is equal where the number and the mark of missing values are."""
+    both = looks(columns[0]).astype(np.int64) * (len(columns[-1].values) + 1) + looks(columns[-1])
+    _, numbers = np.unique(both, return_inverse=True)
+    return np.asarray(numbers, np.uint32)
 
 
 def _levels_in_words(lattice: Any) -> dict[str, list[str]]:

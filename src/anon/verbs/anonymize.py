@@ -36,7 +36,7 @@ def anonymize(
     method: Method | None = None,
     effort: Effort | None = None,
     publish: Literal["generalization", "bucketization"] = "generalization",
-    numeric: Literal["interval", "bounds", "midpoint", "mean", "level"] = "interval",
+    numeric: Literal["interval", "bounds", "midpoint", "mean", "median", "level"] = "interval",
     missing: Literal["category", "suppress", "error"] = "category",
     order: Literal["class", "input"] = "class",
     weights: Weights = "class-mean",
@@ -68,7 +68,7 @@ def anonymize(
     publish : "generalization" | "bucketization"
         One table of generalized cells, or intact quasi-identifiers beside a table of sensitive counts.
         What is learned across buckets is not bounded (docs/security.md).
-    numeric : "interval" | "bounds" | "midpoint" | "mean" | "level"
+    numeric : "interval" | "bounds" | "midpoint" | "mean" | "median" | "level"
         How the cells of numeric attributes are shown.
     missing : "category" | "suppress" | "error"
         Null is a value of its own, or its rows are not published, or it is an error.

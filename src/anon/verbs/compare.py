@@ -46,7 +46,7 @@ from anon.verbs.foreign import (
     generalized,
     refuse_unknown,
 )
-from anon.verbs.matching import aligned, matched
+from anon.verbs.matching import aligned, matched, numbers_compared
 from anon.verbs.people import people_inside
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def compare(
     `a,b`) or `*`; a missing cell is a missing value where the original has one in that column, otherwise
     `*`; an attribute may also stand in two columns, `<name>_min` and `<name>_max`. Rows of `*` only count
     as suppressed, and so do the rows that the release lacks. A column of numbers that the original does
-    not have, or not so often, shows midpoints, means or noise: then measures that need cells are refused.
+    not have, or not so often, shows midpoints, means or noise: then measures that need cells are refused, and
+    `numbers` tells what became of them; with an `id` also how far each lies from its own.
     `c_avg` takes the k that a release of this package was asked for.
 
     Parameters
@@ -159,9 +160,14 @@ def compare(
             of_row = encode_weights(side, weight) if has_weights and weight is not None else None
             risks.append(population_risk(classes, inside, sampling_fraction, at_risk, weights=of_row))
         measured = replace(measured, population=risks[0], population_before=risks[1])
-    if id is None:
+    rows = None if id is None else matched(encoded, after, id)
+    if isinstance(before, pa.Table) and isinstance(after, pa.Table) and published.intact is None:
+        perturbed = ((metadata or {}).get("noise") or {"attributes": ()})["attributes"]
+        numeric = [each.name for each in encoded.quasi if each.kind == "numeric"]
+        names = [name for name in before.column_names if name in {*numeric, *perturbed}]
+        measured = replace(measured, compared=numbers_compared(encoded, after, names, rows))
+    if rows is None:
         return measured
-    rows = matched(encoded, after, id)
     return replace(measured, aligned=aligned(published, cells, after, rows))
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import (
+    BY_NUMBER,
     MISSING,
     OR_MISSING,
     ROOT,
@@ -213,7 +214,12 @@ def _refusal(metadata: Mapping[str, Any] | None) -> str:
     for name, cell in (metadata or {"cells": {}})["cells"].items():
         if cell["meaning"].startswith(("number: the value with Laplace noise", "perturbed:")):
             return f"the release shows column {name!r} perturbed, without cells; this measure needs them"
-        for rendering in ("midpoint", "mean"):
+        if cell["meaning"].startswith("label:"):
+            return (
+                f"the release shows column {name!r} by one label of each class, which hides its cells; "
+                "this measure needs them: publish intervals or bounds"
+            )
+        for rendering in BY_NUMBER:
             if cell["meaning"].startswith(f"number: {rendering}"):
                 return (
                     f"the release shows column {name!r} by {rendering}s, which hide its cells; "

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,8 @@ import pyarrow as pa
 from anon.classes import Cells, Published, measures, reach
 from anon.encoding import Codes, Domain, Encoded, encode_column, encode_like
 from anon.errors import DataError, UsageError
-from anon.measures import Aligned
-from anon.schema import Attribute, Role, check_names, kind_of, value_type
+from anon.measures import Aligned, Numbers, as_floats, numbers_from
+from anon.schema import Attribute, Role, check_names, is_measurable, kind_of, value_type
 from anon.verbs.foreign import are_numbers
 
 
@@ -100,7 +99,7 @@ def _error(
     elif domain.name in table.column_names and are_numbers(table, [domain.name]):
         column, first = table[domain.name], domain.values.slice(0, 1)
         known = ~np.asarray(column.is_null())
-        numbers = _as_floats(column, first.type) - _as_floats(first, first.type)
+        numbers = as_floats(column, first.type) - as_floats(first, first.type)
     else:
         return None
     known = known & (codes < domain.n_values)
@@ -108,9 +107,22 @@ def _error(
     return math.fsum(away) / len(away) if len(away) else None
 
 
-def _as_floats(values: Any, kind: pa.DataType) -> npt.NDArray[np.float64]:
-    """Numbers as they are, dates and times of type `kind` as ticks; 0 for null."""
-    values = values.cast(value_type(values.type))
-    if pa.types.is_temporal(kind):
-        values = values.cast(kind, safe=False).cast(pa.int64() if kind.bit_width == 64 else pa.int32())
-    return np.asarray(values.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy())
+def numbers_compared(
+    encoded: Encoded, table: pa.Table, names: Sequence[str], row: npt.NDArray[np.int64] | None
+) -> Numbers | None:
+    """What became of these columns of the original that the release shows by numbers; None where of none.
+
+    `row` is the row of the original that each row of the release is, if anybody knows.
+    """
+    shown = [name for name in names if name in table.column_names and are_numbers(table, [name])]
+    shown = [name for name in shown if is_measurable(value_type(encoded.table.schema.field(name).type))]
+    if not shown:
+        return None
+    before = [encoded.column(name) for name in shown]
+    kinds = [value_type(column.type) for column in before]
+    return numbers_from(
+        shown,
+        [as_floats(column, kind) for column, kind in zip(before, kinds, strict=True)],
+        [as_floats(table[name], kind) for name, kind in zip(shown, kinds, strict=True)],
+        row,
+    )

@@ -174,6 +174,8 @@ def check_asked(
     refuse_custom(require)
     if numeric not in get_args(Rendering):
         raise UsageError(f"numeric must be one of {', '.join(get_args(Rendering))}")
+    if numeric == "median":
+        raise UsageError("medians are not made on Spark: use ", Parameter('numeric="mean"', "--numeric mean"))
     if isinstance(node_rows, bool) or not isinstance(node_rows, int) or node_rows < 1:
         raise UsageError("node_rows must be a whole number of at least 1")
 
