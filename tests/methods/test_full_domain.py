@@ -573,3 +573,24 @@ def test_zero_feasible_levels_name_the_limit_that_does(
     assert main([*words, "--k", "3", "--iterate", "0.5"]) == 1
     assert "leave 2 of 9 rows in classes that fail: allow --suppress 0.2223, or" in capsys.readouterr().err
     assert main([*words, "--k", "3", "--iterate", "0.5", "--suppress", "0.2223"]) == 0
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_levels_are_the_columns_of_a_file_also_where_a_label_stands_in_two(tmp_path: Path) -> None:
+    """As ARX reads it: a1 has A in column 1 and in column 2; null is apart up to the last."""
+    lines = ["a1;A;A;*", "a2;A;A;*", "b1;B1;B;*", "b2;B1;B;*", "b3;B2;B;*"]
+    (tmp_path / "h.csv").write_text("\n".join(lines))
+    table = pa.table({"q": ["a1", "a2", "b1", "b2", "b3", "b3", None]})
+    above = dict(zip(["a1", "a2", "b1", "b2", "b3"], (line.split(";") for line in lines), strict=True))
+    schema = anon.Schema([anon.nominal("q", tmp_path / "h.csv")])
+    for g in range(1, 4):
+        release = anon.anonymize(
+            table, schema, require=[anon.KAnonymity(1)], method=anon.FullDomain(levels=[g])
+        )
+        labels = [above[v][g] if v else "missing" for v in table["q"].to_pylist()]
+        shown = labels if g < 3 else ["* or missing"] * 7
+        assert Counter(release.table["q"].to_pylist()) == Counter(shown)
+        release.write(tmp_path / "out.csv")
+    least = anon.Schema([anon.nominal("q", tmp_path / "h.csv", least=1)])
+    coarse = anon.anonymize(table, least, require=[anon.KAnonymity(1)], method=anon.Mondrian())
+    assert Counter(coarse.table["q"].to_pylist()) == {"A": 2, "B1": 2, "B2": 2, "missing": 1}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import UsageError
-from anon.schema import Attribute, Prefix, Tree, least_sets, places, values_at
+from anon.schema import Attribute, CsvFile, Prefix, Tree, file_rows, least_sets, places, values_at
 
 BLOCK = 1 << 16  # rows recoded at a time: temporaries stay in the cache
 Ends = npt.NDArray[np.uint32]
@@ -257,7 +257,9 @@ def _after(end: pa.Scalar, steps: int) -> pa.Scalar:
 
 
 def _of_tree(attribute: Attribute, values: pa.Array, tree: Tree) -> Coding:
-    """Blocks of the leaves below one node: of a prefix, or so many steps above the deepest leaves."""
+    """Blocks of the leaves below one node: of a prefix, in a column of a file, or so many steps above the
+    deepest leaves.
+    """
     least = int(attribute.least or 0)
     node = np.array(tree.leaf)
     name: dict[int, str] = {}
@@ -274,6 +276,16 @@ def _of_tree(attribute: Attribute, values: pa.Array, tree: Tree) -> Coding:
                 node[code] = matches
             elif len(label) > least:  # all values have more in common
                 node[code], name[code] = 0, label[:least]
+    elif isinstance(attribute.hierarchy, CsvFile):
+        texts = values.cast(pa.string()).to_pylist()
+        rows = file_rows(attribute.hierarchy, attribute.name, set(texts))
+        for code, text in enumerate(texts):
+            label, at = (*rows[text][least:], "*")[0], node[code]
+            while at > 0 and tree.labels[at] != label:
+                at = tree.parent[at]
+            node[code] = at
+            if tree.labels[at] != label:  # all values have more in common
+                name[code] = label
     else:
         depth = tree.height - least
         while (deeper := tree.depth[node] > max(depth, 0)).any():

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from anon.classes import OR_MISSING, number
 from anon.encoding import Domain
 from anon.errors import RecheckError
-from anon.schema import Attribute, Prefix, places
+from anon.schema import Attribute, CsvFile, Prefix, file_rows, places
 
 Codes = npt.NDArray[np.int64]
 
@@ -147,6 +147,10 @@ def _keys(attribute: Attribute, domain: Domain) -> list[Hashable]:
             return [label[: int(least or 0)] for label in values.to_pylist()]
         tree = domain.tree
         assert tree is not None
+        if isinstance(attribute.hierarchy, CsvFile):
+            labels = values.cast(pa.string()).to_pylist()
+            rows = file_rows(attribute.hierarchy, attribute.name, set(labels))
+            return [rows[label][int(least or 0) :] for label in labels]
         keys: list[Hashable] = []
         for node in tree.leaf.tolist():
             while tree.depth[node] > max(tree.height - int(least or 0), 0):

@@ -36,7 +36,7 @@ from anon.schema.hierarchy.declared import (
 from anon.schema.hierarchy.ladder import Ladder, ladder_of
 from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
 from anon.schema.hierarchy.nested import NestedLevels, crossing, nested
-from anon.schema.hierarchy.rows import hierarchy_rows, label_of
+from anon.schema.hierarchy.rows import file_rows, hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
 from anon.schema.schema import Schema
 
@@ -65,6 +65,7 @@ __all__ = [
     "check_unique",
     "crossing",
     "dates",
+    "file_rows",
     "hierarchy_from_dict",
     "hierarchy_rows",
     "hierarchy_to_dict",

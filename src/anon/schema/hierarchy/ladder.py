@@ -23,7 +23,7 @@ from anon.schema.hierarchy.declared import (
     Prefix,
 )
 from anon.schema.hierarchy.levels import Levels
-from anon.schema.hierarchy.rows import hierarchy_rows, placed
+from anon.schema.hierarchy.rows import file_rows, hierarchy_rows, placed
 
 ROOT = "*"
 
@@ -96,7 +96,9 @@ def ladder_of(
 
 
 def _rows(hierarchy: CsvFile | Nested | Listed, column: str, values: set[str]) -> list[tuple[str, ...]]:
-    """The rows of a hierarchy from leaf to root."""
+    """The rows of a hierarchy from leaf to root; of a file as they stand there."""
+    if isinstance(hierarchy, CsvFile):
+        return list(file_rows(hierarchy, column, values).values())
     if not isinstance(hierarchy, Listed):
         return hierarchy_rows(hierarchy, column, values)
     above = [hierarchy.labels[p] if p >= 0 else None for p in hierarchy.parent]

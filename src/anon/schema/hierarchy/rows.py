@@ -34,6 +34,11 @@ def hierarchy_rows(hierarchy: Hierarchy, column: str, values: set[str]) -> list[
     return [tuple(label for i, label in enumerate(row) if i == 0 or label != row[i - 1]) for row in rows]
 
 
+def file_rows(hierarchy: CsvFile, column: str, values: set[str]) -> dict[str, tuple[str, ...]]:
+    """Of every value that a hierarchy file lists the columns of its row, as they stand there."""
+    return {row[0]: tuple(row) for row in _read_csv(hierarchy, column, values)}
+
+
 def _paths(node: Any, above: tuple[str, ...], column: str) -> Iterator[tuple[str, ...]]:
     if isinstance(node, Mapping):
         if not node:
