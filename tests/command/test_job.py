@@ -57,6 +57,11 @@ k_map_fraction = 0.2
 k_map_significance = 0.01
 max_risk = 0.05
 max_risk_fraction = 0.1
+presence = 0.5
+presence_low = 0.1
+population_uniqueness = 0.01
+uniqueness_fraction = 0.1
+uniqueness_model = "zayatz"
 method = "mondrian"
 effort = "best"
 split = ["zip", "age"]
@@ -108,6 +113,8 @@ csv_guard = true
 on_infeasible = "trivial"
 seed = 7
 threads = 2
+population = "people.parquet"
+sampling_fraction = 0.1
 
 [kind]
 zip = "nominal"

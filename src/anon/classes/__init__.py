@@ -22,6 +22,15 @@ from anon.classes.reaches import Reach, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, measures, render
 from anon.classes.text import MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
+from anon.classes.union import Union, refuse_smaller, union_of
+from anon.classes.uniques import Model as UniquesModel
+from anon.classes.uniques import (
+    PopulationUniques,
+    histogram,
+    model_estimates,
+    population_uniques,
+    refuse_fraction,
+)
 
 __all__ = [
     "MISSING",
@@ -32,11 +41,14 @@ __all__ = [
     "Classes",
     "Column",
     "Counts",
+    "PopulationUniques",
     "Published",
     "Reach",
     "Rendering",
     "RowWeights",
     "Showing",
+    "Union",
+    "UniquesModel",
     "at_rows",
     "blank",
     "cells",
@@ -45,6 +57,7 @@ __all__ = [
     "full_cells",
     "group",
     "group_numbers",
+    "histogram",
     "household_risk",
     "individual_risk",
     "is_full",
@@ -52,17 +65,22 @@ __all__ = [
     "labels",
     "measures",
     "merge",
+    "model_estimates",
     "number",
     "population_counts",
+    "population_uniques",
     "published_of",
     "quote",
     "ranked_rows",
     "reach",
     "reader",
+    "refuse_fraction",
+    "refuse_smaller",
     "render",
     "sensitive_counts",
     "single_cells",
     "take",
     "texts",
     "to_levels",
+    "union_of",
 ]

@@ -17,6 +17,7 @@ from anon.entropy import Entropy, permutation, system
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import (
     NO_LIMITS,
+    Crowd,
     Identity,
     Lattice,
     Limits,
@@ -68,6 +69,7 @@ def check_arguments(
     if not require and method.enforces and not method.implied():
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.check_published(publish, numeric)
+    _check_people(schema, method, require, publish, numeric)
     if not method.recodes and limits != NO_LIMITS:
         raise UsageError(
             f"{type(method).__name__} suppresses no rows and does not search: leave out suppress and "
@@ -199,24 +201,71 @@ def make(
     judged = Judged.whole(encoded) if judged is None else judged
     if encoded.schema.household:
         _check_households(method, publish, numeric)
+    _check_people(encoded.schema, method, require, publish, numeric)
     unit = encoded.schema.unit if encoded.units else None
     require = counting((*require, *method.implied()), unit, method.counts_bags)
-    impossible = judged.impossible(require)
+    crowd = Crowd.of(require, encoded, numeric == "level", n_threads)
+    impossible = judged.impossible(require) or (None if crowd is None else crowd.impossible())
     if impossible is not None and not trivial:
         raise impossible
     lattice = None
     if method.recodes and impossible is None:
-        encoded, method, lattice = method.recoded(encoded, judged.encoded, require, limits)
+        encoded, method, lattice = method.recoded(encoded, judged.encoded, require, limits, crowd)
         judged = Judged.whole(encoded)
     rng = np.random.default_rng(seed)
     task = Task(judged.rules(require), rng, n_threads, progress, entropy)
     if progress is not None:
         progress("partition", 0, 1)
     method = method if impossible is None else Suppress("quasi")
-    classes = _classes(judged.encoded.cut(), method, task, require, publish, numeric)
+    cut = judged.encoded.cut()
+    classes = _classes(cut, method, task, require, publish, numeric)
+    if crowd is not None and impossible is None and lattice is None:
+        classes = _crowded(classes, cut, crowd, method, task)
+        if task.rules.by_units:
+            classes = _settled(classes, cut, method, task, numeric)
     starred = method == Suppress("quasi")
     columns = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     return Made(encoded, classes, columns, require, method, publish, impossible, task, lattice)
+
+
+def _check_people(
+    schema: Schema, method: Method, require: Sequence[Requirement], publish: str, numeric: str
+) -> None:
+    """Raise UsageError where a requirement on people cannot be enforced, or checked in the release."""
+    for each in require:
+        if each.by_levels and not method.recodes:
+            raise UsageError(
+                f"{each}: no test of one class decides it: use ",
+                Parameter("FullDomain()", "--method full-domain"),
+            )
+        if each.people is None:
+            continue
+        if publish == "bucketization":
+            raise UsageError(
+                f"{each}: a bucketization leaves quasi-identifiers intact: publish a generalization"
+            )
+        if each.people == "table" and numeric not in ("interval", "level"):
+            raise UsageError(
+                f"{each}: people are inside cells, which numeric={numeric!r} does not show as such: choose "
+                "interval or level"
+            )
+        if schema.household and not method.recodes:
+            raise UsageError(
+                f"{each}: households are not merged until enough people look alike: use ",
+                Parameter("FullDomain()", "--method full-domain"),
+                ", or leave out ",
+                Parameter("household=", "--household"),
+            )
+
+
+def _crowded(classes: Classes, encoded: Encoded, crowd: Crowd, method: Method, task: Task) -> Classes:
+    """Classes merged with neighbors, each that fails once at a time, until enough people look like all."""
+    while classes.n_classes > 1:
+        failing = crowd.failing(classes)
+        if not failing.any():
+            return classes
+        classes = repair(classes, encoded, task.rules, ties=method.ties, cut=False, failing=failing)
+    return classes
 
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:

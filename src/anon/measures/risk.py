@@ -14,11 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 import anoncore.classes as classes_kernel
-from anon.classes import Classes, Counts, group_numbers, individual_risk, sensitive_counts, take
+from anon.classes import (
+    Classes,
+    Counts,
+    PopulationUniques,
+    group_numbers,
+    histogram,
+    individual_risk,
+    population_uniques,
+    refuse_fraction,
+    sensitive_counts,
+    take,
+)
 from anon.encoding import Codes, Domain
 from anon.errors import UsageError
 from anon.measures.disclosure import CLASSES_AT_ONCE
-from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
+from anon.methods.people import Crowd
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
 from anon.methods.repair import repair
@@ -35,6 +36,7 @@ __all__ = [
     "TGC",
     "Anatomy",
     "Budget",
+    "Crowd",
     "Curve",
     "Effort",
     "FullDomain",

@@ -21,6 +21,7 @@ from anon.classes import Classes
 from anon.encoding import Coding, Encoded, coding_of
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods.lattice import Judge, Judged, Node, base_of, search
+from anon.methods.people import Crowd
 from anon.methods.quality import Quality, QualityName, facts_of
 from anon.methods.task import Limits, Method, Task
 from anon.methods.trivial import identity
@@ -125,7 +126,12 @@ class FullDomain(Method):
         return identity(encoded, task)
 
     def recoded(
-        self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
+        self,
+        encoded: Encoded,
+        judged: Encoded,
+        require: Sequence[Requirement],
+        limits: Limits,
+        crowd: Crowd | None = None,
     ) -> tuple[Encoded, FullDomain, Lattice]:
         """The table with the chosen level as every column's least one, without the rows that fail there."""
         _refuse(encoded, self.levels, require)
@@ -133,7 +139,7 @@ class FullDomain(Method):
             ladder_of(attribute.hierarchy, domain.values, domain.levels, domain.name, self.domain)
             for attribute, domain in zip(encoded.schema.quasi, encoded.quasi, strict=True)
         ]
-        judge = _judge(judged, ladders, require, self, limits.suppress)
+        judge = _judge(judged, ladders, require, self, limits.suppress, crowd)
         best = None
         if self.levels is not None:
             node = self.levels
@@ -161,6 +167,11 @@ class FullDomain(Method):
                 "choose coarser levels",
                 requirement=None,
                 tightest=n_out / n_rows,
+            )
+        if best is None and crowd is not None and not judge.judge(node).feasible:
+            asked = next(each for each in crowd.require if each.by_levels)
+            raise InfeasibleError(
+                f"levels {list(node)} do not meet {asked}: choose coarser levels", requirement=asked
             )
         optimal, seen = (None, {node: judge.judge(node)}) if best is None else (best.optimal, best.visited)
         lattice = Lattice(
@@ -205,6 +216,7 @@ def _judge(
     require: Sequence[Requirement],
     method: FullDomain,
     share: Fraction,
+    crowd: Crowd | None,
 ) -> Judge:
     base = base_of(judged, 1)
     code_rows = [
@@ -218,7 +230,14 @@ def _judge(
             for (_, values, rows), domain in zip(base.values, judged.sensitive, strict=True)
         )
     judge = Judge(
-        base, ladders, judged.quasi, judged.sensitive, require, int(share * base.n_rows), reference=reference
+        base,
+        ladders,
+        judged.quasi,
+        judged.sensitive,
+        require,
+        int(share * base.n_rows),
+        reference=reference,
+        crowd=None if crowd is None else crowd.at_nodes(base, ladders, judged.quasi, method.domain),
     )
     weights = [domain.weight for domain in judged.quasi]
     judge.quality = Quality(method.quality, facts_of(ladders, judge.labels, code_rows, weights))

@@ -33,6 +33,7 @@ from anon.release.recheck_cells import (
     whole,
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
+from anon.release.recheck_people import check_people, on_people
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
@@ -78,6 +79,8 @@ def recheck(
     group_of, n_groups = _groups(identities, classes.n_classes)
     if not n_groups:
         return
+    for requirement, n_failing in check_people(requirements, encoded, classes, published, group_of, n_groups):
+        raise unmet(requirement, n_failing, n_groups)
     sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
     units = None if encoded.units is None else encoded.units.codes
@@ -214,11 +217,12 @@ def recheck_file(
     """Raise RecheckError unless the classes of a file, with sensitive values as read, meet everything.
 
     `units` are those of the file's rows, which no file shows, where they count. A user's own test is of the
-    original's values, which a file may show otherwise; it is left out.
+    original's values, which a file may show otherwise, and people are counted inside cells, which the
+    file was found to show as they are; both are left out.
     """
     known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
     _check_requirements(
-        [each for each in requirements if type(each).__name__ != "Custom"],
+        [each for each in requirements if type(each).__name__ != "Custom" and not on_people(each)],
         known,
         classes,
         np.arange(classes.n_classes),
@@ -240,6 +244,8 @@ def _check_requirements(
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
+        if on_people(requirement):
+            continue
         if getattr(requirement, "count", None) == "unit-bags" and units is not None:
             n_rare, n_all = n_in_rare_bags(units, classes, group_of, requirement.k)
             if n_rare:

@@ -39,7 +39,7 @@ from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, c
 from anon.schema import Attribute, Schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
-from anon.verbs.people import people_inside
+from anon.verbs.people import people_inside, unmet_by_people
 from anoncore.requirement import passing_classes
 
 BELIEVED = Parameter("with roles_from_file=True", "with --roles-from-file")
@@ -127,6 +127,8 @@ def check(
         sensitive = [Attribute(e.name, "nominal") if e.name in as_text else e for e in schema.sensitive]
         schema = Schema([each.name for each in schema.quasi], sensitive, unit=schema.unit)
         table = table_source.table
+    of_people = [each for each in require if each.people is not None or each.by_levels]
+    require = [each for each in require if each not in of_people]
     units, require, of_bags = _units_of(table, schema, require)
     schema = measured_roles(metadata, schema).uncoded()  # the cells of a release are what they are
     if sensitive_table is not None or is_bucketized(table_source, metadata, schema):
@@ -147,6 +149,8 @@ def check(
         groups = group(intact.quasi_codes, n_threads=n_threads)
         privacy = of_intact(privacy, groups, at_risk)
         published = ids
+        if of_people:
+            raise UsageError(f"{of_people[0]}: a bucketization has no cells that people could be inside")
     else:
         encoded = encode(table, schema, empty=True, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
@@ -175,6 +179,9 @@ def check(
         _refuse_undecided(missed, require, domains, metadata, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         privacy = replace(privacy, unmet=missed)
+    if of_people:
+        missed = unmet_by_people(of_people, table, given or schema, metadata, classes, n_threads)
+        privacy = replace(privacy, unmet=(*(privacy.unmet or ()), *missed))
     weight = None if given is None else given.sampling_weight
     has_weights = weight in table.column_names and population is None and sampling_fraction is None
     if has_weights or population is not None or sampling_fraction is not None:

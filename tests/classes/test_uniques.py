@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anon.errors import UsageError
-from anon.measures import uniques
-from anon.measures.uniques import (
+from anon.classes import uniques
+from anon.classes.uniques import (
     Histogram,
     histogram,
     pitman,
@@ -22,6 +21,7 @@ from anon.measures.uniques import (
     snb_parameters,
     zayatz,
 )
+from anon.errors import UsageError
 from reference import uniques as twin
 
 FIRST = {1: 60, 2: 20, 3: 10, 5: 4}
