@@ -11,7 +11,7 @@ from anon.figures.plots import (
     save,
     tradeoff,
 )
-from anon.figures.risks import contributions, individual_risks, uniques_by_fraction
+from anon.figures.risks import contributions, individual_risks, population_risks, uniques_by_fraction
 
 __all__ = [
     "attribute_losses",
@@ -21,6 +21,7 @@ __all__ = [
     "frontier",
     "individual_risks",
     "lattice",
+    "population_risks",
     "query_errors",
     "save",
     "tradeoff",
