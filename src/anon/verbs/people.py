@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import Classes, equal_rows, group, population_counts, refuse_smaller
-from anon.encoding import encode, encode_like, encode_weights
+from anon.encoding import Codes, Domain, encode, encode_like, encode_weights
 from anon.errors import DataError, Parameter, UsageError
 from anon.requirements import Requirement
 from anon.schema import Schema
@@ -62,10 +62,29 @@ def people_inside(
         raise DataError(
             f"the population does not hold the table: {error}", column=error.column, row=error.row
         ) from None
+    if published.cells is None and codes is not None:
+        raise _unknown(encoded.quasi, codes)
     if published.cells is None:
         raise UsageError(f"risk in a table of the population: {published.refusal}")
     inside = population_counts(published.cells, encoded.quasi_codes, n_threads)
     return published.classes, inside, None
+
+
+def _unknown(domains: Sequence[Domain], codes: Sequence[Codes]) -> DataError:
+    """The error for a table of values, some of which nobody in the population has."""
+    wrong = [codes == domain.n_codes for domain, codes in zip(domains, codes, strict=True)]
+    [name, unlike] = next(
+        (domain.name, rows) for domain, rows in zip(domains, wrong, strict=True) if rows.any()
+    )
+    row, count = int(np.argmax(unlike)), int(np.count_nonzero(unlike))
+    return DataError(
+        f"column {name!r} has values that nobody in the population has in {count} rows, the first of them "
+        f"row {row + 1}: the population does not hold the table, or these are midpoints, means or noise, "
+        "which hide who is inside; give the population that the table was drawn from",
+        column=name,
+        row=row,
+        count=count,
+    )
 
 
 def unmet_by_people(
