@@ -349,3 +349,55 @@ def test_a_union_tells_who_is_in_both() -> None:
     union = union_of(encoded, {"q": [1, 2, 3, 3, 9]})
     assert union.n_people == 5
     assert union.encoded.quasi[0].n_values == 4
+
+
+def test_households_are_refused() -> None:
+    sample = people_table(20, 1).append_column("home", pa.array(range(20)))
+    schema = dataclasses.replace(SCHEMA, unit="home", household=["zip"])
+    with pytest.raises(UsageError, match="leave out household="):
+        anon.anonymize(sample, schema, require=[anon.KMap(2, population=sample)], method=anon.Mondrian())
+
+
+@pytest.mark.parametrize(
+    "also", [anon.TCloseness(0.3, "equal"), anon.LDiversity(2), anon.KAnonymity(4)], ids=repr
+)
+def test_other_requirements_hold_beside_it(also: Any) -> None:
+    people = people_table(1500, 9)
+    sample = sampled(people, 150)
+    units = sample.append_column("id", pa.array(np.arange(150) // 2))
+    for table, schema in ((sample, SCHEMA), (units, dataclasses.replace(SCHEMA, unit="id"))):
+        asked = [anon.KMap(30, population=people), also]
+        release = anon.anonymize(table, schema, require=asked)  # which is checked again
+        assert release.classes.n_classes > 1
+        assert min(counted(release.table, people)) >= 30
+
+
+def test_linked_columns_and_rows_left_out_count_as_published(tmp_path: Path) -> None:
+    people = people_table(1500, 10, 0.05)
+    born = [None if age is None else 2020 - age for age in people["age"].to_pylist()]
+    people = people.append_column("born", pa.array(born))
+    sample = sampled(people, 150)
+    schema = dataclasses.replace(SCHEMA, linked=[["age", "born"]])
+    asked = [anon.KMap(25, population=people)]
+    release = anon.anonymize(sample, schema, require=asked, missing="suppress")
+    assert len(release.classes.suppressed)
+    assert anon.risk(release.table, schema, population=people).max <= 1 / 25
+    anon.datasets.write_table(sample, str(tmp_path / "in.parquet"))
+    files = anon.read_source(tmp_path / "in.parquet", engine="stream")
+    anon.anonymize(files, SCHEMA, require=asked).write(tmp_path / "out.parquet")
+    assert min(counted(anon.read_table(tmp_path / "out.parquet"), people)) >= 25
+
+
+def test_populations_are_told_apart() -> None:
+    one, other = people_table(100, 11), people_table(100, 11)
+    by_one = anon.KMap(5, population=one)
+    assert by_one == anon.KMap(5, population=one)
+    assert by_one != anon.KMap(5, population=other)
+    assert by_one != anon.KMap(5)
+    assert anon.KMap(5, population="a.csv") == anon.KMap(5, population="a.csv")
+    assert len({by_one, anon.KMap(5, population=one), anon.DeltaPresence(0, 1, one)}) == 2
+    sample = sampled(one, 40)
+    tried = [anon.Configuration((anon.KMap(k, population=one),)) for k in (5, 20)]
+    points = anon.frontier(sample, SCHEMA, tried).points
+    assert all(point.satisfied for point in points)
+    assert len({point.parameters.get("k_map") for point in points} - {None}) == 2

@@ -249,11 +249,9 @@ def _check_people(
                 f"{each}: people are inside cells, which numeric={numeric!r} does not show as such: choose "
                 "interval or level"
             )
-        if schema.household and not method.recodes:
+        if schema.household:
             raise UsageError(
-                f"{each}: households are not merged until enough people look alike: use ",
-                Parameter("FullDomain()", "--method full-domain"),
-                ", or leave out ",
+                f"{each}: households are not merged until enough people look alike: leave out ",
                 Parameter("household=", "--household"),
             )
 

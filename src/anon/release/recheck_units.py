@@ -65,9 +65,11 @@ def count_by_units(
     order = np.argsort(pair, kind="stable")
     group, value = np.divmod(pair[order], n_codes)
     count = count[order]
-    size, total = np.zeros(n_groups, dtype=np.int64), np.zeros(n_codes, dtype=np.int64)
+    size = np.zeros(n_groups, dtype=np.int64)
     np.add.at(size, group, count)
-    np.add.at(total, value, count)
+    # a unit with rows in several groups counts once in the table
+    in_table = np.unique(codes[classes.rows] * np.int64(n_units) + units[classes.rows])
+    total = np.bincount(in_table // n_units, minlength=n_codes)
     return Counts(domain, group, value, count, np.searchsorted(group, np.arange(n_groups)), size, total)
 
 

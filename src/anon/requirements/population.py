@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, get_args
@@ -53,6 +53,10 @@ class OfPeople(Requirement):
         return getattr(self, "population", None)
 
     def _check_source(self) -> None:
+        """Refuse two sources; by `source`, its path or identity, a population is told from others."""
+        if self._population is not None:
+            is_path = isinstance(self._population, str)
+            set_parameter(self, "source", self._population if is_path else id(self._population))
         if self._fraction is not None and self._population is not None:
             raise UsageError(
                 f"{type(self).__name__}: say what is known of the population in one way, by a table of it "
@@ -87,7 +91,9 @@ class OfPeople(Requirement):
         return super().of(values, **fixed)
 
     def settings(self) -> dict[str, Any]:
-        return {key: value for key, value in super().settings().items() if key != "population"}
+        return {
+            key: value for key, value in super().settings().items() if key not in ("population", "source")
+        }
 
     @property
     def _known_by(self) -> str:
@@ -136,7 +142,8 @@ class KMap(OfPeople):
     sampling_fraction: Real | None = None
     significance: Real = 0.05
     truncated: bool = True
-    population: Any = None
+    population: Any = field(default=None, compare=False)
+    source: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         set_parameter(self, "k", integer("k", self.k))
@@ -206,7 +213,8 @@ class MaxRisk(OfPeople):
 
     threshold: Real
     sampling_fraction: Real | None = None
-    population: Any = None
+    population: Any = field(default=None, compare=False)
+    source: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         set_parameter(self, "threshold", real("threshold", self.threshold, above=0, most=1))
@@ -275,7 +283,8 @@ class DeltaPresence(OfPeople):
 
     low: Real
     high: Real
-    population: Any
+    population: Any = field(compare=False)
+    source: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         set_parameter(self, "low", real("low", self.low, least=0, most=1))
@@ -287,6 +296,7 @@ class DeltaPresence(OfPeople):
                 "delta-presence is of a table of the population: give ",
                 Parameter("population", "--population"),
             )
+        self._check_source()
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **fixed: Any) -> Any:
