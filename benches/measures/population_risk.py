@@ -17,10 +17,10 @@ import time
 import numpy as np
 
 from anon.classes import group, group_numbers, individual_risk
+from anon.classes.uniques import pitman, snb, thinned, zayatz
 from anon.datasets import census
 from anon.encoding import encode
 from anon.measures import histogram, population_uniques
-from anon.measures.uniques import pitman, snb, thinned, zayatz
 from anon.schema import Schema
 
 SETS = {

@@ -14,4 +14,5 @@ def repair(
     offsets: Offsets,
     rules: Conjunction,
     units: npt.NDArray[np.uint32] | None = None,
+    failing: npt.NDArray[np.bool_] | None = None,
 ) -> Offsets: ...

@@ -12,7 +12,7 @@ from anoncore.curve cimport BEYOND, Space, Widths, joined_spans, records_of, sen
 from anoncore.memory cimport Array, extend, growing, release, reserve, take
 from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.sort cimport sort_keys
-from anoncore.types cimport int32_t, int64_t, uint32_t, uint64_t
+from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
     REACH = 32          # classes before and behind a failing one that it may be merged with
@@ -39,6 +39,7 @@ cdef struct Mergers:
     int64_t* before            # live neighbors in curve order, -1 and n_classes beyond the ends
     int64_t* behind
     int64_t* home
+    uint8_t* failing           # fails whatever the rules say, until it is merged once
     int64_t* length
     const int64_t** values
     const int64_t** counts
@@ -122,6 +123,8 @@ cdef inline int32_t list_width(const Space* space, int f, int64_t n_present, bin
 cdef bint fails(Mergers* classes, int64_t c) noexcept nogil:
     cdef int64_t at = c * classes.n_lists + classes.space.n_flat, i, d
     cdef int a
+    if classes.failing[c]:
+        return True
     if classes.rules.min_units and classes.length[at + classes.n_sensitive] < classes.rules.min_units:
         return True
     if classes.rules.by_units:
@@ -232,6 +235,7 @@ cdef bint merge(Mergers* classes, int64_t a, int64_t b) noexcept nogil:
             return False
     classes.size[a] += classes.size[b]
     classes.home[b] = a
+    classes.failing[a] = 0
     classes.behind[classes.before[b]] = classes.behind[b]
     if classes.behind[b] < classes.n_classes:
         classes.before[classes.behind[b]] = classes.before[b]
@@ -298,14 +302,15 @@ cdef bint lay_out(Mergers* classes, const int32_t[:, ::1] records, const int32_t
     return True
 
 
-def repair(widths, records, sensitive, offsets, rules, units=None):
+def repair(widths, records, sensitive, offsets, rules, units=None, failing=None):
     """Merge classes that fail the rules with neighbors until every class passes, or one is left.
 
     Class c holds rows offsets[c]..offsets[c+1]-1 (at least one) of `records` (those of `place`) and of
     `sensitive` (int32, n x s), and of `units` (uint32) where the rules count them; classes are in curve order. Each failing class in turn is merged with
     that of the 32 live classes before and 32 after it with which the loss grows least (ties: the earlier),
-    until it passes; the union stands at the earlier place. Returns per class (int64) the
-    number of the class that it ends up in.
+    until it passes; the union stands at the earlier place. A class marked in `failing` (bool) fails until it is
+    merged with one at least, for what only the caller can test. Returns per class (int64) the number of the class
+    that it ends up in.
     """
     cdef Widths of = one_of(Widths, widths, "widths")
     cdef Conjunction conjunction = one_of(Conjunction, rules, "rules")
@@ -316,6 +321,7 @@ def repair(widths, records, sensitive, offsets, rules, units=None):
     cdef int n_sensitive = <int>conjunction.c.n_sensitive, a
     cdef int stride = of.c.stride, n_lists = of.c.n_flat + n_sensitive + (conjunction.c.min_units > 0)
     cdef const uint32_t[::1] numbers
+    cdef const uint8_t[::1] marks
     cdef const int32_t[:, ::1] codes = None
     cdef Mergers classes
     cdef list keep = []
@@ -349,6 +355,12 @@ def repair(widths, records, sensitive, offsets, rules, units=None):
     classes.home = &home_view[0]
     classes.size = <int64_t*>take(keep, n_classes, sizeof(int64_t))
     classes.width = <int64_t*>take(keep, n_classes, sizeof(int64_t))
+    classes.failing = <uint8_t*>take(keep, n_classes, sizeof(uint8_t))
+    if failing is not None:
+        marks = array_of(failing, np.bool_, 1, "failing").view(np.uint8)
+        if marks.shape[0] != n_classes:
+            raise ValueError("failing must be one mark per class")
+        memcpy(classes.failing, &marks[0], n_classes)
     classes.before = <int64_t*>take(keep, n_classes, sizeof(int64_t))
     classes.behind = <int64_t*>take(keep, n_classes, sizeof(int64_t))
     classes.low = <int32_t*>take(keep, n_classes * stride, sizeof(int32_t))

@@ -125,6 +125,42 @@ def test_repair_counts_units_as_its_twin(
     assert [sorted(ours[at]) for at in sorted(ours)] == [sorted(rows) for rows in twin]
 
 
+@given(st.data(), attributes(), st.integers(1, 3))
+@settings(max_examples=60)
+def test_marked_classes_are_merged_once(data: st.DataObject, of: list[Attribute], k: int) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=8))
+    marked = data.draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
+    n = sum(sizes)
+    table = data.draw(tables(of, n, n))
+    ends = np.cumsum([0, *sizes])
+    classes = [list(range(start, end)) for start, end in itertools.pairwise(ends.tolist())]
+    failing = [rows for rows, mark in zip(classes, marked, strict=True) if mark]
+    widths, records = kernel_records(of, table)
+    home = merge.repair(
+        widths,
+        records,
+        np.zeros((n, 0), np.int32),
+        read_only(ends, np.int64),
+        Conjunction([], n, [("size", k)]),
+        failing=read_only(marked, np.bool_),
+    )
+    ours: dict[int, list[int]] = {}
+    for rows, at in zip(classes, home.tolist(), strict=True):
+        ours.setdefault(at, []).extend(rows)
+    twin = slow.repair(of, table, classes, lambda rows: len(rows) >= k and rows not in failing)
+    assert [sorted(ours[at]) for at in sorted(ours)] == [sorted(rows) for rows in twin]
+
+
+def test_marks_are_one_for_each_class() -> None:
+    widths, records = slow_records([(2, 1.0, [0.0, 1.0], None)], [(0,), (1,)])
+    rules = Conjunction([], 2, [("size", 1)])
+    for wrong in (np.zeros(1, np.bool_), np.zeros(3, np.bool_)):
+        with pytest.raises(ValueError, match="one mark per class"):
+            merge.repair(
+                widths, records, np.zeros((2, 0), np.int32), np.array([0, 1, 2]), rules, failing=wrong
+            )
+
+
 @pytest.mark.parametrize("n_classes", [3, 200])
 def test_repair_looks_32_classes_far(n_classes: int) -> None:
     # Classes of one row each at 0, 1, 2, ...; only the last one fails, its twin stands first.

@@ -74,6 +74,10 @@ def test_an_option_is_a_key_a_name_and_a_flag(option: Option) -> None:
         anon.KMap(5, 0.1),
         anon.KMap(5, 0.1, significance=0.01),
         anon.MaxRisk(0.05, 0.1),
+        anon.KMap(5),
+        anon.MaxRisk(0.05),
+        anon.PopulationUniqueness(0.01, 0.1, model="zayatz"),
+        anon.PopulationUniqueness(0.01),
     ],
     ids=str,
 )

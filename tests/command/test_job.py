@@ -62,6 +62,11 @@ k_map_fraction = 0.2
 k_map_significance = 0.01
 max_risk = 0.05
 max_risk_fraction = 0.1
+presence = 0.5
+presence_low = 0.1
+population_uniqueness = 0.01
+uniqueness_fraction = 0.1
+uniqueness_model = "zayatz"
 method = "mondrian"
 effort = "best"
 split = ["zip", "age"]
@@ -117,6 +122,8 @@ csv_guard = true
 on_infeasible = "trivial"
 seed = 7
 threads = 2
+population = "people.parquet"
+sampling_fraction = 0.1
 
 [kind]
 zip = "nominal"
@@ -165,7 +172,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2, "weights": "keep"},
         **{"suppress": 0.05, "time_limit": 60.0},
     }
-    assert job.requirements() == [
+    assert job.requirements(job.population) == [
         anon.KAnonymity(10, count="units"),
         anon.LDiversity(3, "recursive", 2.5),
         anon.TCloseness(0.2, "hierarchical"),
@@ -175,6 +182,8 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         anon.SDiversityBound(0.4, r=0.5),
         anon.KMap(20, 0.2, significance=0.01),
         anon.MaxRisk(0.05, 0.1),
+        anon.DeltaPresence(0.1, 0.5, str(tmp_path / "people.parquet")),
+        anon.PopulationUniqueness(0.01, 0.1, model="zayatz"),
     ]
     with pytest.raises(UsageError, match="--objective is a setting of --method kmembers"):
         job.configured_method()

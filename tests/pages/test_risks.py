@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -75,3 +76,27 @@ def test_the_commands_write_them(tmp_path: Path) -> None:
         assert main(asked) == 0
         assert "For the owner of the data alone" in page.read_text()
         page.unlink()
+
+
+def test_reports_draw_the_risk_before_and_after() -> None:
+    people = anon.datasets.census(3000)
+    sample = people.take(np.arange(0, 3000, 10))
+    schema = anon.Schema(["age", "sex", "race"])
+    release = anon.anonymize(sample, schema, require=[anon.KMap(20, population=people)])
+    privacy = release.privacy(population=people)
+    compared = anon.compare(sample, release.table, schema, population=people)
+    title = "Risk of the rows in the population"
+    for page in (pages.of_release(release, privacy=privacy), pages.of_comparison(compared)):
+        [*marks] = page.facts["figures"][title]
+        for side in ("before", "after"):
+            of_side = [mark for mark in marks if mark["table"] == side]
+            assert sum(mark["rows"] for mark in of_side) == 300
+            risk = anon.risk(sample if side == "before" else release.table, schema, population=people)
+            for mark in of_side:
+                high = risk.individual <= mark["up to"]
+                assert mark["rows"] == np.count_nonzero(high & (risk.individual > mark["up to"] / 2))
+        assert max(mark["up to"] for mark in marks if mark["table"] == "after") <= 1 / 16
+    [*marks] = pages.of_check(anon.check(release.table, schema, population=people), release.table).facts[
+        "figures"
+    ][title]
+    assert {mark["table"] for mark in marks} == {"after"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twin of `anon.measures.uniques`: whole numbers, and sums of single terms."""
+"""Twin of `anon.classes.uniques`: whole numbers, and sums of single terms."""
 
 from __future__ import annotations
 

@@ -198,3 +198,12 @@ def test_weights_of_the_schema_count_through_every_door(tmp_path: Path) -> None:
     assert anon.risk(path, schema).mean == pytest.approx(expected)
     by_fraction = anon.risk(path, schema, sampling_fraction=1)
     assert (by_fraction.by, by_fraction.mean) == ("sampling fraction", 0.5)
+
+
+def test_a_population_without_the_tables_values_does_not_hold_it() -> None:
+    table, people = {"age": [20, 30, 41, 41]}, {"age": [20, 20, 30]}
+    with pytest.raises(
+        DataError, match="'age' has values that nobody in the population has in 2 rows, the first"
+    ) as raised:
+        anon.risk(table, anon.Schema(["age"]), population=people)
+    assert (raised.value.row, raised.value.count) == (2, 2)

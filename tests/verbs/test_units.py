@@ -308,3 +308,30 @@ def test_spark_refuses_units_by_name() -> None:
     for asked in (schema(unit="patient_id"), anon.Schema(["age"], sampling_weight="w")):
         with pytest.raises(anon.UsageError, match="is not for Spark, which counts rows"):
             spark.check_asked(asked, anon.Mondrian(), [anon.KAnonymity(5)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_unit_in_several_classes_counts_once_in_the_table(seed: int) -> None:
+    """The distance to the table is that to the distinct pairs of unit and value, in the re-check too."""
+    random = np.random.default_rng(seed)
+    n = 150
+    table = {
+        "age": random.integers(20, 50, n),
+        "zip": random.integers(0, 24, n),
+        "ill": random.choice(list("abc"), n),
+        "id": np.arange(n) // 2,
+    }
+    schema = anon.Schema(["age", "zip"], ["ill"], unit="id")
+    for requirement in (anon.TCloseness(0.25, "equal"), anon.BetaLikeness(0.8)):
+        release = anon.anonymize(table, schema, require=[anon.KAnonymity(3), requirement])
+        pairs = {(int(table["id"][row]), str(table["ill"][row])) for row in release.classes.rows}
+        in_table = np.array([sum(ill == value for _, ill in pairs) for value in "abc"]) / len(pairs)
+        for start, stop in pairwise(release.classes.offsets.tolist()):
+            here = {
+                (int(table["id"][row]), str(table["ill"][row])) for row in release.classes.rows[start:stop]
+            }
+            inside = np.array([sum(ill == value for _, ill in here) for value in "abc"]) / len(here)
+            if isinstance(requirement, anon.TCloseness):
+                assert np.abs(inside - in_table).sum() / 2 <= 0.25 + 1e-12
+            else:
+                assert ((inside - in_table) / in_table).max() <= 0.8 + 1e-12

@@ -33,6 +33,15 @@ from anon.classes.reaches import Reach, intact_cells, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, looks, measures, middles, render
 from anon.classes.text import BY_NUMBER, MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
+from anon.classes.union import Union, refuse_smaller, union_of
+from anon.classes.uniques import Model as UniquesModel
+from anon.classes.uniques import (
+    PopulationUniques,
+    histogram,
+    model_estimates,
+    population_uniques,
+    refuse_fraction,
+)
 
 __all__ = [
     "BY_NUMBER",
@@ -44,11 +53,14 @@ __all__ = [
     "Classes",
     "Column",
     "Counts",
+    "PopulationUniques",
     "Published",
     "Reach",
     "Rendering",
     "RowWeights",
     "Showing",
+    "Union",
+    "UniquesModel",
     "as_told",
     "at_rows",
     "blank",
@@ -59,6 +71,7 @@ __all__ = [
     "full_cells",
     "group",
     "group_numbers",
+    "histogram",
     "household_risk",
     "individual_risk",
     "intact_cells",
@@ -69,19 +82,24 @@ __all__ = [
     "measures",
     "merge",
     "middles",
+    "model_estimates",
     "number",
     "population_counts",
+    "population_uniques",
     "published_of",
     "quote",
     "ranked_rows",
     "reach",
     "reader",
+    "refuse_fraction",
+    "refuse_smaller",
     "render",
     "sensitive_counts",
     "single_cells",
     "take",
     "texts",
     "to_levels",
+    "union_of",
     "value_cells",
     "with_coded_sensitive",
 ]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from anon.command.job import Job
     from anon.html import Audience
     from anon.pages import Origin, Report
+    from anon.tables import Source
 
 
 def job_of(context: typer.Context, values: Mapping[str, Any]) -> Job:
@@ -48,15 +49,13 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     return reading(path, options)
 
 
-def people_of(context: typer.Context, job: Job, population: str | None) -> Any:
-    """The table of the population, where one is named."""
+def people_of(context: typer.Context, job: Job) -> Source | None:
+    """The table of the population, where the job names one."""
     from anon.tables import read_source
 
-    return (
-        None
-        if population is None
-        else read_source(population, **reading_options(context, job, population)).table
-    )
+    if job.population is None:
+        return None
+    return read_source(job.population, **reading_options(context, job, job.population))
 
 
 def ends_of(job: Job, *others: str | None) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from anon.command.options import (
 )
 from anon.errors import NAME_QUASI, UsageError, did_you_mean
 from anon.methods import Method, Mondrian, read_method
+from anon.requirements import REQUIREMENTS as REQUIREMENT_CLASSES
 from anon.requirements import Requirement, flag, in_toml, read_requirements
 
 if TYPE_CHECKING:
@@ -130,13 +131,18 @@ class Job(_Keys):
         """What is given of requirements and methods, by key."""
         return {each.key: getattr(self, each.key) for each in (*REQUIREMENTS, *METHODS)}
 
-    def requirements(self) -> list[Requirement]:
-        """The requirements asked for, in the order of `REQUIREMENTS`."""
-        return read_requirements(self.asked)
+    @property
+    def is_requiring(self) -> bool:
+        """Whether it asks for some requirement."""
+        return any(getattr(self, each.options[0].key) is not None for each in REQUIREMENT_CLASSES)
 
-    def demands(self) -> list[Requirement]:
+    def requirements(self, people: Any = None) -> list[Requirement]:
+        """The requirements asked for, in the order of `REQUIREMENTS`; `people` are the population's table."""
+        return read_requirements(self.asked | {"population": people})
+
+    def demands(self, people: Any = None) -> list[Requirement]:
         """What the release was made to hold: of local suppression also what its subsets ask for."""
-        require, method = self.requirements(), self.configured_method()
+        require, method = self.requirements(people), self.configured_method()
         if method is None or not method.places_nulls:
             return require
         matching = [each for each in require if each.by_matching]
@@ -165,7 +171,11 @@ class Job(_Keys):
 
         if not self.grid:
             raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
-        base = self.asked | {each.key: getattr(self, each.key) for each in (*PUBLISHED, *LIMITS)}
+        base = (
+            self.asked
+            | {"population": self.population}
+            | {each.key: getattr(self, each.key) for each in (*PUBLISHED, *LIMITS)}
+        )
         configurations = [one for text in self.grid for one in grid(text, base)]
         of_points = [GRID.key, CHOOSE.key, *(each.key for each in LIMITS)]
         further = [each for each in (*SWEEPING, MISSING, *RUNNING) if each.key not in of_points]

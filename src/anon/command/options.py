@@ -440,6 +440,22 @@ SWEEPING = (
     ),
 )
 
+OF_POPULATION = (
+    Flag(
+        "population",
+        Text,
+        "Table of the population, for --k-map and the like, and for the risk of the rows there.",
+        metavar="FILE",
+        is_path=True,
+    ),
+    Flag(
+        "sampling_fraction",
+        float,
+        "Share of a population that the table holds: risk of its rows there, and estimated uniques.",
+        metavar="SHARE",
+    ),
+)
+
 KEYS = (
     *(INPUT, OUTPUT, REPORT, REPORT_PUBLIC),
     *READING,
@@ -451,6 +467,7 @@ KEYS = (
     *SWEEPING,
     *PUBLISHING,
     *RUNNING,
+    *OF_POPULATION,
 )
 """The keys of a job. Keys are the flags' names with `_` for `-`."""
 
@@ -462,19 +479,4 @@ SENSITIVE_TABLE = Flag(
     "The second table of a bucketization, where it is not beside the first.",
     metavar="FILE",
     is_path=True,
-)
-OF_POPULATION = (
-    Flag(
-        "population",
-        Text,
-        "Table of the population, for the risk of the rows there.",
-        metavar="FILE",
-        is_path=True,
-    ),
-    Flag(
-        "sampling_fraction",
-        float,
-        "Share of a population that the table holds: risk of its rows there, and estimated uniques.",
-        metavar="SHARE",
-    ),
 )

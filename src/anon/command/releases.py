@@ -76,8 +76,6 @@ def anonymize(
     context: typer.Context,
     job: Job,
     config: str | None,
-    population: str | None,
-    sampling_fraction: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -93,17 +91,18 @@ def anonymize(
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
-    require, how = job.requirements(), job.how()
-    if not require and job.method in (None, "mondrian"):
+    if not job.is_requiring and job.method in (None, "mondrian"):
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
-    source, output = ends_of(job, config, population)
-    read = [source, config, population, *job.files()]
+    source, output = ends_of(job, config, job.population)
+    people = None if job.engine == "spark" else people_of(context, job)
+    require, how = job.requirements(people), job.how()
+    read = [source, config, job.population, *job.files()]
     written = outputs_of(job)
     pages = pages_of(job.report, job.report_public, [*read, *written])
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
-        if pages or population or sampling_fraction:
+        if pages or job.population or job.sampling_fraction:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.command.spark import run
 
@@ -136,8 +135,8 @@ def anonymize(
     privacy = None
     if as_json or pages or not quiet:
         privacy = release.privacy(
-            population=population,
-            sampling_fraction=sampling_fraction,
+            population=people,
+            sampling_fraction=job.sampling_fraction,
             per_class="owner" in pages,
             neutral=True,
         )
@@ -191,8 +190,6 @@ def check(
     roles_from_file: bool,
     risk_k: tuple[int, ...],
     sensitive_table: str | None,
-    population: str | None,
-    sampling_fraction: float | None,
     per_class: str | None,
     report: str | None,
     report_public: str | None,
@@ -216,11 +213,12 @@ def check(
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
         second = str(sensitive_path(source))
-    read = [source, second, config, population, *job.files()]
+    read = [source, second, config, job.population, *job.files()]
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
-    table, require = anon.read_source(source, **reading_options(context, job, source)), job.demands()
+    table, people = anon.read_source(source, **reading_options(context, job, source)), people_of(context, job)
+    require = job.demands(people)
     privacy = anon.check(
         table,
         schema,
@@ -228,8 +226,8 @@ def check(
         if sensitive_table is None
         else anon.read_source(sensitive_table, **reading_options(context, job, sensitive_table)),
         at_risk=risk_k,
-        population=people_of(context, job, population),
-        sampling_fraction=sampling_fraction,
+        population=people,
+        sampling_fraction=job.sampling_fraction,
         per_class=per_class is not None or "owner" in pages,
         require=require,
         roles_from_file=roles_from_file,
@@ -288,8 +286,6 @@ def compare(
     sensitive_table: str | None,
     config: str | None,
     id_column: str | None,
-    population: str | None,
-    sampling_fraction: float | None,
     report: str | None,
     report_public: str | None,
     as_json: bool,
@@ -303,7 +299,7 @@ def compare(
     import anon
     from anon.tables import reading
 
-    read = [original, released, sensitive_table, config, population, *job.files()]
+    read = [original, released, sensitive_table, config, job.population, *job.files()]
     pages = pages_of(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))
     second, third = (
@@ -312,8 +308,8 @@ def compare(
     )
     settings = {"r": job.r, "min_support": job.min_support}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    people = people_of(context, job, population)
-    given |= {"population": people, "sampling_fraction": sampling_fraction}
+    people = people_of(context, job)
+    given |= {"population": people, "sampling_fraction": job.sampling_fraction}
     compared = anon.compare(first, second, job.roles(), sensitive_table=third, id=id_column, **given)
     utility = compared.to_dict()
     reported: dict[str, Any] = {}

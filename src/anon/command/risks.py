@@ -68,8 +68,6 @@ def risk(
     job: Job,
     source: str | None,
     config: str | None,
-    population: str | None,
-    sampling_fraction: float | None,
     model: str,
     nulls: str,
     approximate: bool,
@@ -88,7 +86,7 @@ def risk(
     from anon.measures import risk_table
 
     source = _source(source, job)
-    read = [source, population, config, *job.files()]
+    read = [source, job.population, config, *job.files()]
     if per_row is not None:
         datasets.check_output(per_row)
         keep(per_row, read)
@@ -97,8 +95,8 @@ def risk(
     result = anon.risk(
         anon.read_source(source, **reading_options(context, job, source)),
         job.roles(),
-        population=people_of(context, job, population),
-        sampling_fraction=sampling_fraction,
+        population=people_of(context, job),
+        sampling_fraction=job.sampling_fraction,
         method="approx" if approximate else "exact",
         at_risk=risk_k,
         **options,
@@ -140,7 +138,6 @@ def suda(
     config: str | None,
     max_size: int | None,
     scores: str,
-    sampling_fraction: float | None,
     riskiest: int,
     per_row: str | None,
     report: str | None,
@@ -166,7 +163,7 @@ def suda(
         anon.read_source(source, **reading_options(context, job, source)),
         job.roles(),
         max_size=max_size,
-        sampling_fraction=sampling_fraction,
+        sampling_fraction=job.sampling_fraction,
         **options,
     )
     if per_row is not None:

@@ -18,6 +18,7 @@ from anon.entropy import Entropy, permutation, system
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import (
     NO_LIMITS,
+    Crowd,
     Deadline,
     Estimate,
     Identity,
@@ -74,6 +75,7 @@ def check_arguments(
         raise UsageError("nothing is required: ask for at least one requirement, for example KAnonymity(10)")
     method.demands(require)
     method.check_published(publish, numeric)
+    _check_people(schema, method, require, publish, numeric)
     _check_limits(schema, method, publish, limits)
     rounded = [attribute.name for attribute in schema.quasi if attribute.ends is not None]
     if rounded and numeric == "level":
@@ -238,14 +240,16 @@ def make(
     judged = Judged.whole(encoded) if judged is None else judged
     if encoded.schema.household:
         _check_households(method, publish, numeric)
+    _check_people(encoded.schema, method, require, publish, numeric)
     unit = encoded.schema.unit if encoded.units else None
     require = counting(method.demands(require), unit, method.counts_bags)
-    impossible = judged.impossible(require)
+    crowd = Crowd.of(require, encoded, numeric == "level", n_threads)
+    impossible = judged.impossible(require) or (None if crowd is None else crowd.impossible())
     if impossible is not None and not trivial:
         raise impossible
     lattice, before = None, len(encoded.suppressed)
     if method.recodes and impossible is None:
-        encoded, method, lattice = method.recoded(encoded, judged.encoded, require, limits)
+        encoded, method, lattice = method.recoded(encoded, judged.encoded, require, limits, crowd)
         judged = Judged.whole(encoded)
     deadline = None if limits.time_limit is None else Deadline(limits.time_limit)
     if progress is not None:
@@ -280,6 +284,10 @@ def make(
         made = with_less_loss(made, method, limits.suppress, numeric, again)
         left_out = {"missing values": before, "outliers": len(made.encoded.suppressed) - before}
     encoded, classes = made.encoded, made.classes
+    if crowd is not None and impossible is None and lattice is None:
+        classes = _crowded(classes, made.cut, crowd, method, made.task)
+        if made.task.rules.by_units:
+            classes = _settled(classes, made.cut, method, made.task, numeric)
     starred = method == Suppress("quasi")
     columns = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     left_out = {reason: n for reason, n in left_out.items() if n}
@@ -302,6 +310,44 @@ def balanced_instead(release: Release, n_threads: int | None = None) -> Estimate
     )
     k = max((r.least_rows or 1 for r in release.requirements), default=1)
     return estimate_balanced(cut, release.classes, task, k)
+
+
+def _check_people(
+    schema: Schema, method: Method, require: Sequence[Requirement], publish: str, numeric: str
+) -> None:
+    """Raise UsageError where a requirement on people cannot be enforced, or checked in the release."""
+    for each in require:
+        if each.by_levels and not method.recodes:
+            raise UsageError(
+                f"{each}: no test of one class decides it: use ",
+                Parameter("FullDomain()", "--method full-domain"),
+            )
+        if each.people is None:
+            continue
+        if publish == "bucketization":
+            raise UsageError(
+                f"{each}: a bucketization leaves quasi-identifiers intact: publish a generalization"
+            )
+        if each.people == "table" and numeric not in ("interval", "level"):
+            raise UsageError(
+                f"{each}: people are inside cells, which numeric={numeric!r} does not show as such: choose "
+                "interval or level"
+            )
+        if schema.household:
+            raise UsageError(
+                f"{each}: households are not merged until enough people look alike: leave out ",
+                Parameter("household=", "--household"),
+            )
+
+
+def _crowded(classes: Classes, encoded: Encoded, crowd: Crowd, method: Method, task: Task) -> Classes:
+    """Classes merged with neighbors, each that fails once at a time, until enough people look like all."""
+    while classes.n_classes > 1:
+        failing = crowd.failing(classes)
+        if not failing.any():
+            return classes
+        classes = repair(classes, encoded, task.rules, ties=method.ties, cut=False, failing=failing)
+    return classes
 
 
 def _check_households(method: Method, publish: str, numeric: str) -> None:

@@ -12,7 +12,7 @@ from anon.figures.plots import (
     save,
     tradeoff,
 )
-from anon.figures.risks import contributions, individual_risks, uniques_by_fraction
+from anon.figures.risks import contributions, individual_risks, population_risks, uniques_by_fraction
 
 __all__ = [
     "attribute_losses",
@@ -24,6 +24,7 @@ __all__ = [
     "individual_risks",
     "lattice",
     "marginals",
+    "population_risks",
     "query_errors",
     "save",
     "tradeoff",

@@ -46,6 +46,31 @@ def individual_risks(risks: Mapping[str, npt.NDArray[np.float64]]) -> Figure:
     )
 
 
+def population_risks(sides: Mapping[str, Sequence[int]]) -> Figure:
+    """How many rows have a risk in the population of which order of magnitude, such as "before" and "after".
+
+    `sides[name][i]` rows have a risk above 2**-(i + 1) and up to 2**-i.
+    """
+    alt = altair_library()
+    bins = [
+        {"table": name, "up to": 2.0**-i, "rows": count}
+        for name, counts in sides.items()
+        for i, count in enumerate(counts)
+        if count
+    ]
+    chart = alt.Chart(alt.Data(values=bins)).encode(
+        x=alt.X("up to:Q", title="risk of a row, up to", scale=alt.Scale(type="log", base=2)),
+        y=alt.Y("rows:Q", title="rows", scale=alt.Scale(type="log", domainMin=1)),
+        tooltip=[f"{name}:N" for name in ("table", "up to", "rows")],
+    )
+    return Figure(
+        "Risk of the rows in the population",
+        marked_lines(chart, "table", None),
+        "Each mark is the number of rows whose risk of being found in the population lies between half of it "
+        "and it: what was done moved rows to the left.",
+    )
+
+
 def uniques_by_fraction(points: Sequence[Mapping[str, Any]], fraction: float) -> Figure:
     """Estimated population uniques if the table were another share of the population; `fraction` is its own.
 

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release costs and hides: functions of classes, cells and counts; nothing is enforced here."""
 
+from anon.classes import (
+    PopulationUniques,
+    histogram,
+    model_estimates,
+    population_uniques,
+    refuse_fraction,
+)
+from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
 from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
@@ -43,14 +51,6 @@ from anon.measures.tables import (
     risk_table,
     suda_tables,
     utility_tables,
-)
-from anon.measures.uniques import (
-    Model,
-    PopulationUniques,
-    histogram,
-    model_estimates,
-    population_uniques,
-    refuse_fraction,
 )
 from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility

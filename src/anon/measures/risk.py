@@ -14,11 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 import anoncore.classes as classes_kernel
-from anon.classes import Classes, Counts, group_numbers, individual_risk, sensitive_counts, take
+from anon.classes import (
+    Classes,
+    Counts,
+    PopulationUniques,
+    group_numbers,
+    histogram,
+    individual_risk,
+    population_uniques,
+    refuse_fraction,
+    sensitive_counts,
+    take,
+)
 from anon.encoding import Codes, Domain
 from anon.errors import UsageError
 from anon.measures.disclosure import CLASSES_AT_ONCE
-from anon.measures.uniques import PopulationUniques, histogram, population_uniques, refuse_fraction
+
+MAGNITUDES = 21  # down to a risk of one in a million
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,7 @@ class PopulationRisk:
     individual risk, the expectation of 1/F given the f rows of the class. `uniques` is then the estimated
     number of people alone with what they show. `n_below` counts the classes with more rows in the release
     than in the table of the population, of which there are none if the population holds the release.
+    `spread[i]` is how many rows have a risk above 2**-(i + 1) and up to 2**-i, the last one all below too.
     """
 
     journalist: Risk
@@ -59,6 +72,7 @@ class PopulationRisk:
     n_below: int
     by: Literal["table", "sampling fraction", "weights"] = "table"
     uniques: PopulationUniques | None = None
+    spread: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,10 @@ def population_risk(
         if len(population) != classes.n_classes:
             raise UsageError("The population needs one count per class.")
         risk = prosecutor_risk(sizes, population, at_risk)
-        return PopulationRisk(risk, risk.mean, int(np.count_nonzero(population < sizes)))
+        inverse = np.divide(1, population, out=np.zeros(len(population)), where=population > 0)
+        return PopulationRisk(
+            risk, risk.mean, int(np.count_nonzero(population < sizes)), spread=_spread(sizes, inverse)
+        )
     n_rows = int(sizes.sum())
     if sampling_fraction is not None:
         refuse_fraction(sampling_fraction)
@@ -121,7 +138,15 @@ def population_risk(
     mean = float(np.sum(sizes * by_class) / n_rows) if n_rows else 0.0
     risk = Risk(max=float(by_class.max(initial=0.0)), mean=mean, at_risk=shares)
     uniques = population_uniques(histogram(sizes), sampling_fraction) if n_rows else None
-    return PopulationRisk(risk, mean, 0, "sampling fraction" if weights is None else "weights", uniques)
+    by: Literal["sampling fraction", "weights"] = "sampling fraction" if weights is None else "weights"
+    return PopulationRisk(risk, mean, 0, by, uniques, _spread(sizes, by_class))
+
+
+def _spread(sizes: npt.NDArray[np.int64], risk: npt.NDArray[np.floating]) -> tuple[int, ...]:
+    """The rows of classes by the binary order of magnitude of their risk."""
+    _, exponent = np.frexp(np.nextafter(np.minimum(risk, 1.0), 0))
+    order = np.where(risk > 0, np.clip(-exponent, 0, MAGNITUDES - 1), MAGNITUDES - 1)
+    return tuple(np.bincount(order, sizes, MAGNITUDES).astype(np.int64).tolist())
 
 
 def null_matching(

@@ -22,6 +22,7 @@ from anon.methods.microaggregation import Microaggregation
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
 from anon.methods.outliers import leave_out, pass_rules
+from anon.methods.people import Crowd
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
 from anon.methods.record_swap import RecordSwap
@@ -40,6 +41,7 @@ __all__ = [
     "TGC",
     "Anatomy",
     "Budget",
+    "Crowd",
     "Curve",
     "Deadline",
     "Effort",

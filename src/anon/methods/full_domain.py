@@ -24,6 +24,7 @@ from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods.axes import Axis, Reach, axes_of
 from anon.methods.households import sizes_of
 from anon.methods.lattice import Base, Judge, Judged, Node, base_of, search
+from anon.methods.people import Crowd
 from anon.methods.quality import Generalization, Quality, QualityName, facts_of
 from anon.methods.task import Limits, Method, Task
 from anon.methods.trivial import identity
@@ -178,11 +179,17 @@ class FullDomain(Method):
         return identity(encoded, task)
 
     def recoded(
-        self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
+        self,
+        encoded: Encoded,
+        judged: Encoded,
+        require: Sequence[Requirement],
+        limits: Limits,
+        crowd: Crowd | None = None,
     ) -> tuple[Encoded, FullDomain, Lattice]:
         """The table with the chosen level as every column's least one, without the rows that fail there."""
         axes = axes_of(judged, self.domain)
         _refuse(self, judged, axes, require)
+        _refuse_crowd(self, encoded, crowd)
         base = base_of([axis.codes for axis in axes], judged, 1)
         if not base.n_rows:
             node = tuple(axis.lowest for axis in axes)
@@ -190,7 +197,7 @@ class FullDomain(Method):
             return _at(encoded, axes, node), self, nothing
         if self.iterate is not None:
             return self._iterated(encoded, judged, axes, base, require, limits)
-        judge = _judge(judged, axes, base, require, limits.suppress, self)
+        judge = _judge(judged, axes, base, require, limits.suppress, self, crowd)
         best = None
         if self.levels is not None:
             node = self.levels
@@ -204,6 +211,11 @@ class FullDomain(Method):
         if n_out > judge.most_suppressed or n_out == base.n_rows:
             what = f"levels {list(node)} leave {n_out} of {base.n_rows} rows in classes that fail: "
             raise _too_many(what, n_out, base.n_rows, "choose coarser levels")
+        if best is None and crowd is not None and not judge.judge(node).feasible:
+            asked = next(each for each in crowd.require if each.by_levels)
+            raise InfeasibleError(
+                f"levels {list(node)} do not meet {asked}: choose coarser levels", requirement=asked
+            )
         optimal, seen = (None, {node: judge.judge(node)}) if best is None else (best.optimal, best.visited)
         lattice = _lattice(axes, node, optimal, seen, self.quality)
         made = _suppressed(_at(encoded, axes, node), base.rows[left_out])
@@ -309,6 +321,21 @@ def _refuse(
             )
 
 
+def _refuse_crowd(method: FullDomain, encoded: Encoded, crowd: Crowd | None) -> None:
+    """Raise UsageError where people are not counted at nodes."""
+    if crowd is None:
+        return
+    if method.iterate is not None:
+        raise UsageError(f"{crowd.require[0]} is of one level for every column: leave out iterate")
+    counted = [each for each, union in zip(crowd.require, crowd.unions, strict=True) if union is not None]
+    names = [*encoded.schema.coded, *encoded.schema.follows]
+    if counted and names:
+        raise UsageError(
+            f"{counted[0]}: a population is recoded by plain columns, and {names[0]!r} is linked or has a "
+            "least level, top or bottom: leave that out"
+        )
+
+
 def _judge(
     judged: Encoded,
     axes: Sequence[Axis],
@@ -316,6 +343,7 @@ def _judge(
     require: Sequence[Requirement],
     share: Fraction,
     method: FullDomain,
+    crowd: Crowd | None = None,
 ) -> Judge:
     reference = None
     if method.reference == "table":
@@ -333,6 +361,7 @@ def _judge(
         require,
         int(share * base.n_rows),
         reference=reference,
+        crowd=None if crowd is None else crowd.at_nodes(base, ladders, domains, method.domain),
     )
     weights = [domain.weight for domain in domains]
     of_codes = [

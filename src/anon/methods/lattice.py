@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from anon.classes import group
 from anon.encoding import Codes, Domain, Encoded
+from anon.methods.people import AtNodes, Floats, levels_of_codes
 from anon.methods.quality import Quality
 from anon.requirements import KAnonymity, Requirement, compile
 from anon.schema import Ladder
@@ -158,6 +159,7 @@ class _Table:
     counts: npt.NDArray[np.int64]
     values: tuple[tuple[npt.NDArray[np.int64], ...], ...]
     pairs: tuple[npt.NDArray[np.int64], ...] = ()
+    people: tuple[Floats, ...] = ()
 
 
 @dataclass
@@ -165,7 +167,7 @@ class Judge:
     """Judges the nodes of one lattice over one base, from the node `lowest` on, whose labels its codes are.
 
     `reference` are the counts of the sensitive attributes in the table, where those of the rows that are
-    still published do not count.
+    still published do not count. `crowd` counts the people who look like a class, where they count.
     """
 
     base: Base
@@ -176,6 +178,7 @@ class Judge:
     require: Sequence[Requirement]
     most_suppressed: int
     reference: tuple[npt.NDArray[np.int64], ...] | None = None
+    crowd: AtNodes | None = None
     quality: Quality = field(init=False)
     _tables: dict[Node, _Table] = field(default_factory=dict)
     _kept: int = 0
@@ -185,15 +188,12 @@ class Judge:
         # null is a label of its own, and one with the others at the last level
         labels = []
         for ladder, domain in zip(self.ladders, self.domains, strict=True):
-            levels = []
-            for g, of_code in enumerate(ladder.of_code):
-                null = 0 if g == ladder.height and len(of_code) else len(ladder.labels[g])
-                levels.append(np.append(of_code, np.uint32(null)).astype(np.uint32)[: domain.n_codes])
-            labels.append(levels)
+            labels.append(levels_of_codes(ladder.height, ladder.of_code, domain.n_codes))
         self.labels = labels
         self.kernel = Lattice(self.base.codes, labels)
         whole = np.arange(len(self.base.counts), dtype=np.uint32)
-        self._tables[bottom] = _Table(whole, self.base.counts, self.base.values, self.base.pairs)
+        people = () if self.crowd is None else self.crowd.people(bottom, whole)
+        self._tables[bottom] = _Table(whole, self.base.counts, self.base.values, self.base.pairs, people)
         self._levels = np.array([bottom], np.int64)
         self._sizes = np.array([len(whole)], np.int64)
         self._nodes = [bottom]
@@ -207,7 +207,7 @@ class Judge:
         )
         self._only_sizes = all(rule[0] in ("size", "units") for rule in rules)
         if self._only_sizes:
-            self._tables[bottom] = _Table(whole, self.base.counts, (), self.base.pairs)
+            self._tables[bottom] = _Table(whole, self.base.counts, (), self.base.pairs, people)
         # by units a value may be too frequent in two classes together, and in neither alone
         is_sure = self._only_sizes or not self.base.n_units
         self.monotone = is_sure and all(each.monotone for each in self.require)
@@ -230,7 +230,8 @@ class Judge:
             of_class, units, rows = before.pairs
             n = self.base.n_units
             pairs = _counted(number[of_class].astype(np.int64) * n + units, rows, n)
-        table = _Table(first, counts, values, pairs)
+        people = () if self.crowd is None else self.crowd.people(node, first, number, before.people)
+        table = _Table(first, counts, values, pairs, people)
         size = len(first) + sum(len(one[0]) for one in values)
         if self._kept + size <= MOST_KEPT:
             self._kept += size
@@ -249,13 +250,21 @@ class Judge:
         """
         out = (table.counts < self.k) | (self._units(table) < self.k_units)
         absorbing = [each for each in self.require if each.absorbing]
-        others = [] if self._only_sizes else [each for each in self.require if not each.absorbing]
+        others = (
+            []
+            if self._only_sizes
+            else [each for each in self.require if not each.absorbing and not each.by_levels]
+        )
+        out |= self._short(table, absorbing=True)
         if self._is_beyond(table, out) and not everything:
             return out, True
         if absorbing and not self._only_sizes and not self.base.n_units:
             out = self._failing(table, absorbing, out)
             if self._is_beyond(table, out) and not everything:
                 return out, True
+        out = out | self._short(table, absorbing=False)
+        if self._is_beyond(table, out) and not everything:
+            return out, self.most_suppressed == 0 and self.monotone
         while others:
             more = self._failing(table, self.require, out)
             if (more == out).all():
@@ -269,6 +278,12 @@ class Judge:
         """The units of every class; none where they do not count."""
         of_class = table.pairs[0] if table.pairs else np.empty(0, np.int64)
         return np.bincount(of_class, minlength=len(table.counts)).astype(np.int64)
+
+    def _short(self, table: _Table, absorbing: bool) -> npt.NDArray[np.bool_]:
+        """Which classes too few people, or too many, look like."""
+        if self.crowd is None:
+            return np.zeros(len(table.counts), np.bool_)
+        return self.crowd.short(table.counts, table.people, absorbing)
 
     def _is_beyond(self, table: _Table, out: npt.NDArray[np.bool_]) -> bool:
         return int(table.counts[out].sum()) > self.most_suppressed
@@ -352,6 +367,8 @@ class Judge:
         feasible = n_suppressed <= self.most_suppressed and n_suppressed < self.base.n_rows
         if not feasible:
             return Judged(n_suppressed, np.inf, False, absorbing)
+        if self.crowd is not None and not self.crowd.hold_together(table.counts, table.people, out):
+            return Judged(n_suppressed, np.inf, False, self.most_suppressed == 0 and self.monotone)
         return Judged(n_suppressed, self._score(node, table.members, table.counts, out), True, False)
 
     def _score(

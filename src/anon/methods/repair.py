@@ -29,13 +29,15 @@ def repair(
     loss: str = "ncp",
     ties: Ties = "rank",
     cut: bool = True,
+    failing: npt.NDArray[np.bool_] | None = None,
 ) -> Classes:
     """Merge every class that fails the rules with neighbors until all pass or one class is left; with `cut`
     what was merged is cut again into classes that pass, as far as it can be.
 
     Neighbors are the 32 classes before and after it along a Hilbert curve through the centers of the
     classes' cells (ties: the class with the lowest row, by rank or by input position); the one with
-    which the loss grows least is taken. Classes come back in the order of the curve.
+    which the loss grows least is taken. A class that the caller marks as `failing` is merged once at least.
+    Classes come back in the order of the curve.
     """
     if classes.n_classes == 0:
         return classes
@@ -48,7 +50,8 @@ def repair(
     units = None
     if encoded.units is not None and (rules.min_units or rules.by_units):
         units = encoded.units.codes[rows].astype(np.uint32)
-    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules, units)
+    marks = None if failing is None else failing[order]
+    home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules, units, marks)
     sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
     together = np.argsort(home, kind="stable")
     rows = rows[ranges(offsets[together], offsets[together + 1])]

@@ -15,6 +15,7 @@ from anon.classes import Cells, Classes
 from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
 from anon.errors import Parameter, UsageError
+from anon.methods.people import Crowd
 from anon.requirements import Declared, Option, Requirement, flag
 from anon.schema import Schema
 from anon.tables import Source
@@ -182,10 +183,16 @@ class Method(Declared):
         raise NotImplementedError
 
     def recoded(
-        self, encoded: Encoded, judged: Encoded, require: Sequence[Requirement], limits: Limits
+        self,
+        encoded: Encoded,
+        judged: Encoded,
+        require: Sequence[Requirement],
+        limits: Limits,
+        crowd: Crowd | None = None,
     ) -> tuple[Encoded, Method, Any]:
         """The table with the levels chosen for its columns, and without the rows that fail there; the method
-        that applies these levels; what was seen on the way. `judged` are the rows as requirements see them.
+        that applies these levels; what was seen on the way. `judged` are the rows as requirements see them,
+        `crowd` those that look at people.
         """
         raise NotImplementedError
 

@@ -33,6 +33,15 @@ def class_figures(privacy: Privacy) -> tuple[Figure, ...]:
     return (sizes, figures.class_losses(losses)) if losses else (sizes,)
 
 
+def population_figures(measured: Privacy | Utility) -> tuple[Figure, ...]:
+    """The risk of the rows in the population, before where it is known, and after."""
+    before, after = getattr(measured, "population_before", None), measured.population
+    if after is None:
+        return ()
+    sides = {} if before is None else {"before": before.spread}
+    return (figures.population_risks(sides | {"after": after.spread}),)
+
+
 def lattice_figures(release: Release) -> tuple[Figure, ...]:
     """What full-domain recoding chose from; nothing where the levels were given, or recoded in rounds."""
     if release.lattice is None or not release.lattice.searched:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from anon.measures import Privacy, Utility
     from anon.release import Release
     from anon.tables import Scan
-from anon.pages.drawn import class_figures, lattice_figures, loss_figures
+from anon.pages.drawn import class_figures, lattice_figures, loss_figures, population_figures
 
 
 def of_release(
@@ -68,7 +68,8 @@ def of_release(
         else encoded.quasi_codes[i][release.classes.rows]
         for i, domain in enumerate(encoded.quasi)
     }
-    of_classes, of_loss = class_figures(privacy), loss_figures(utility)
+    of_classes = (*class_figures(privacy), *population_figures(privacy))
+    of_loss = loss_figures(utility)
     of_lattice = lattice_figures(release)
     asked = [_asked(requirement, privacy) for requirement in release.requirements]
     facts: dict[str, Any] = {
@@ -291,7 +292,7 @@ def of_check(
             released_section(facts),
         )
         return Report("About a release, checked", facts, handed)
-    drawn = class_figures(privacy)
+    drawn = (*class_figures(privacy), *population_figures(privacy))
     facts = {
         "audience": audience,
         **privacy.to_dict(),
@@ -343,7 +344,7 @@ def of_comparison(utility: Utility, *, origin: Origin | None = None, audience: A
         }
         handed = (Section("What it cost", (), utility_tables(facts)), released_section(facts))
         return Report("About a release, compared with its original", facts, handed)
-    drawn = loss_figures(utility)
+    drawn = (*loss_figures(utility), *population_figures(utility))
     facts = {
         "audience": audience,
         **utility.to_dict(),

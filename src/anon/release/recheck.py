@@ -36,6 +36,7 @@ from anon.release.recheck_cells import (
 )
 from anon.release.recheck_coding import n_finer, whole_blocks
 from anon.release.recheck_nulls import Shown, check_values, is_matching, n_incompatible, shown_of
+from anon.release.recheck_people import check_people, on_people
 from anon.release.recheck_requirements import OF_ROWS, TESTS, Counts, by_itself, count_values
 from anon.release.recheck_units import count_by_units, n_in_rare_bags, units_of_groups
 from anon.schema import Attribute
@@ -94,6 +95,8 @@ def recheck(
     group_of, n_groups = _groups([one.identity for one in shown] or identities, classes.n_classes)
     if not n_groups:
         return
+    for requirement, n_failing in check_people(requirements, encoded, classes, published, group_of, n_groups):
+        raise unmet(requirement, n_failing, n_groups)
     table = encoded if compared is None else compared
     sensitive = zip(table.sensitive, table.sensitive_codes, strict=True)
     known = {domain.name: (domain, codes) for domain, codes in sensitive}
@@ -307,11 +310,12 @@ def recheck_file(
 
     `units` are those of the file's rows, which no file shows, where they count; `shown` is what each class
     shows of every quasi-identifier, where null matches anything. A user's own test is of the
-    original's values, which a file may show otherwise; it is left out.
+    original's values, which a file may show otherwise, and people are counted inside cells, which the
+    file was found to show as they are; both are left out.
     """
     known = {domain.name: (domain, column) for domain, column in zip(sensitive, codes, strict=True)}
     _check_requirements(
-        [each for each in requirements if type(each).__name__ != "Custom"],
+        [each for each in requirements if type(each).__name__ != "Custom" and not on_people(each)],
         known,
         classes,
         np.arange(classes.n_classes),
@@ -339,6 +343,8 @@ def _check_requirements(
     n_units = None if units is None else units_of_groups(units, classes, group_of, n_groups)
     counts: dict[str, Counts] = {}
     for requirement in requirements:
+        if on_people(requirement):
+            continue
         if is_matching(requirement):
             if not shown or units is not None:
                 raise RecheckError(f"{requirement!r} was not tested: nothing says which cells are null here")

@@ -7,7 +7,6 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import ceil, log
 from typing import Any
 
@@ -18,6 +17,7 @@ from anon.classes import Classes
 from anon.encoding import Codes, Domain
 from anon.errors import RecheckError
 from anon.release.recheck_cells import SAFE, Bools, Ints, chunks, codes_inside
+from anon.release.recheck_people import individual
 
 
 @dataclass(frozen=True)
@@ -364,17 +364,9 @@ def _k_map(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
 
 
 def _max_risk(requirement: Any, size: npt.NDArray[np.int64]) -> Bools:
-    """The integral of t^(f - 1) p/(p + q t) over 0..1, with t = exp(-v/f), is at most the threshold."""
-    p = float(requirement.sampling_fraction)
-    nodes, weights = np.polynomial.legendre.leggauss(40)
-    edges = np.linspace(0, 60, 61)
+    """The individual risk of so many rows is at most the threshold."""
     f, where = np.unique(size, return_inverse=True)
-    risk = np.zeros(len(f))
-    for low, high in pairwise(edges):
-        v = (low + high) / 2 + (high - low) / 2 * nodes
-        integrand = np.exp(-v) * p / (p + (1 - p) * np.exp(-v / np.maximum(f, 1)[:, None]))
-        risk += (high - low) / 2 * (integrand @ weights)
-    risk /= np.maximum(f, 1)
+    risk = individual(f, np.full(len(f), float(requirement.sampling_fraction)))
     return np.asarray((size > 0) & (risk[where] <= float(requirement.threshold) * (1 + 1e-9)))
 
 

@@ -28,16 +28,13 @@ from anon.classes import (
     Published,
     RowWeights,
     counts_of,
-    equal_rows,
     group,
     is_full,
     looks,
-    population_counts,
     texts,
-    to_levels,
+    union_of,
 )
-from anon.classes import cells as cells_of
-from anon.encoding import encode, of_published_rows
+from anon.encoding import of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
 from anon.html import Table, html_of
 from anon.measures import (
@@ -57,8 +54,7 @@ from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
 from anon.release.recoded import Recoded
 from anon.release.write import FORMAT, csv, is_path, refuse_source, unwritable, write_release, writer_of
-from anon.schema import Schema, check_names
-from anon.tables import not_written, read_table, replacing
+from anon.tables import not_written, replacing
 from anon.threads import available_threads
 
 
@@ -218,7 +214,7 @@ class Release(Recoded):
             before = group(encoded.original.quasi_codes, encoded.suppressed, threads)
             inside: tuple[Any, Any] = None, None
             if population is not None:
-                inside = _inside(self, groups, before, read_table(population), threads)
+                inside = _inside(self, groups, before, population, threads)
             after, first = (
                 population_risk(each, of_class, sampling_fraction, at_risk, weights=of_row)
                 for each, of_class in zip((groups, before), inside, strict=True)
@@ -461,32 +457,19 @@ def contents(release: Release) -> tuple[Any, ...]:
 
 
 def _inside(
-    release: Release, groups: Classes, before: Classes, population: pa.Table, n_threads: int
+    release: Release, groups: Classes, before: Classes, population: Any, n_threads: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Rows of a population inside the cells of each group of the release's rows that look alike, and those
     equal to each group of the original's (`before`).
 
     Both tables get the codes of their union.
     """
-    quasi = release.encoded.schema.quasi
-    names = [attribute.name for attribute in quasi]
-    check_names(names, population.column_names)
-    ours = release.encoded.table.select(names)
-    ours = ours if isinstance(ours, pa.Table) else ours.whole()
-    try:
-        both = pa.concat_tables([ours, population.select(names).cast(ours.schema)])
-    except pa.ArrowException:
-        raise DataError(
-            "the population's quasi-identifiers have other types than the table's; convert them first"
-        ) from None
-    union = encode(both, Schema(quasi), n_threads=n_threads)
-    cells = cells_of(union, groups, n_threads)
-    if release.publish == "generalization":
-        if release.numeric == "level":
-            cells = tuple(to_levels(one) if one.domain.kind == "numeric" else one for one in cells)
+    union = union_of(release.encoded, population, n_threads)
+    generalizes = release.publish == "generalization"
+    cells = union.cells(groups, generalizes and release.numeric == "level", n_threads)
+    if generalizes:
         cells = tuple(_as_full_as(ours, one) for ours, one in zip(release.cells, cells, strict=True))
-    inside = [codes[release.encoded.n_rows :] for codes in union.quasi_codes]
-    return population_counts(cells, inside, n_threads), equal_rows(union.quasi_codes, before, n_threads)
+    return union.inside(cells, n_threads), union.equal(before, n_threads)
 
 
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:

@@ -18,7 +18,7 @@ from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
 from anon.requirements.option import Declared, Option, flag, in_toml, merged
-from anon.requirements.population import KMap, MaxRisk
+from anon.requirements.population import DeltaPresence, KMap, MaxRisk, PopulationUniqueness
 from anon.requirements.requirement import Requirement, exact, real
 from anon.requirements.similarity import SDiversityBound
 
@@ -31,11 +31,13 @@ __all__ = [
     "Custom",
     "Declared",
     "DeltaDisclosure",
+    "DeltaPresence",
     "KAnonymity",
     "KMap",
     "LDiversity",
     "MaxRisk",
     "Option",
+    "PopulationUniqueness",
     "Requirement",
     "SDiversityBound",
     "SubsetAnonymity",
@@ -62,6 +64,8 @@ REQUIREMENTS: tuple[type[Requirement], ...] = (
     SDiversityBound,
     KMap,
     MaxRisk,
+    DeltaPresence,
+    PopulationUniqueness,
 )
 REQUIREMENT_OPTIONS = merged(each.options for each in REQUIREMENTS)
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from numbers import Integral, Number
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from anoncore.requirement import Conjunction
 
 Real = int | float | Fraction
 Counts = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+People = Literal["table", "weights"]
+"""How the people of the population who look like a class are counted."""
 
 SMALLEST = Fraction(1, 10**15)  # of a parameter that is not 0
 
@@ -34,7 +37,9 @@ class Requirement(Declared):
 
     The first of its `options` asks for it, the others need that one. `asks_k` is whether its `least_rows` are
     the k of k-anonymity, `cacheable` whether its parameters tell all that it does, `of_table` whether it
-    compares a class with the table, `on_spark` whether it can be sent to other machines.
+    compares a class with the table, `on_spark` whether it can be sent to other machines, `by_levels` whether
+    no test of one class decides it, so that it is enforced where levels of whole columns are chosen, and
+    nowhere else.
 
     One that the independent re-check of a release has no test of brings its own, in plain NumPy:
     `recheck(counts)` says which groups of rows pass, told by `anon.release.recheck_requirements.Counts`
@@ -45,12 +50,30 @@ class Requirement(Declared):
     cacheable: ClassVar[bool] = True
     of_table: ClassVar[bool] = False
     on_spark: ClassVar[bool] = True
+    by_levels: ClassVar[bool] = False
     sensitive: str | None = None
 
     @property
     def least_rows(self) -> int | None:
         """The rows that every class must have; None where it asks for none."""
         return None
+
+    @property
+    def people(self) -> People | None:
+        """How people of the population who look like a class are counted; None where they are not."""
+        return None
+
+    def enough(self, rows: Counts, people: npt.NDArray[np.float64]) -> Bools:
+        """Which classes pass, by the rows and the people of each."""
+        return np.ones(len(rows), np.bool_)
+
+    def holds_together(self, rows: Counts, people: npt.NDArray[np.float64], n_people: float) -> bool:
+        """Whether the published classes pass together, of a population of `n_people`."""
+        return True
+
+    def explain_people(self, rows: int, people: float) -> tuple[str, Any]:
+        """Why the table as one class fails: the reason, the tightest parameter."""
+        raise NotImplementedError
 
     def of_units(self) -> Requirement:
         """The same, whose k counts units; itself where it has none."""

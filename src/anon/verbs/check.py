@@ -41,7 +41,7 @@ from anon.schema import Attribute, Schema, check_names, is_text, listed, value_t
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anon.verbs.foreign import as_coded_in_file
-from anon.verbs.people import people_inside
+from anon.verbs.people import people_inside, unmet_by_people
 from anoncore.requirement import passing_classes
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def check(
         table = table_source.table
     matching = [each for each in require if each.by_matching]
     require = [each for each in require if not each.by_matching]
+    of_people = [each for each in require if each.people is not None or each.by_levels]
+    require = [each for each in require if each not in of_people]
     units, require, of_bags = _units_of(table, schema, require)
     if units is not None:
         for each in matching:
@@ -168,6 +170,8 @@ def check(
         groups = group(intact.quasi_codes, n_threads=n_threads)
         privacy = of_intact(privacy, groups, at_risk)
         published = ids
+        if of_people:
+            raise UsageError(f"{of_people[0]}: a bucketization has no cells that people could be inside")
     else:
         encoded = encode(table, schema, empty=True, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
@@ -198,6 +202,9 @@ def check(
         if matching:
             missed += _incompatible(matching, classes, quasi)
         privacy = replace(privacy, unmet=missed)
+    if of_people:
+        missed = unmet_by_people(of_people, table, given or schema, metadata, classes, n_threads)
+        privacy = replace(privacy, unmet=(*(privacy.unmet or ()), *missed))
     has_weights = weight is not None and population is None and sampling_fraction is None
     if has_weights or population is not None or sampling_fraction is not None:
         inside = None

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,7 +15,11 @@ from anon.errors import DataError
 from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of
 from anon.tables import read_local, read_table
 from anon.threads import available_threads, in_threads
+from anon.verbs.discover import discover
 from anon.verbs.guess import Guess, Key, Seen, chosen_keys, guess, with_repeated_keys
+
+MOST_WORK = 50_000_000  # rows times sets of columns that are compared
+MOST_TOGETHER = 3  # columns of a set
 
 DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
 
@@ -64,7 +69,9 @@ def inspect(source: Any, **reading: Any) -> Inspection:
 
     `source` and the keyword arguments are those of `read_table`. The guess goes by the words of the column's
     name in seven languages, by what its values look like, by how many there are and by what rows of one
-    value have in common; it is where to start, not a decision, and `why` says what it goes by.
+    value have in common; it is where to start, not a decision, and `why` says what it goes by. Of columns
+    guessed to be quasi-identifiers it also says how many pairs of rows they tell apart (their separation),
+    and with which others of them most rows are alone.
     """
     read = read_local(source, **reading)
     table = read_table(read)
@@ -79,7 +86,45 @@ def inspect(source: Any, **reading: Any) -> Inspection:
         replace(column, role=guessed.role.value, why=guessed.why, key=key)
         for (column, _, _), guessed, key in zip(inspected, guesses, keys, strict=True)
     ]
+    told = _told_apart(table, [each.name for each in columns if each.role == Role.QUASI.value])
+    columns = [
+        replace(each, why=f"{each.why}; {told[each.name]}") if each.name in told else each for each in columns
+    ]
     return Inspection(table.num_rows, tuple(columns))
+
+
+def _told_apart(table: pa.Table, names: Sequence[str]) -> dict[str, str]:
+    """Of each column, in words, the pairs of rows that differ in it, and the set of up to three in which most
+    rows are alone. Sets of fewer where it would take too long, and nothing where columns share a name.
+    """
+    if not names or table.num_rows < 2 or len(set(names)) < len(names):
+        return {}
+    size = min(len(names), MOST_TOGETHER)
+    while size and table.num_rows * sum(math.comb(len(names), n) for n in range(1, size + 1)) > MOST_WORK:
+        size -= 1
+    if not size:
+        return {}
+    sets = discover(table, names, max_size=size).sets
+    told = {}
+    for name in names:
+        [alone] = [each for each in sets if each.columns == (name,)]
+        words = f"it tells apart {_percent(alone.separation)} of the pairs of rows"
+        together = max(
+            (each for each in sets if name in each.columns and len(each.columns) > 1),
+            key=lambda each: (each.unique, -len(each.columns)),
+            default=None,
+        )
+        if together is not None and together.unique > 0:
+            others = [each for each in together.columns if each != name]
+            words += f"; with {' and '.join(others)} {_percent(together.unique)} of the rows are alone"
+        told[name] = words
+    return told
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
 def identifying_neutral(table: pa.Table, names: Iterable[str]) -> list[str]:

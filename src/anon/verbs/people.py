@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Classes, equal_rows, group, population_counts
-from anon.encoding import encode, encode_like
-from anon.errors import DataError, UsageError
+from anon.classes import Classes, equal_rows, group, population_counts, refuse_smaller
+from anon.encoding import Codes, Domain, encode, encode_like, encode_weights
+from anon.errors import DataError, Parameter, UsageError
+from anon.requirements import Requirement
 from anon.schema import Schema
-from anon.tables import read_table
+from anon.tables import as_written, read_source
 from anon.verbs.foreign import generalized
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def people_inside(
     A table whose values are all those of the population is read as it stands; another one as a release of
     it, and then nobody is said to be alone (None).
     """
-    people = read_table(population)
+    source = read_source(population)
+    labels = [each.name for each in schema.quasi if each.kind in ("nominal", "ordinal")]
+    people = as_written(source, [name for name in labels if name in source.table.column_names]).table
     quasi = Schema(schema.quasi)
     encoded = encode(people, quasi, empty=True, n_threads=n_threads)
     codes = None
@@ -59,21 +62,72 @@ def people_inside(
         raise DataError(
             f"the population does not hold the table: {error}", column=error.column, row=error.row
         ) from None
+    if published.cells is None and codes is not None:
+        raise _unknown(encoded.quasi, codes)
     if published.cells is None:
         raise UsageError(f"risk in a table of the population: {published.refusal}")
     inside = population_counts(published.cells, encoded.quasi_codes, n_threads)
     return published.classes, inside, None
 
 
-def refuse_smaller(classes: Classes, inside: npt.NDArray[np.int64]) -> None:
-    """Raise DataError where some class has more rows than the population has people that look like them."""
-    short = inside < classes.sizes
-    if short.any():
-        row = int(classes.rows[classes.offsets[:-1][short]].min())
-        raise DataError(
-            f"{int(np.count_nonzero(short))} classes have more rows in the table than people in the "
-            f"population, the first of them that of row {row + 1}: the population does not hold the table; "
-            "give the one that the table was drawn from",
-            row=row,
-            count=int(np.count_nonzero(short)),
-        )
+def _unknown(domains: Sequence[Domain], codes: Sequence[Codes]) -> DataError:
+    """The error for a table of values, some of which nobody in the population has."""
+    wrong = [codes == domain.n_codes for domain, codes in zip(domains, codes, strict=True)]
+    [name, unlike] = next(
+        (domain.name, rows) for domain, rows in zip(domains, wrong, strict=True) if rows.any()
+    )
+    row, count = int(np.argmax(unlike)), int(np.count_nonzero(unlike))
+    return DataError(
+        f"column {name!r} has values that nobody in the population has in {count} rows, the first of them "
+        f"row {row + 1}: the population does not hold the table, or these are midpoints, means or noise, "
+        "which hide who is inside; give the population that the table was drawn from",
+        column=name,
+        row=row,
+        count=count,
+    )
+
+
+def unmet_by_people(
+    require: Sequence[Requirement],
+    table: pa.Table | Scan,
+    schema: Schema,
+    metadata: Mapping[str, Any] | None,
+    classes: Classes,
+    n_threads: int = 1,
+) -> tuple[str, ...]:
+    """Those of the requirements on people, in words, that some class of a table does not meet.
+
+    `classes` are the table's. UsageError where weights are asked for and the table has none, or where a
+    requirement is decided only while a release is made.
+    """
+    missed = []
+    weight = schema.sampling_weight
+    for each in require:
+        of_weights = None
+        if each.people == "weights":
+            if weight is None or weight not in table.column_names:
+                raise UsageError(
+                    f"{each}: nobody knows how many people a row stands for: name the column ",
+                    Parameter("in the schema (sampling_weight=)", "with --sampling-weight"),
+                )
+            of_row = encode_weights(table, weight)[classes.rows]
+            of_class = np.repeat(np.arange(classes.n_classes), classes.sizes)
+            of_weights = np.maximum(np.bincount(of_class, of_row, classes.n_classes), classes.sizes)
+        if each.people == "table" and each.by_levels:
+            raise UsageError(
+                f"{each}: the table alone cannot decide it: the population is recoded while a release is made"
+            )
+        if each.people == "table":
+            population: Any = getattr(each, "population", None)
+            alike, inside, _ = people_inside(table, schema, metadata, population, n_threads)
+            refuse_smaller(alike, inside)
+            passes = bool(each.enough(alike.sizes, inside.astype(np.float64)).all())
+        elif each.by_levels:
+            people = np.zeros(classes.n_classes) if of_weights is None else of_weights
+            passes = each.holds_together(classes.sizes, people, 0)
+        else:
+            assert of_weights is not None
+            passes = bool(each.enough(classes.sizes, of_weights).all())
+        if not passes:
+            missed.append(str(each))
+    return tuple(missed)

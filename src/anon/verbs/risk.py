@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Classes, group, household_risk, individual_risk
+from anon.classes import Classes, group, household_risk, individual_risk, refuse_smaller
 from anon.encoding import Units, encode, encode_units
 from anon.errors import Parameter, UsageError
 from anon.measures import (
@@ -30,7 +30,7 @@ from anon.schema import Schema
 from anon.tables import read_table
 from anon.threads import available_threads
 from anon.verbs.check import labels_as_written, measured_roles, read_with_roles, starred_rows
-from anon.verbs.people import people_inside, refuse_smaller
+from anon.verbs.people import people_inside
 
 Floats = npt.NDArray[np.float64]
 

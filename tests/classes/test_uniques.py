@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anon.errors import UsageError
-from anon.measures import uniques
-from anon.measures.uniques import (
+from anon.classes import uniques
+from anon.classes.uniques import (
     Histogram,
     histogram,
     pitman,
@@ -22,6 +21,7 @@ from anon.measures.uniques import (
     snb_parameters,
     zayatz,
 )
+from anon.errors import UsageError
 from reference import uniques as twin
 
 FIRST = {1: 60, 2: 20, 3: 10, 5: 4}
@@ -167,3 +167,10 @@ def test_large_numbers_keep_their_digits() -> None:
     for x in (900.0, 1100.0):
         ratio = math.lgamma(x + 0.3) - math.lgamma(x)
         assert uniques._log_gamma_ratio(x, 0.3) == pytest.approx(ratio, rel=1e-11)
+
+
+def test_classes_of_many_thousand_rows_leave_shlossers_estimate_a_number() -> None:
+    large = of({1: 60, 2: 20, 20_000: 1})  # of which none is missed by a fifth of the population
+    assert shlosser(large, 0.2) == pytest.approx(twin.shlosser({1: 60, 2: 20}, 0.2) + 1, rel=1e-12)
+    estimate = snb(large, 0.2)
+    assert estimate is None or math.isfinite(estimate)

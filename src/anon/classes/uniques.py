@@ -315,7 +315,8 @@ def shlosser(sample: Histogram, fraction: float) -> float:
     i, n, pi = sample.sizes.astype(np.float64), sample.counts.astype(np.float64), fraction
     never = np.exp(i * math.log1p(-pi))
     squared = float(np.sum(i * pi**2 * np.exp((i - 1) * math.log1p(-(pi**2))) * n))
-    again = float(np.sum(never * np.expm1(i * math.log1p(pi)) * n))
+    # (1 - pi)^i ((1 + pi)^i - 1), of which the second factor overflows where i is in the thousands
+    again = -float(np.sum(np.exp(i * math.log1p(-pi * pi)) * np.expm1(-i * math.log1p(pi)) * n))
     missed = float(np.sum(never * n))
     once = float(np.sum(i * pi * np.exp((i - 1) * math.log1p(-pi)) * n))
     return sample.n_classes + alone * (squared / again) * (missed / once) ** 2
