@@ -1073,7 +1073,7 @@ def test_a_job_file_holds_everything_and_its_requirements_hold_for_every_point(
     [
         ([], 2, "give a grid, such as --grid"),
         (["--grid", "k=5 x=2"], 2, "a grid has no 'x'"),
-        (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, k_count, l"),
+        (["--grid", "l-kind=entropy"], 2, "did you mean 'l_kind'? its names are k, k_count, k_nulls, l"),
         (["--grid", "k=5", "--measures", "p_los"], 2, "did you mean 'p_loss'"),
         (["--grid", "method=kmembers"], 2, "ask for --k"),
         (["--grid", "k=5", "--privacy", "loss"], 2, "no measure 'loss'"),

@@ -200,7 +200,7 @@ def check(
         _refuse_undecided(missed, require, domains, metadata, roles_from)
         missed += tuple(str(each) for each in of_bags if (privacy.k_unit_bags or 0) < (each.least_rows or 0))
         if matching:
-            missed += _incompatible(matching, classes, quasi)
+            missed += _incompatible(matching, classes, quasi, privacy)
         privacy = replace(privacy, unmet=missed)
     if of_people:
         missed = unmet_by_people(of_people, table, given or schema, metadata, classes, n_threads)
@@ -383,13 +383,26 @@ def unmet(
 
 
 def _incompatible(
-    require: Sequence[Requirement], classes: Classes, quasi: Sequence[tuple[Domain, Codes]]
+    require: Sequence[Requirement],
+    classes: Classes,
+    quasi: Sequence[tuple[Domain, Codes]],
+    privacy: Privacy,
 ) -> tuple[str, ...]:
     """The requirements, in words, for which some row has too few compatible ones, null matching anything."""
+    if classes.n_classes == 0:
+        return ()
     first = classes.rows[classes.offsets[:-1]]
     columns = [codes[first] for _, codes in quasi]
     missing = [codes == domain.n_values for (domain, _), codes in zip(quasi, columns, strict=True)]
-    fewest = [least_matching(classes, columns, missing, getattr(each, "size", None)) for each in require]
+    # rows of nulls alone, which help nobody, are the only ones that the measure takes otherwise
+    is_measured = not np.logical_and.reduce(missing).any()
+    sizes = [getattr(each, "size", None) for each in require]
+    fewest = [
+        privacy.k_matching
+        if is_measured and size is None
+        else least_matching(classes, columns, missing, size)
+        for size in sizes
+    ]
     pairs = zip(require, fewest, strict=True)
     return tuple(str(one) for one, rows in pairs if rows is not None and rows < (one.least_rows or 0))
 
