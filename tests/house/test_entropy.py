@@ -27,6 +27,7 @@ SEARCHES = {
     "miners/cross.py": "folds of the owner's measurements",
     "scenarios/attack.py": "rows of a workload",
     "measures/known.py": "which neutral columns are looked at",
+    "measures/numbers.py": "permutations that a measured score is compared with",
     "measures/workload.py": "queries",
     "papers/": "what the papers drew",
 }
