@@ -213,3 +213,9 @@ def test_best_ends_near_the_optimum(n: int, n_cases: int) -> None:
     print(f"\nLoss of best over the optimum, {n_cases} tables of {n} rows: mean {mean:.4f}, most {most:.3f}")
     assert min(ratios) >= 1 - 1e-9
     assert mean <= 1.03
+
+
+def test_rounded_ends_leave_no_estimate() -> None:
+    rounded = anon.Schema(quasi=[anon.numeric("age", ends=10), "sex"])
+    release = anon.anonymize(PEOPLE, rounded, require=[anon.KAnonymity(5)], effort="fast")
+    assert balanced_instead(release) is None

@@ -302,6 +302,8 @@ def balanced_instead(release: Release, n_threads: int | None = None) -> Estimate
         return None
     if release.encoded.units is not None or not release.n_rows or not release.requirements:
         return None
+    if any(attribute.ends is not None for attribute in release.encoded.schema.quasi):
+        return None  # classes that round to the same are one: what they were before is not known
     judged = Judged.whole(release.encoded)
     cut = judged.encoded.cut()
     cut = cut.by_levels() if release.numeric == "level" else cut
