@@ -150,6 +150,47 @@ def test_strict_mondrian_is_the_release_of_one_machine(spark: Any, case: str) ->
     assert as_local(release) == rows(local.table)
 
 
+CODED = [
+    anon.numeric("i", least=5, top=40),
+    anon.nominal("t", TREE, least=1),
+    anon.numeric("day", least="month"),
+    "d",
+    anon.numeric("x", bottom=-1.0),
+]
+
+
+@pytest.mark.parametrize("numeric", ["interval", "bounds"])
+def test_least_levels_and_weights_are_those_of_one_machine(spark: Any, numeric: str) -> None:
+    """Which rows of a class have the remainder of its weights is drawn; how many have is not."""
+    small = table(600, 21)
+    small = small.set_column(9, "weight", pa.compute.add(small["weight"], 1))
+    schema = anon.Schema(CODED, ["s"], ["name"], sampling_weight="weight")
+    options: dict[str, Any] = {"require": DIVERSE, "method": anon.Mondrian(), "numeric": numeric}
+    local = anon.anonymize(small, schema, **options)
+    release = anonymize_spark(spark.createDataFrame(small), schema, node_rows=150, **options)
+    assert release.columns == local.table.column_names
+    shown = [name for name in release.columns if name != "s"]
+    assert as_local(release, shown) == rows(local.table.select(shown))
+
+
+def test_weights_are_checked_and_kept_with_a_warning(spark: Any) -> None:
+    small = pa.table({"a": [1, 1, 2, 2], "w": [1.5, 1.5, 2.0, 3.0]})
+    schema = anon.Schema(["a"], sampling_weight="w")
+    with pytest.warns(anon.PrivacyWarning, match="'w' keeps its weights, with which 2 of 4 rows are alone"):
+        kept = anonymize_spark(
+            spark.createDataFrame(small), schema, require=[anon.KAnonymity(2)], weights="keep"
+        )
+    assert as_local(kept) == Counter({("1", 1.5): 2, ("2", 2.0): 1, ("2", 3.0): 1})
+    wrong = small.set_column(1, "w", pa.array([0.0, None, float("inf"), 1.0]))
+    with pytest.raises(anon.DataError, match=r"above 0 in 3 rows \(1 missing\)"):
+        anonymize_spark(spark.createDataFrame(wrong), schema, require=[anon.KAnonymity(2)])
+    texts = small.set_column(1, "w", pa.array(list("abcd")))
+    with pytest.raises(anon.DataError, match="has type string"):
+        anonymize_spark(spark.createDataFrame(texts), schema, require=[anon.KAnonymity(2)])
+    with pytest.raises(anon.UsageError, match="weights must be one of"):
+        anonymize_spark(spark.createDataFrame(small), schema, require=K5, weights="mean")  # type: ignore[arg-type]
+
+
 def flat(told: Any, above: str = "") -> dict[str, Any]:
     """Nested measures under names with dots."""
     if not isinstance(told, dict):

@@ -47,8 +47,6 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
         raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
     if options.pop("order", "class") != "class":
         raise UsageError("rows have no order on Spark: leave out order = 'input'")
-    if options.pop("weights", None) is not None:
-        raise UsageError("sampling weights are for one machine: leave out weights")
     if options.pop("on_infeasible", "error") != "error":
         raise UsageError("a trivial release is for one machine: leave out on_infeasible = 'trivial'")
     if PurePosixPath(job.input).suffix.lower() not in ("", *SUFFIXES):

@@ -27,7 +27,7 @@ from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, note_on_unpublished
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import Release, note_on_known, release_table
-from anon.release.weights import Weights, alone_with_weight, check_weights
+from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
 
 __all__ = [
     "CLASS_ID",
@@ -47,6 +47,7 @@ __all__ = [
     "is_bucketized",
     "linked",
     "metadata_of",
+    "note_on_kept_weights",
     "note_on_known",
     "note_on_unpublished",
     "read_numbers",

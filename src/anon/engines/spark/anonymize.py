@@ -35,7 +35,16 @@ from anon.engines.spark.solve import NODE_ROWS, solved
 from anon.engines.spark.tree import Plan, top_tree
 from anon.errors import DataError, Parameter, PrivacyWarning, RecheckError, UsageError
 from anon.methods import METHODS, Effort, Method, Mondrian, Progress, chosen
-from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
+from anon.release import (
+    CLASS_ID,
+    Publish,
+    Weights,
+    check_weights,
+    failing_groups,
+    note_on_kept_weights,
+    refuse_clashes,
+    unmet,
+)
 from anon.requirements import Requirement, infeasible
 from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
 
@@ -54,6 +63,7 @@ def anonymize_spark(
     publish: Publish = "generalization",
     numeric: Rendering = "interval",
     missing: Missing = "category",
+    weights: Weights = "class-mean",
     seed: int = 0,
     node_rows: int = NODE_ROWS,
     progress: Progress | None = None,
@@ -83,6 +93,7 @@ def anonymize_spark(
         *(schema, method, require),
         publish=publish,
         numeric=numeric,
+        weights=weights,
         seed=seed,
         node_rows=node_rows,
         progress=progress,
@@ -105,10 +116,14 @@ def anonymize_spark(
         try:
             nodes = top_tree(chunks, plan, node_rows, tell)
             tell("partition", 0, 1)
-            whole = solved(chunks, nodes, read, plan, publish, numeric, seed, release_schema).persist()
+            whole = solved(
+                chunks, nodes, read, plan, publish, numeric, weights, seed, release_schema
+            ).persist()
             try:
                 tell("check", 0, 1)
                 n_classes = _recheck(whole, read, plan, publish, release_schema)
+                if read.schema.sampling_weight is not None and weights == "keep":
+                    notes.append(_note_on_weights(whole, read, publish, release_schema))
             except BaseException:
                 whole.unpersist()
                 raise
@@ -141,22 +156,19 @@ def check_asked(
     *,
     publish: Publish = "generalization",
     numeric: Rendering = "interval",
+    weights: Weights = "class-mean",
     seed: int = 0,
     node_rows: int = NODE_ROWS,
     progress: Progress | None = None,
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
-    for key in ("unit", "household", "sampling_weight"):
+    check_weights(weights)
+    for key in ("unit", "household"):
         if getattr(schema, key):
             raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
     if any(getattr(each, "count", None) not in (None, "rows") for each in require):
         raise UsageError("Spark counts rows, not units: anonymize on one machine")
-    if schema.coded:
-        raise UsageError(
-            f"column {schema.coded[0]!r} has a least level, top or bottom, which Spark does not know yet: "
-            "recode the column before, or anonymize on one machine"
-        )
     if schema.linked:
         raise UsageError("linked columns do not run on Spark: leave them out, or cut by each (quasi)")
     if not method.on_spark:
@@ -182,7 +194,11 @@ def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[s
     """Warnings of columns that are published as they are and may identify people."""
     from pyspark.sql.functions import approx_count_distinct, count
 
-    neutral = [field for field in df.schema.fields if schema.role(field.name) is Role.NEUTRAL]
+    neutral = [
+        field
+        for field in df.schema.fields
+        if schema.role(field.name) is Role.NEUTRAL and field.name != schema.sampling_weight
+    ]
     counted = []
     for field in neutral:
         try:
@@ -263,12 +279,7 @@ def _without_metadata(kind: Any) -> Any:
 
 def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, release_schema: Any) -> int:
     """Raise RecheckError unless every class, as published, meets every requirement; how many there are."""
-    kept = set(kept_columns(read, publish))
-    names = (
-        [CLASS_ID]
-        if publish == "bucketization"
-        else [f.name for f in release_schema.fields if f.name not in kept]
-    )
+    names = _shown(read, publish, release_schema)
     sensitive, totals, require = read.sensitive, read.counts, plan.require
     m, s = len(names), len(sensitive)
 
@@ -310,6 +321,22 @@ def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, releas
         if failing:
             raise unmet(requirement, failing, n_classes)
     return int(n_classes)
+
+
+def _shown(read: ReadFrame, publish: str, release_schema: Any) -> list[str]:
+    """The columns that rows of one class have alike."""
+    kept = set(kept_columns(read, publish))
+    if publish == "bucketization":
+        return [CLASS_ID]
+    return [field.name for field in release_schema.fields if field.name not in kept]
+
+
+def _note_on_weights(whole: DataFrame, read: ReadFrame, publish: str, release_schema: Any) -> str:
+    """The warning of weights that are kept, with how many rows they tell apart."""
+    weight = str(read.schema.sampling_weight)
+    names = [*_shown(read, publish, release_schema), weight]
+    together = whole.groupBy(*map(named, names)).count()
+    return note_on_kept_weights(weight, together.where("count = 1").count(), read.n_kept)
 
 
 def _sensitive_table(whole: DataFrame, read: ReadFrame) -> DataFrame:

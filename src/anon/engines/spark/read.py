@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import anon.errors
-from anon.encoding import Domain, Missing, code_type, encode_like, narrowed
+from anon.encoding import Domain, Missing, encode_like, encode_weights, narrowed
 from anon.engines.spark.classes import arrow_schema, domain_of, named, too_many
 from anon.engines.spark.frames import (
     CHUNK_BYTES,
@@ -63,6 +63,8 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
     arrow = arrow_schema(df)
     bound = schema.bind(arrow)
     _check_method(bound, method, arrow)
+    if bound.sampling_weight is not None:
+        check_sampling_weights(df, bound.sampling_weight, arrow)
     attributes = [*bound.quasi, *bound.sensitive]
     n = len(attributes)
     wanted = method.target if isinstance(method, Mondrian) else None
@@ -173,6 +175,24 @@ def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return summed.select(["value", "rows_sum", "kept_sum"]).rename_columns(schema.names).cast(schema)
 
 
+def check_sampling_weights(df: DataFrame, name: str, arrow: pa.Schema) -> None:
+    """Raise DataError unless a column is of numbers, all finite and above 0."""
+    from pyspark.sql.functions import count_if, isnan, lit
+
+    encode_weights(pa.table({name: pa.array([], arrow.field(name).type)}), name)
+    number = named(name).cast("double")
+    missing = number.isNull() | isnan(number)
+    counts = df.agg(count_if(missing | ~((number > 0) & (number < lit(float("inf"))))), count_if(missing))
+    [count, n_missing] = counts.first() or (0, 0)
+    if count:
+        raise DataError(
+            f"column {name!r}, the sampling weight, is not a finite number above 0 in {count} rows"
+            f"{f' ({n_missing} missing)' if n_missing else ''}; correct these rows, or leave them out",
+            column=name,
+            count=count,
+        )
+
+
 def refuse_missing(read: ReadFrame, method: Method) -> None:
     """What a method refuses of a whole table it must refuse before the work is shared out."""
     if method.needs_complete(read.sensitive):
@@ -205,7 +225,7 @@ def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
     columns = [named(name).alias(str(number)) for name, number in position.items()]
     domains = [replace(domain, name=str(position[domain.name])) for domain in plan.domains]
     labels = [domain.name for domain in plan.domains]
-    codes_schema = plan.codes_schema
+    codes_schema, coded = plan.codes_schema, plan.coded
     rest_schema = schema_of_rest(read, publish)
     rest = [*(str(position[name]) for name in kept), "hash"]
     n_rows, n_bytes = CHUNK_ROWS, CHUNK_BYTES
@@ -221,9 +241,13 @@ def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
                         "persist or checkpoint the DataFrame before it is anonymized",
                         column=label,
                     )
-            arrays = [
-                pa.array(column.astype(code_type(domain.n_codes), copy=False))
+            shown = [
+                column if domain.coding is None else domain.coding.coded(column)
                 for column, domain in zip(codes, domains, strict=True)
+            ]
+            arrays = [
+                pa.array(column.astype(field.type.to_pandas_dtype(), copy=False))
+                for column, field in zip([*shown, *(codes[i] for i in coded)], codes_schema, strict=True)
             ]
             kept = table.select(rest).rename_columns(rest_schema.names).cast(rest_schema)
             yield pa.RecordBatch.from_pydict(

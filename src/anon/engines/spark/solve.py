@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from anon.classes import Rendering
-from anon.encoding import Encoded
+from anon.encoding import Encoded, encode_weights
 from anon.engines.local import Judged, make
 from anon.engines.spark.frames import Batches, one_batch, packed, unpacked
 from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
 from anon.engines.spark.tree import Node, Plan, chunks_of, routed
 from anon.entropy import keyed, new_key, permutation, system
-from anon.release import CLASS_ID, Publish
+from anon.release import CLASS_ID, Publish, Weights
 from anon.schema import Schema
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def solved(
     plan: Plan,
     publish: Publish,
     numeric: Rendering,
+    weights: Weights,
     seed: int,
     release_schema: Any,
 ) -> DataFrame:
@@ -68,6 +69,7 @@ def solved(
         rest_schema,
         publish,
         numeric,
+        weights,
         seed,
         new_key(),
         permutation(len(nodes), system).tolist(),
@@ -104,6 +106,7 @@ class _Solver:
     rest_schema: pa.Schema
     publish: Publish
     numeric: Rendering
+    weights: Weights
     seed: int
     key: bytes
     place: list[int]
@@ -115,7 +118,11 @@ class _Solver:
         order = np.argsort(rest["hash"].to_numpy(), kind="stable")
         columns = [column.to_numpy()[order] for column in codes.columns]
         rest = rest.drop_columns("hash").rename_columns(list(self.kept)).take(pa.array(order))
-        m = len(plan.quasi)
+        m, n = len(plan.quasi), len(plan.domains)
+        fine = columns[:m]
+        for place, number in enumerate(plan.coded):
+            fine[number] = columns[n + place]
+        weight = self.schema.sampling_weight
         by_name = {name: rest[name] if name in self.kept else pa.nulls(len(order)) for name in self.names}
         encoded = Encoded(
             pa.table(by_name),
@@ -125,6 +132,8 @@ class _Solver:
             plan.sensitive,
             tuple(columns[m : m + len(plan.sensitive)]),
             np.empty(0, np.uint32),
+            weights=None if weight is None else encode_weights(rest, weight),
+            fine_codes=tuple(fine) if plan.coded else (),
         )
         made = make(
             encoded,
@@ -135,14 +144,15 @@ class _Solver:
             seed=[self.seed, node],
             entropy=keyed(self.key, node),
         )
-        release = made.release(requirements=(), numeric=self.numeric)  # checked in the whole table, later
+        # requirements are checked in the whole table, later
+        release = made.release(requirements=(), numeric=self.numeric, weights=self.weights)
         if self.publish == "generalization":
             return _plain(release.table)
         rows = release.classes.rows
-        number = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
+        of_class = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
         assert isinstance(encoded.table, pa.Table)  # a node's rows are in memory
         table = encoded.table.take(pa.array(rows))
-        return _plain(table.append_column(CLASS_ID, pa.array(number + (self.place[node] << 32))))
+        return _plain(table.append_column(CLASS_ID, pa.array(of_class + (self.place[node] << 32))))
 
 
 def _plain(table: pa.Table) -> pa.Table:

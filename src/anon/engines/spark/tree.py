@@ -100,12 +100,18 @@ class Plan:
         return [domain.attribute for domain in self.quasi]
 
     @property
+    def coded(self) -> list[int]:
+        """The quasi-identifiers some codes of which are published as one."""
+        return [number for number, domain in enumerate(self.quasi) if domain.coding is not None]
+
+    @property
     def codes_schema(self) -> pa.Schema:
-        """Of a chunk of codes: one column per domain."""
+        """Of a chunk of codes: one column per domain, then those of `coded` as they were before."""
+        columns = dict(enumerate(self.domains)) | {-1 - number: self.quasi[number] for number in self.coded}
         return pa.schema(
             [
                 (str(number), pa.from_numpy_dtype(code_type(domain.n_codes)))
-                for number, domain in enumerate(self.domains)
+                for number, domain in columns.items()
             ]
         )
 
