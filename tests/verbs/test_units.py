@@ -297,7 +297,23 @@ def test_the_command_counts_units(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "not met: 2-anonymity of units" in capsys.readouterr().err
 
 
-def test_spark_refuses_units_by_name() -> None:
+def test_the_table_counts_a_unit_once_for_a_value_in_however_many_classes() -> None:
+    """The last check compares classes with the shares of the table that the cuts were tested against."""
+    rng = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "age": rng.integers(0, 40, 400),
+            "s": rng.choice(["a", "b", "c"], 400, p=[0.6, 0.3, 0.1]),
+            "pid": rng.integers(0, 120, 400),
+        }
+    )
+    require = [anon.KAnonymity(4), anon.TCloseness(0.25, "equal")]
+    release = anon.anonymize(table, anon.Schema(["age"], ["s"], unit="pid"), require=require)
+    assert release.classes.n_classes > 5
+
+
+def test_spark_refuses_households_by_name() -> None:
     spark = pytest.importorskip("anon.engines.spark.anonymize")
-    with pytest.raises(anon.UsageError, match="is not for Spark, which counts rows"):
-        spark.check_asked(schema(unit="patient_id"), anon.Mondrian(), [anon.KAnonymity(5)])
+    asked = anon.Schema(["region", "age"], unit="hid", household=["region"])
+    with pytest.raises(anon.UsageError, match="household is not for Spark"):
+        spark.check_asked(asked, anon.Mondrian(), [anon.KAnonymity(5)])

@@ -17,6 +17,7 @@ from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measu
 from anon.errors import DataError, UsageError
 from anon.measures import Privacy
 from anon.methods import chosen
+from anon.release import counts_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +88,8 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
                 release.write.mode("overwrite").parquet(folder)
             files = [spark.read.parquet(folder) for folder in begun]
             written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
-            measured = measure_release(written, names, sensitive, require, n_rows)
+            decided = require if schema.unit is None else [each for each in require if counts_rows(each)]
+            measured = measure_release(written, names, sensitive, decided, n_rows)
             _move_all(spark, outputs)
         return measured, schema.unpublished(df.columns)
     finally:

@@ -52,7 +52,9 @@ def count_by_units(
     group_of: npt.NDArray[np.int64],
     n_groups: int,
 ) -> Counts:
-    """Counts of one sensitive attribute: each unit counts once for every value that it has in a group."""
+    """Counts of one sensitive attribute: each unit counts once for every value that it has in a group, and in
+    the table once for every value, in however many groups.
+    """
     n_codes, n_units = domain.n_codes, int(units.max(initial=0)) + 1
     pairs: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     counts: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
@@ -65,9 +67,10 @@ def count_by_units(
     order = np.argsort(pair, kind="stable")
     group, value = np.divmod(pair[order], n_codes)
     count = count[order]
-    size, total = np.zeros(n_groups, dtype=np.int64), np.zeros(n_codes, dtype=np.int64)
+    size = np.zeros(n_groups, dtype=np.int64)
     np.add.at(size, group, count)
-    np.add.at(total, value, count)
+    of_table = np.unique(codes[classes.rows].astype(np.int64) * n_units + units[classes.rows])
+    total = np.bincount(of_table // n_units, minlength=n_codes)
     return Counts(domain, group, value, count, np.searchsorted(group, np.arange(n_groups)), size, total)
 
 

@@ -43,6 +43,11 @@ _MEANING = {
 _CODED = "; nothing finer than the least level of its coding, >= top and <= bottom one value each"
 
 
+def counts_rows(requirement: Any) -> bool:
+    """Is it of rows also where the schema names a unit, so that a file decides it?"""
+    return type(requirement).__name__ == "KAnonymity" and getattr(requirement, "count", None) == "rows"
+
+
 @dataclass(frozen=True, repr=False)
 class Recoded:
     """The fields of a `Release`, which says what they mean, and what everybody may know of them."""
@@ -115,11 +120,7 @@ class Recoded:
         """The requirements that no file decides: they count units, which are not published."""
         if self.encoded.units is None:
             return []
-        return [
-            repr(each)
-            for each in self.requirements
-            if type(each).__name__ != "KAnonymity" or getattr(each, "count", None) != "rows"
-        ]
+        return [repr(each) for each in self.requirements if not counts_rows(each)]
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from anon.classes import Rendering
-from anon.encoding import Encoded, encode_weights
+from anon.encoding import Encoded, encode_units, encode_weights
 from anon.engines.local import Judged, make
 from anon.engines.spark.frames import Batches, one_batch, packed, unpacked
 from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
@@ -35,8 +35,14 @@ def solved(
     weights: Weights,
     seed: int,
     release_schema: Any,
+    hidden: str,
 ) -> DataFrame:
-    """The release: rows shuffled by node, then each node partitioned and recoded where it lies."""
+    """The release: rows shuffled by node, then each node partitioned and recoded where it lies.
+
+    Where units are counted, the column `hidden` has the unit of each row.
+    """
+    from pyspark.sql.types import StructField, StructType
+
     codes_schema, rest_schema = plan.codes_schema, schema_of_rest(read, publish)
 
     enough = ROWS_PER_PART * len(nodes)
@@ -73,7 +79,11 @@ def solved(
         seed,
         new_key(),
         permutation(len(nodes), system).tolist(),
+        hidden,
     )
+    if plan.unit is not None:
+        whose = read.rows.schema[plan.unit].dataType
+        release_schema = StructType([*release_schema.fields, StructField(hidden, whose)])
 
     def solve(table: pa.Table) -> pa.Table:
         return solver(table)
@@ -92,7 +102,7 @@ def _parts(parts_of: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]
 
 @dataclass(frozen=True)
 class _Solver:
-    """Finishes one node.
+    """Finishes one node; the column `hidden` tells the last check whose each row is.
 
     Rows come in any order, so they are put in one of their content, by the hash; methods rank by codes:
     whatever is drawn or tied is then the same when a lost task runs again. The order in which a class
@@ -110,6 +120,7 @@ class _Solver:
     seed: int
     key: bytes
     place: list[int]
+    hidden: str
 
     def __call__(self, parts: pa.Table) -> pa.Table:
         plan, node = self.plan, parts["node"][0].as_py()
@@ -117,7 +128,12 @@ class _Solver:
         rest = pa.Table.from_batches(unpacked(parts["rest"], self.rest_schema))
         order = np.argsort(rest["hash"].to_numpy(), kind="stable")
         columns = [column.to_numpy()[order] for column in codes.columns]
-        rest = rest.drop_columns("hash").rename_columns(list(self.kept)).take(pa.array(order))
+        rest = rest.drop_columns("hash").take(pa.array(order))
+        units, unit = None, plan.unit
+        if unit is not None:
+            whose, rest = rest["unit"], rest.drop_columns("unit")
+            units = encode_units(pa.table({unit: whose}), unit)
+        rest = rest.rename_columns(list(self.kept))
         m, n = len(plan.quasi), len(plan.domains)
         fine = columns[:m]
         for place, number in enumerate(plan.coded):
@@ -132,6 +148,7 @@ class _Solver:
             plan.sensitive,
             tuple(columns[m : m + len(plan.sensitive)]),
             np.empty(0, np.uint32),
+            units=units,
             weights=None if weight is None else encode_weights(rest, weight),
             fine_codes=tuple(fine) if plan.coded else (),
         )
@@ -140,19 +157,23 @@ class _Solver:
             plan.method,
             plan.require,
             publish=self.publish,
-            judged=Judged(encoded, plan.counts, plan.n_rows),
+            judged=Judged(encoded, plan.counts, plan.n_rows, None if unit is None else plan.unit_counts),
             seed=[self.seed, node],
             entropy=keyed(self.key, node),
         )
         # requirements are checked in the whole table, later
         release = made.release(requirements=(), numeric=self.numeric, weights=self.weights)
-        if self.publish == "generalization":
-            return _plain(release.table)
         rows = release.classes.rows
+        if self.publish == "generalization":
+            table = release.table
+            if unit is not None:
+                table = table.append_column(self.hidden, whose.take(pa.array(rows)))
+            return _plain(table)
         of_class = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
         assert isinstance(encoded.table, pa.Table)  # a node's rows are in memory
         table = encoded.table.take(pa.array(rows))
-        return _plain(table.append_column(CLASS_ID, pa.array(of_class + (self.place[node] << 32))))
+        table = table.append_column(CLASS_ID, pa.array(of_class + (self.place[node] << 32)))
+        return _plain(table if unit is None else table.append_column(self.hidden, whose.take(pa.array(rows))))
 
 
 def _plain(table: pa.Table) -> pa.Table:
