@@ -868,6 +868,37 @@ def test_jobs_that_do_not_run_on_spark(
         run(job)
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_spark_draws_no_bar_of_its_own(monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
+    """Under spark-submit its settings count."""
+    from pyspark.sql import SparkSession
+
+    from anon.command.job import Job
+    from anon.command.spark import run
+
+    class Builder:
+        def __init__(self) -> None:
+            self.asked: dict[str, str] = {}
+
+        def appName(self, name: str) -> Builder:
+            return self
+
+        def config(self, map: dict[str, str]) -> Builder:
+            self.asked = map
+            return self
+
+        def getOrCreate(self) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparkSession, "builder", builder := Builder())
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    if not alone:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with pytest.raises(KeyboardInterrupt):
+        run(Job.model_validate({"input": "a.parquet", "output": "b.parquet", "quasi": ["i"], "k": 2}))
+    assert builder.asked.get("spark.ui.showConsoleProgress") == ("false" if alone else None)
+
+
 @pytest.mark.parametrize("method", [anon.Mondrian(), anon.Curve()], ids=lambda method: type(method).__name__)
 def test_nested_columns_hold_their_values_and_no_metadata(spark: Any, method: Any, tmp_path: Path) -> None:
     from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType

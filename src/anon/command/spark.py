@@ -61,8 +61,11 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
         *(schema, chosen(**by, only_fast="on Spark"), require),
         **{name: given for name, given in options.items() if name != "missing"},
     )
+    builder = SparkSession.builder.appName("anon")
+    if alone:  # nobody looks at a page, and the command has a bar of its own
+        builder = builder.config(map={"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"})
     with _signals_later():
-        spark = SparkSession.builder.appName("anon").getOrCreate()
+        spark = builder.getOrCreate()
     if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
         spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
