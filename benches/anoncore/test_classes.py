@@ -62,7 +62,7 @@ def test_split(
 def test_few_candidates(columns: list[np.ndarray], benchmark: Any) -> None:
     """Where the known column goes with itself alone, candidates are the rows of the class with its code."""
     classes = kernel.group(columns[1:], None, N_THREADS)
-    few = benchmark(kernel.few_candidates, columns[0], columns[0].copy(), *classes, 10, N_THREADS)
+    few = benchmark(kernel.few_candidates, columns[0], columns[0].copy(), *classes, 10, n_threads=N_THREADS)
     sizes = np.diff(kernel.group(columns, None, N_THREADS)[1])
     assert few == sizes[sizes < 10].sum()
 

@@ -16,7 +16,14 @@ def split(
     columns: Sequence[Codes], rows: Rows, offsets: Offsets, n_threads: int = 1, block_rows: int = 65536
 ) -> tuple[int, Rows, Offsets]: ...
 def few_candidates(
-    of: Codes, by: Codes, rows: Rows, offsets: Offsets, k: int, n_threads: int = 1, block_rows: int = 65536
+    of: Codes,
+    by: Codes,
+    rows: Rows,
+    offsets: Offsets,
+    k: int,
+    ends: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None = None,
+    n_threads: int = 1,
+    block_rows: int = 65536,
 ) -> int: ...
 def value_counts(
     codes: Codes, rows: Rows, offsets: Offsets, n_values: int, n_threads: int = 1, block_rows: int = 131072

@@ -13,7 +13,7 @@ from anoncore.threads import in_threads
 
 from anoncore.memory cimport fits, take
 from anoncore.sort cimport sort_keys
-from anoncore.types cimport code_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
+from anoncore.types cimport code_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.string cimport memcpy, memset
 
@@ -455,16 +455,57 @@ cdef int64_t keep_distinct(uint64_t* code, int64_t n, int64_t* count, uint32_t* 
     return n_distinct
 
 
+cdef bint all_equal(const uint64_t* code, int64_t n) noexcept nogil:
+    cdef int64_t i
+    cdef uint64_t differs = 0
+    for i in range(1, n):
+        differs |= code[i] ^ code[0]
+    return differs == 0
+
+
+cdef int64_t n_in_few(const uint64_t* code, int64_t n, int64_t k, int32_t* count) noexcept nogil:
+    # Rows, k or more, whose code fewer than k of them have; `count` is of every code, zeros, left as zeros.
+    cdef int64_t i, n_few = 0
+    if all_equal(code, n):
+        return 0
+    for i in range(n):
+        count[code[i]] += 1
+    for i in range(n):
+        n_few += count[code[i]] < k
+    for i in range(n):
+        count[code[i]] = 0
+    return n_few
+
+
+def _told_block(list by_codes, const uint64_t[::1] radices, const uint32_t[::1] rows, const int64_t[::1] offsets,
+                const uint8_t[::1] looks, int64_t first, int64_t end, int64_t k):
+    """Rows of these classes whose code fewer than k rows of the class have; `looks` as in `few_candidates`."""
+    cdef list keep = []
+    cdef Column* by_column = columns_of(keep, by_codes, radices)
+    cdef int32_t* count = <int32_t*> take(keep, <int64_t> radices[0], sizeof(int32_t))
+    cdef uint64_t* by = <uint64_t*> take(keep, largest_of(offsets, first, end), sizeof(uint64_t))
+    cdef int64_t c, m, n_few = 0
+    with nogil:
+        for c in range(first, end):
+            m = offsets[c + 1] - offsets[c]
+            if m < k:
+                n_few += m
+            elif looks[c]:
+                pack(by_column, 1, &rows[offsets[c]], 0, m, by)
+                n_few += n_in_few(by, m, k, count)
+    return n_few
+
+
 def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const uint8_t[::1] table,
                const uint64_t[::1] pairs, const uint32_t[::1] rows, const int64_t[::1] offsets,
-               int64_t first, int64_t end, int64_t k):
+               const uint8_t[::1] looks, int64_t first, int64_t end, int64_t k):
     """Rows of these classes with fewer than k candidates."""
     cdef list keep = []
     cdef Column* of_column = columns_of(keep, of_codes, radices[:1])
     cdef Column* by_column = columns_of(keep, by_codes, radices[1:])
-    cdef int64_t start = offsets[first], n = offsets[end] - start, largest = largest_of(offsets, first, end)
-    cdef uint64_t* of = <uint64_t*> take(keep, n, sizeof(uint64_t))
-    cdef uint64_t* by = <uint64_t*> take(keep, n, sizeof(uint64_t))
+    cdef int64_t largest = largest_of(offsets, first, end)
+    cdef uint64_t* left = <uint64_t*> take(keep, largest, sizeof(uint64_t))
+    cdef uint64_t* right = <uint64_t*> take(keep, largest, sizeof(uint64_t))
     cdef uint64_t* spare = <uint64_t*> take(keep, largest, sizeof(uint64_t))
     cdef int64_t* n_of = <int64_t*> take(keep, largest, sizeof(int64_t))
     cdef int64_t* n_by = <int64_t*> take(keep, largest, sizeof(int64_t))
@@ -473,8 +514,6 @@ def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const 
     cdef uint32_t* place_of = <uint32_t*> take(keep, of_places, sizeof(uint32_t))
     cdef uint32_t* place_by = <uint32_t*> take(keep, by_places, sizeof(uint32_t))
     cdef Beside known
-    cdef uint64_t* left
-    cdef uint64_t* right
     cdef const uint8_t* beside
     cdef int64_t c, i, j, m, stop, n_left, n_right, total, n_few = 0
     known.table = &table[0] if table is not None else NULL
@@ -482,18 +521,18 @@ def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const 
     known.pairs = &pairs[0] if pairs is not None else NULL
     known.n_pairs = len(pairs) if pairs is not None else 0
     with nogil:
-        pack(of_column, 1, &rows[start], 0, n, of)
-        pack(by_column, 1, &rows[start], 0, n, by)
         for c in range(first, end):
             m = offsets[c + 1] - offsets[c]
-            left = of + (offsets[c] - start)
-            right = by + (offsets[c] - start)
             if m < k:
                 n_few += m
                 continue
-            n_left = keep_distinct(left, m, n_of, place_of, of_places, spare)
-            if n_left == 1:  # every row of the class goes with it
+            if not looks[c]:
                 continue
+            pack(of_column, 1, &rows[offsets[c]], 0, m, left)
+            if all_equal(left, m):  # every row of the class goes with it
+                continue
+            n_left = keep_distinct(left, m, n_of, place_of, of_places, spare)
+            pack(by_column, 1, &rows[offsets[c]], 0, m, right)
             n_right = keep_distinct(right, m, n_by, place_by, by_places, spare)
             for i in range(n_left):
                 total = 0
@@ -514,12 +553,13 @@ def _few_block(list of_codes, list by_codes, const uint64_t[::1] radices, const 
     return n_few
 
 
-def few_candidates(of, by, rows, offsets, k, n_threads=1, block_rows=1 << 16):
+def few_candidates(of, by, rows, offsets, k, ends=None, n_threads=1, block_rows=1 << 16):
     """Count the rows with fewer than k candidates, to whoever knows a row's code in column `of`.
 
     Candidates are the rows of its class whose code in column `by` is beside the known one in some row, of any
     class. Both columns are uint8, uint16 or uint32 of one length; `rows` (uint32, distinct) and `offsets`
-    (int64) are the classes, none empty.
+    (int64) are the classes, none empty. With `ends`, two arrays (uint32) with a code for each class between
+    which all of its codes in `of` lie, classes are passed over whose codes all go with the same ones.
     """
     of, by = codes_of(of, 1, "of"), codes_of(by, 1, "by")
     if len(of) != len(by):
@@ -551,14 +591,45 @@ def few_candidates(of, by, rows, offsets, k, n_threads=1, block_rows=1 << 16):
         picked, bounds = group([of, by], rows, n_threads)
         firsts = picked[bounds[:len(bounds) - 1]]
         pairs = of[firsts].astype(np.uint64) << np.uint64(32) | by[firsts]
+    looks = _looks(ends, len(offsets) - 1, n_of, table)
+    runs = _class_blocks(offsets, block_rows)
+    # where one column tells the other, the candidates are the rows with the code of the one that is told
+    for column, axis in ((by, 1), (of, 0)):
+        n_codes = [n_of, n_by][axis]
+        if n_codes <= MOST_PLACES and _is_told(table, pairs, n_of, axis):
+            radices = np.array([n_codes], np.uint64)
+            return sum(in_threads(_told_block, [([column], radices, rows, offsets, looks, *run, k) for run in runs], n_threads))
     return sum(
         in_threads(
             _few_block,
-            [([of], [by], radices, table, pairs, rows, offsets, *run, k)
-             for run in _class_blocks(offsets, block_rows)],
+            [([of], [by], radices, table, pairs, rows, offsets, looks, *run, k) for run in runs],
             n_threads,
         )
     )
+
+
+def _looks(ends, n_classes, n_of, table):
+    """Which classes may hold codes that go with different ones (uint8)."""
+    if ends is None:
+        return np.ones(n_classes, np.uint8)
+    low, high = (np.minimum(array_of(end, np.uint32, 1, "ends"), n_of - 1) for end in ends)
+    if not len(low) == len(high) == n_classes:
+        raise ValueError("ends must be two arrays with a code for each class")
+    if table is not None:
+        beside = table.reshape(n_of, -1)
+        change = np.zeros(n_of, np.int64)
+        change[1:] = (beside[1:] != beside[:n_of - 1]).any(axis=1)
+        like = change.cumsum()
+        low, high = like[low], like[high]
+    return (low != high).view(np.uint8)
+
+
+def _is_told(table, pairs, n_of, axis):
+    """Does every code of the first column (axis 1), or of the second (0), stand beside one of the other alone?"""
+    if table is not None:
+        return bool((np.count_nonzero(table.reshape(n_of, -1), axis=axis) <= 1).all())
+    codes = pairs >> np.uint64(32) if axis else np.sort(pairs.astype(np.uint32))
+    return bool((codes[1:] != codes[:len(codes) - 1]).all())
 
 
 # ---------------------------------------------------------------- what a class holds of one column

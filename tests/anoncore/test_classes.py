@@ -114,15 +114,44 @@ def test_split(case: tuple[list[np.ndarray], np.ndarray, np.ndarray], how: tuple
     assert (kept.dtype, bounds.dtype) == (np.uint32, np.int64)
 
 
-@settings(max_examples=80, deadline=None)
-@given(in_classes(), st.integers(0, 40), st.sampled_from([(1, 1 << 16), (3, 1), (2, 7)]))
+@settings(max_examples=120, deadline=None)
+@given(
+    in_classes(),
+    st.sampled_from(["apart", "told", "telling"]),
+    st.integers(0, 40),
+    st.sampled_from([(1, 1 << 16), (3, 1), (2, 7)]),
+    st.sampled_from([None, 0, 1]),
+)
 def test_few_candidates(
-    case: tuple[list[np.ndarray], np.ndarray, np.ndarray], k: int, how: tuple[int, int]
+    case: tuple[list[np.ndarray], np.ndarray, np.ndarray],
+    relation: str,
+    k: int,
+    how: tuple[int, int],
+    beyond: int | None,
 ) -> None:
+    """Also where one column tells the other, and where ends of the codes of each class are known."""
     columns, rows, offsets = case
     of, by = columns[0], columns[-1]
-    mine = kernel.few_candidates(of, by, rows, offsets, k, *how)
+    of, by = {"apart": (of, by), "told": (of, of // 2), "telling": (by // 2, by)}[relation]
+    ends = None
+    if beyond is not None:
+        low, high, _ = kernel.boxes(of, rows, offsets)
+        ends = low - np.minimum(low, np.uint32(beyond)), high + np.uint32(beyond)
+    mine = kernel.few_candidates(of, by, rows, offsets, k, ends, *how)
     assert mine == twin.few_candidates(of, by, rows.tolist(), offsets.tolist(), k)
+
+
+def test_few_candidates_passes_over_classes_by_their_ends() -> None:
+    """Codes that go with the same ones: nothing is read of a class that holds no others."""
+    of = np.array([0, 1, 0, 1, 2, 2], np.uint8)
+    by = np.array([0, 1, 1, 0, 2, 2], np.uint8)
+    rows, offsets = np.arange(6, dtype=np.uint32), np.array([0, 3, 6])
+    wrong = np.zeros(2, np.uint32)  # of the second class, that it holds 0 alone
+    assert kernel.few_candidates(of, by, rows, offsets, 3) == 3
+    assert kernel.few_candidates(of, by, rows, offsets, 3, (wrong, wrong + np.array([1, 2], np.uint32))) == 3
+    assert kernel.few_candidates(of, by, rows, offsets, 3, (wrong, wrong + np.array([1, 1], np.uint32))) == 0
+    with pytest.raises(ValueError, match="ends"):
+        kernel.few_candidates(of, by, rows, offsets, 3, (wrong, wrong[:1]))
 
 
 def test_few_candidates_of_many_rows() -> None:
@@ -130,8 +159,8 @@ def test_few_candidates_of_many_rows() -> None:
     tens = np.tile(np.repeat(np.arange(10, dtype=np.uint8), 10), 2_000)
     ones = np.tile(np.arange(100, dtype=np.uint8), 2_000)
     rows, offsets = kernel.group([np.repeat(np.arange(2_000, dtype=np.uint16), 100)])
-    assert kernel.few_candidates(ones, tens, rows, offsets, 10, 3) == 0
-    assert kernel.few_candidates(ones, tens, rows, offsets, 11, 3) == 200_000
+    assert kernel.few_candidates(ones, tens, rows, offsets, 10, n_threads=3) == 0
+    assert kernel.few_candidates(ones, tens, rows, offsets, 11, n_threads=3) == 200_000
 
 
 @settings(max_examples=80, deadline=None)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anon.encoding.columns import equal_codes
 from anon.encoding.domain import Encoded, code_type
 from anon.encoding.table import encode, encode_like
 from anon.errors import DataError, UsageError
@@ -533,3 +534,27 @@ def test_an_unknown_time_zone_is_refused() -> None:
         for attribute in (numeric("a"), nominal("a")):
             with pytest.raises(DataError, match="'a' has an unknown time zone, 'No/Where'; cast it to UTC"):
                 of_one(each, attribute)
+
+
+@given(
+    st.sampled_from([pa.int8(), pa.uint8(), pa.int16(), pa.int64(), pa.uint64()]),
+    st.booleans(),
+    st.lists(st.none() | st.integers(0, 300), max_size=40),
+    st.integers(0, 40),
+    st.sampled_from([1, 10, 300, 2**30]),
+)
+def test_equal_codes_are_equal_where_the_values_are(
+    kind: pa.DataType, at_the_end: bool, drawn: list[int | None], cut: int, most: int
+) -> None:
+    """Whole numbers near an end of their type, in chunks, as distances where they are close together."""
+    width = kind.bit_width
+    least = 0 if pa.types.is_unsigned_integer(kind) else -(2 ** (width - 1))
+    greatest = least + 2**width - 1
+    values = [
+        None if each is None else greatest - each % (2**width) if at_the_end else least + each % (2**width)
+        for each in drawn
+    ]
+    column = pa.chunked_array([pa.array(part, kind) for part in (values[:cut], values[cut:])], kind)
+    codes = equal_codes(column, "x", most)
+    assert codes is not None
+    assert len(set(zip(values, codes.tolist(), strict=True))) == len(set(values)) == len(set(codes.tolist()))

@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 import anon
 from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
+from anon.engines.local import Judged
+from anon.engines.spark.frames import Sums
 from anon.engines.spark.histograms import Histogram, cut_of
+from anon.engines.spark.units import UnitSums, cut_by_units, parts_of, read_histogram
 from anon.methods import Task
 from anon.methods.mondrian import partition, priority
-from anon.requirements.conjunction import compile
+from anon.requirements.conjunction import compile, counting
 from anoncore.partition import turns
 
 TREE = {"top": {"left": ["a", "b"], "right": {"one": ["c"], "d": ["d1", "d2"]}, "e": ["e"]}}
@@ -154,6 +157,83 @@ def test_a_tree_of_cuts_ends_in_the_kernels_classes(
         for number, rows in enumerate(found):
             of_row[rows] = number
         assert all(len({of_row[row] for row in one}) == 1 for one in classes)
+
+
+def nodes_of_units(
+    encoded: Encoded, method: anon.Mondrian, rules: Any, node_rows: int, n_tasks: int
+) -> list[npt.NDArray[np.intp]]:
+    """As `nodes`, where units are counted: each in one of some tasks, whose sums are added up."""
+    assert encoded.units is not None
+    whose = encoded.units.codes.astype(np.int64)
+    described = [domain.attribute for domain in encoded.quasi]
+    first = priority(encoded.quasi, encoded.quasi, method.split)
+    tracked = list(zip(encoded.sensitive_codes, encoded.sensitive, strict=True)) if rules.n_sensitive else []
+    sizes = [domain.n_codes for _, domain in tracked]
+    pending, leaves = [encoded.kept.astype(np.intp)], []
+    while pending:
+        rows = pending.pop()
+        inside = [codes[rows].astype(np.int64) for codes in encoded.quasi_codes]
+        spans = zip(*((one.min(), one.max(), len(np.unique(one))) for one in inside), strict=True)
+        cut = None
+        for a in (
+            turns(described, *spans, chooser=method.chooser, priority=first) if len(rows) > node_rows else ()
+        ):
+            domain, codes = encoded.quasi[a], inside[a]
+            plain = codes[codes < domain.n_values]
+            ends = (int(plain.min()), int(plain.max())) if len(plain) else (0, -1)
+            parts = parts_of(domain, *ends, bool((codes == domain.n_values).any()))
+            sums = Sums()
+            for task in range(n_tasks):
+                some = whose[rows] % n_tasks == task
+                one = UnitSums(parts, domain.n_codes, sizes)
+                for half in np.array_split(np.flatnonzero(some), 2):
+                    one.add(
+                        whose[rows][half], codes[half], [c[rows][half].astype(np.int64) for c, _ in tracked]
+                    )
+                if some.any():
+                    one.into(sums, 0, a)
+            table = pa.Table.from_batches([sums.batch()])
+            found = read_histogram(table, a, len(sizes), parts, domain.n_values)
+            cut = cut_by_units(found, a, method, rules, sizes)
+            if cut is not None:
+                break
+        if cut is None:
+            leaves.append(rows)
+            continue
+        part = np.searchsorted(cut.codes[1:], inside[cut.attribute], side="right")
+        shared = [rows[part == p] for p in range(len(cut.sizes))]
+        assert tuple(map(len, shared)) == cut.sizes
+        pending += shared
+    return leaves
+
+
+@settings(max_examples=200)
+@given(
+    tables(),
+    st.sampled_from(METHODS[:5]),
+    st.sampled_from([[anon.KAnonymity(k, count="units")] for k in (2, 3)] + REQUIRE),
+    st.sampled_from([1, 8]),
+    st.integers(1, 3),
+    st.randoms(use_true_random=False),
+)
+def test_a_tree_of_cuts_by_units_ends_in_the_kernels_classes(
+    table: pa.Table, method: anon.Mondrian, require: list[Any], node_rows: int, n_tasks: int, random: Any
+) -> None:
+    if any(isinstance(one, anon.SDiversityBound) for one in require):
+        table = table.filter(pa.compute.is_valid(table["s"]))
+    whose = [random.randrange(max(len(table) // 2, 1)) for _ in range(len(table))]
+    schema = anon.Schema(SCHEMA.quasi, SCHEMA.sensitive, unit="unit", neutral="rest")
+    encoded = encode(table.append_column("unit", pa.array(whose)), schema)
+    judged = Judged.whole(encoded)
+    require = list(counting(require, "unit"))
+    rules = judged.rules(require)
+    expected = partition(encoded, method, Task(rules, np.random.default_rng(0)))
+    found = nodes_of_units(encoded, method, rules, node_rows, n_tasks)
+    classes = [set(one.tolist()) for one in np.split(expected.rows, expected.offsets[1:-1])]
+    if node_rows == 1:
+        assert sorted(map(sorted, classes)) == sorted(sorted(rows.tolist()) for rows in found)
+    else:  # every class lies in one node
+        assert all(any(one <= set(rows.tolist()) for rows in found) for one in classes)
 
 
 @pytest.mark.parametrize("method", METHODS[:5], ids=repr)

@@ -151,6 +151,129 @@ def test_strict_mondrian_is_the_release_of_one_machine(spark: Any, case: str) ->
     assert as_local(release) == rows(local.table)
 
 
+CODED = [
+    anon.numeric("i", least=5, top=40),
+    anon.nominal("t", TREE, least=1),
+    anon.numeric("day", least="month"),
+    "d",
+    anon.numeric("x", bottom=-1.0),
+]
+
+
+@pytest.mark.parametrize("numeric", ["interval", "bounds"])
+def test_least_levels_and_weights_are_those_of_one_machine(spark: Any, numeric: str) -> None:
+    """Which rows of a class have the remainder of its weights is drawn; how many have is not."""
+    small = table(600, 21)
+    small = small.set_column(9, "weight", pa.compute.add(small["weight"], 1))
+    schema = anon.Schema(CODED, ["s"], ["name"], sampling_weight="weight")
+    options: dict[str, Any] = {"require": DIVERSE, "method": anon.Mondrian(), "numeric": numeric}
+    local = anon.anonymize(small, schema, **options)
+    release = anonymize_spark(spark.createDataFrame(small), schema, node_rows=150, **options)
+    assert release.columns == local.table.column_names
+    shown = [name for name in release.columns if name != "s"]
+    assert as_local(release, shown) == rows(local.table.select(shown))
+
+
+def test_weights_are_checked_and_kept_with_a_warning(spark: Any) -> None:
+    small = pa.table({"a": [1, 1, 2, 2], "w": [1.5, 1.5, 2.0, 3.0]})
+    schema = anon.Schema(["a"], sampling_weight="w")
+    with pytest.warns(anon.PrivacyWarning, match="'w' keeps its weights, with which 2 of 4 rows are alone"):
+        kept = anonymize_spark(
+            spark.createDataFrame(small), schema, require=[anon.KAnonymity(2)], weights="keep"
+        )
+    assert as_local(kept) == Counter({("1", 1.5): 2, ("2", 2.0): 1, ("2", 3.0): 1})
+    wrong = small.set_column(1, "w", pa.array([0.0, None, float("inf"), 1.0]))
+    with pytest.raises(anon.DataError, match=r"above 0 in 3 rows \(1 missing\)"):
+        anonymize_spark(spark.createDataFrame(wrong), schema, require=[anon.KAnonymity(2)])
+    texts = small.set_column(1, "w", pa.array(list("abcd")))
+    with pytest.raises(anon.DataError, match="has type string"):
+        anonymize_spark(spark.createDataFrame(texts), schema, require=[anon.KAnonymity(2)])
+    with pytest.raises(anon.UsageError, match="weights must be one of"):
+        anonymize_spark(spark.createDataFrame(small), schema, require=K5, weights="mean")  # type: ignore[arg-type]
+
+
+def visits(n: int, seed: int) -> tuple[pa.Table, anon.Schema]:
+    """Rows of persons that have several, and their roles."""
+    pid = pa.array([f"p{number}" for number in np.random.default_rng(seed).integers(0, n // 3, n)])
+    schema = anon.Schema(SCHEMA.quasi, ["s", "n"], ["name"], unit="pid", neutral="rest")
+    return table(n, seed).append_column("pid", pid), schema
+
+
+@pytest.mark.parametrize(
+    ("require", "options"),
+    [
+        (K5, {"cuts": "median"}),
+        (DIVERSE, {}),
+        ([anon.KAnonymity(3), anon.AlphaK(0.8, 2, sensitive="s")], {"split": ["t", "f"]}),
+    ],
+    ids=repr,
+)
+def test_units_are_counted_as_on_one_machine(
+    spark: Any, require: list[Any], options: dict[str, Any], recwarn: pytest.WarningsRecorder
+) -> None:
+    small, schema = visits(600, 22)
+    asked: dict[str, Any] = {"require": require, "method": anon.Mondrian(**options)}
+    local = anon.anonymize(small, schema, **asked)
+    release = anonymize_spark(spark.createDataFrame(small).repartition(3), schema, node_rows=150, **asked)
+    assert release.columns == local.table.column_names
+    assert release.storageLevel.useMemory
+    assert as_local(release) == rows(local.table)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_buckets_hold_rows_of_enough_units(spark: Any) -> None:
+    small, schema = visits(300, 23)
+    small = small.set_column(small.column_names.index("weight"), "weight", pa.array(range(300)))
+    pair = anonymize_spark(
+        spark.createDataFrame(small), schema, require=K5, publish="bucketization", node_rows=100
+    )
+    first, second = (one.toArrow() for one in pair)
+    assert first.column_names == ["i", "f", "t", "d", "day", "x", "weight", "class_id"]
+    whose: dict[int, set[str]] = {}
+    for number, row in zip(first["class_id"].to_pylist(), first["weight"].to_pylist(), strict=True):
+        whose.setdefault(number, set()).add(small["pid"][row].as_py())
+    assert len(whose) > 10
+    assert min(map(len, whose.values())) >= 5
+    assert pa.compute.sum(second["count"]).as_py() == 600
+    for one in pair:
+        one.unpersist()
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_what_units_cannot_have_is_told(spark: Any) -> None:
+    small, schema = visits(60, 24)
+    df = spark.createDataFrame(small)
+    n_units = len(small["pid"].unique())
+    with pytest.raises(anon.InfeasibleError, match=f"the table has {n_units} units, so the largest k is"):
+        anonymize_spark(df, schema, require=[anon.KAnonymity(n_units + 1)])
+    anonymize_spark(df, schema, require=[anon.KAnonymity(n_units + 1, count="rows")]).unpersist()
+    with pytest.raises(anon.UsageError, match="relaxed cuts do not run on Spark where units"):
+        anonymize_spark(df, schema, require=K5, method=anon.Mondrian(relaxed=True))
+    with pytest.raises(anon.UsageError, match="no test of one class decides it"):
+        anonymize_spark(df, schema, require=[anon.KAnonymity(2, count="unit-bags")])
+    lost = small.set_column(small.num_columns - 1, "pid", pa.array([None, *small["pid"].to_pylist()[1:]]))
+    with pytest.raises(anon.DataError, match="'pid', the unit, is missing in 1 rows"):
+        anonymize_spark(spark.createDataFrame(lost), schema, require=K5)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_units_are_counted_anew_before_they_are_dropped(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made for rows, checked for units."""
+    from anon.engines.spark import anonymize as module
+
+    check = module._recheck
+
+    def of_units(whole: Any, read: Any, plan: Any, *rest: Any) -> int:
+        return check(whole, read, replace(plan, require=(anon.KAnonymity(5, count="units"),)), *rest)
+
+    monkeypatch.setattr(module, "_recheck", of_units)
+    small, schema = visits(300, 25)
+    with pytest.raises(
+        anon.RecheckError, match=r"\d+ of \d+ classes do not meet KAnonymity\(k=5, count='units'\)"
+    ):
+        anonymize_spark(spark.createDataFrame(small), schema, require=[anon.KAnonymity(5, count="rows")])
+
+
 def flat(told: Any, above: str = "") -> dict[str, Any]:
     """Nested measures under names with dots."""
     if not isinstance(told, dict):
@@ -744,6 +867,37 @@ def test_jobs_that_do_not_run_on_spark(
     monkeypatch.delattr(SparkSession, "builder")
     with pytest.raises(anon.UsageError, match=words):
         run(job)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_spark_draws_no_bar_of_its_own(monkeypatch: pytest.MonkeyPatch, alone: bool) -> None:
+    """Under spark-submit its settings count."""
+    from pyspark.sql import SparkSession
+
+    from anon.command.job import Job
+    from anon.command.spark import run
+
+    class Builder:
+        def __init__(self) -> None:
+            self.asked: dict[str, str] = {}
+
+        def appName(self, name: str) -> Builder:
+            return self
+
+        def config(self, map: dict[str, str]) -> Builder:
+            self.asked = map
+            return self
+
+        def getOrCreate(self) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparkSession, "builder", builder := Builder())
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    if not alone:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with pytest.raises(KeyboardInterrupt):
+        run(Job.model_validate({"input": "a.parquet", "output": "b.parquet", "quasi": ["i"], "k": 2}))
+    assert builder.asked.get("spark.ui.showConsoleProgress") == ("false" if alone else None)
 
 
 @pytest.mark.parametrize("method", [anon.Mondrian(), anon.Curve()], ids=lambda method: type(method).__name__)

@@ -303,11 +303,11 @@ def test_the_command_counts_units(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "not met: 2-anonymity of units" in capsys.readouterr().err
 
 
-def test_spark_refuses_units_by_name() -> None:
+def test_spark_refuses_households_by_name() -> None:
     spark = pytest.importorskip("anon.engines.spark.anonymize")
-    for asked in (schema(unit="patient_id"), anon.Schema(["age"], sampling_weight="w")):
-        with pytest.raises(anon.UsageError, match="is not for Spark, which counts rows"):
-            spark.check_asked(asked, anon.Mondrian(), [anon.KAnonymity(5)])
+    asked = anon.Schema(["region", "age"], unit="hid", household=["region"])
+    with pytest.raises(anon.UsageError, match="household is not for Spark"):
+        spark.check_asked(asked, anon.Mondrian(), [anon.KAnonymity(5)])
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -115,6 +115,10 @@ def anonymize(
         notes = [*notes_of(job.publish), *([] if note is None else [note])]
         if "method" not in how and not quiet:
             notes.append("Spark made it by Mondrian alone (effort fast)")
+        if schema.unit is not None:
+            notes.append(
+                f"what counts units was checked before column {schema.unit!r} was dropped; no file decides it"
+            )
         report_spark(ends, measured, warned, notes, as_json, quiet)
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:

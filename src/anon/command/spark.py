@@ -17,6 +17,7 @@ from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measu
 from anon.errors import DataError, UsageError
 from anon.measures import Privacy
 from anon.methods import chosen
+from anon.release import counts_rows
 from anon.requirements import flag
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
         raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
     if options.pop("order", "class") != "class":
         raise UsageError("rows have no order on Spark: leave out order = 'input'")
-    if options.pop("weights", None) is not None:
-        raise UsageError("sampling weights are for one machine: leave out weights")
     for key in ("suppress", "time_limit"):
         if options.pop(key, None):
             raise UsageError(f"{flag(key)} is for one machine: leave it out")
@@ -66,8 +65,11 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
         *(schema, chosen(**by, only_fast="on Spark"), require),
         **{name: given for name, given in options.items() if name != "missing"},
     )
+    builder = SparkSession.builder.appName("anon")
+    if alone:  # nobody looks at a page, and the command has a bar of its own
+        builder = builder.config(map={"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"})
     with _signals_later():
-        spark = SparkSession.builder.appName("anon").getOrCreate()
+        spark = builder.getOrCreate()
     if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
         spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
@@ -93,7 +95,8 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
                 release.write.mode("overwrite").parquet(folder)
             files = [spark.read.parquet(folder) for folder in begun]
             written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
-            measured = measure_release(written, names, sensitive, require, n_rows)
+            decided = require if schema.unit is None else [each for each in require if counts_rows(each)]
+            measured = measure_release(written, names, sensitive, decided, n_rows)
             _move_all(spark, outputs)
         return measured, schema.unpublished(df.columns)
     finally:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from anon.encoding.coding import coding_of, within
 from anon.encoding.domain import Codes, Domain, Encoded, code_type
-from anon.encoding.factors import Factors, each_column, factors_of
+from anon.encoding.factors import BLOCK, Factors, each_column, factors_of
 from anon.errors import DataError
 from anon.schema import (
     TICKS_PER_SECOND,
@@ -87,8 +87,15 @@ def encode_column(column: pa.ChunkedArray, attribute: Attribute) -> tuple[Domain
     return encode_factors(factors_of(column, attribute.name), attribute)
 
 
-def equal_codes(column: pa.ChunkedArray, name: str) -> Codes | None:
-    """A code for every row, equal where the values are; null has one. None where they cannot be compared."""
+def equal_codes(column: pa.ChunkedArray, name: str, most_codes: int) -> Codes | None:
+    """A code for every row, equal where the values are; null has one. None where they cannot be compared.
+
+    Whole numbers that lie close together, `most_codes` or fewer with all between, are coded by their distance
+    from the least.
+    """
+    codes = _distances(column, most_codes) if pa.types.is_integer(column.type) else None
+    if codes is not None:
+        return codes
     try:
         kind_of(name, column.type)
         factors = factors_of(column, name)
@@ -98,6 +105,26 @@ def equal_codes(column: pa.ChunkedArray, name: str) -> Codes | None:
     code_of = once.indices.fill_null(len(once.dictionary)).to_numpy()
     code_of = np.append(code_of, len(once.dictionary))
     return factors.recode(code_of.astype(code_type(len(once.dictionary) + 1)))
+
+
+def _distances(column: pa.ChunkedArray, most_codes: int) -> Codes | None:
+    """Of whole numbers how far each is from the least; null is one further than the greatest."""
+    low, high = (end.as_py() for end in pc.min_max(column).values())
+    if low is None or high - low >= most_codes:
+        return None
+    codes = np.empty(len(column), code_type(high - low + 2))
+    wide = np.uint64 if pa.types.is_uint64(column.type) else np.int64
+    row = 0
+    for chunk in column.chunks:
+        for start in range(0, len(chunk), BLOCK):
+            block = chunk.slice(start, BLOCK)
+            part = codes[row : row + len(block)]
+            numbers = block.fill_null(low).to_numpy() if block.null_count else block.to_numpy()
+            np.subtract(numbers, low, out=part, dtype=wide, casting="unsafe")
+            if block.null_count:
+                part[np.asarray(block.is_null())] = high - low + 1
+            row += len(block)
+    return codes
 
 
 def coded_columns(

@@ -60,8 +60,13 @@ class Factors:
     def recode(self, code_of: npt.NDArray[Any]) -> Codes:
         """`code_of` (one entry per value, one for null) of every row."""
         codes = self.room(sum(map(len, self.chunks)), code_of.dtype)
+        same = np.array_equal(code_of, np.arange(len(code_of)))
         for row, positions in self.blocks():
-            np.take(code_of, positions, out=codes[row : row + len(positions)], mode="clip")
+            part = codes[row : row + len(positions)]
+            if same:
+                part[:] = positions
+            else:
+                np.take(code_of, positions, out=part, mode="clip")
         codes.flags.writeable = False
         return codes
 

@@ -132,12 +132,14 @@ class Judged:
     """Rows as requirements see them, and the table that they compare a class with.
 
     `encoded` holds just the sensitive values of the published rows; `counts` (int64, one per code of each
-    sensitive attribute) count the `n_rows` published rows of the table, of which `encoded` may be a part.
+    sensitive attribute) count the `n_rows` published rows of the table, of which `encoded` may be a part;
+    then `of_units` are the table's `unit_counts`.
     """
 
     encoded: Encoded
     counts: tuple[npt.NDArray[np.int64], ...]
     n_rows: int
+    of_units: tuple[npt.NDArray[np.int64], ...] | None = None
 
     @classmethod
     def whole(cls, encoded: Encoded) -> Self:
@@ -158,6 +160,8 @@ class Judged:
     @cached_property
     def unit_counts(self) -> tuple[npt.NDArray[np.int64], ...]:
         """The units with each code of each sensitive attribute (int64)."""
+        if self.of_units is not None:
+            return self.of_units
         units, counts = self.encoded.units, []
         assert units is not None
         for domain, codes in zip(self.encoded.sensitive, self.encoded.sensitive_codes, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.classes import Classes
+from anon.classes import Cells, Classes
 from anon.encoding import Codes, Encoded, equal_codes
 from anon.measures.risk import Risk, prosecutor_risk
 from anon.threads import in_threads
@@ -21,12 +21,16 @@ from anoncore.classes import few_candidates, group, split
 
 Rows = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]
+Ends = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
 
 MOST_SAMPLED = 10_000  # rows, in whole classes
 LEAST_EXPECTED = 10  # disagreements that chance would bring, for none to say that a column tells another
 MOST_DISAGREEING = 0.01  # of those that chance would bring
 LEAST_FEW = 0.01  # share of rows with fewer than k candidates
-MOST_VALUES = 1000  # combinations of values of columns by which rows are told apart together
+MOST_ALIKE = 0.01  # of pairs of rows of a class, that the columns by which it is first parted leave alike
+FEW_CODES = 1 << 12  # of a column that is looked at beside another one, each with each
+MOST_CODES = 1 << 30  # of one that only tells rows apart
+FEW = 1 / 64  # of all rows: they are parted by all columns that are left at once
 SHIFT = np.uint64(32)
 
 
@@ -67,12 +71,13 @@ def known(
     intact: bool = False,
     at_risk: Sequence[float] = (2, 5, 10),
     k: int | None = None,
+    cells: Sequence[Cells] = (),
     n_threads: int = 1,
 ) -> Known:
     """What the neutral columns `names` of a table add to its `classes`.
 
     `k` is what the classes are to have, by default what they have; `intact` says that the quasi-identifiers
-    are published as they are, so that nothing narrows them.
+    are published as they are, so that nothing narrows them. `cells`, where given, are what each class shows.
     """
     sizes = classes.sizes
     if not len(sizes):
@@ -85,11 +90,12 @@ def known(
         n_threads, lambda codes: _tells(encoded, sample, codes, k, intact), list(seen.values())
     )
     pairs = {name: pair for name, pair in zip(seen, all_pairs, strict=True) if any(pair)}
-    rounds = _rounds({name: int(codes.max()) + 1 for name, codes in seen.items()}, pairs)
-    whole = _whole(encoded, [*pairs, *(rounds[0] if rounds else ())], {}, n_threads)
+    rounds = _rounds(sample, seen, pairs)
+    whole = _whole(encoded, list(pairs), {}, n_threads, FEW_CODES)
+    ends = {one.domain.name: _ends_of(one) for one in cells}
     columns = {}
     for name, (narrows, copies) in pairs.items():
-        telling = _telling(encoded, classes, whole[name], narrows, copies, k, n_threads)
+        telling = _telling(encoded, classes, whole[name], narrows, copies, k, ends, n_threads)
         if telling.n_narrowed or telling.n_copied:
             columns[name] = telling
     size, count = _grouped(encoded, classes, rounds, whole, n_threads)
@@ -119,12 +125,19 @@ class _Sample:
 
     def codes_of(self, column: pa.ChunkedArray, name: str) -> Codes | None:
         """Codes of the rows in another column, equal where its values are; None if none can be."""
-        codes = equal_codes(_taken(column, self.rows[self.order]), name)
+        codes = equal_codes(_taken(column, self.rows[self.order]), name, FEW_CODES)
         if codes is None:
             return None
         placed = np.empty_like(codes)
         placed[self.order] = codes
         return placed
+
+    def alike(self, codes: Codes) -> float:
+        """The share of the pairs of rows of one class that have one code."""
+        sizes = np.diff(self.offsets)
+        number = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
+        _, count = _pairs(number, codes)
+        return float(np.sum(count * (count - 1))) / max(float(np.sum(sizes * (sizes - 1))), 1.0)
 
 
 def _sampled(encoded: Encoded, classes: Classes) -> _Sample:
@@ -158,32 +171,35 @@ def _taken(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     return pa.chunked_array(taken, column.type)
 
 
-def _rounds(n_distinct: Mapping[str, int], whole: Collection[str]) -> list[list[str]]:
-    """The columns in the order in which rows are told apart: soon those that leave few, and cheap ones.
+def _rounds(sample: _Sample, seen: Mapping[str, Codes], whole: Collection[str]) -> list[list[str]]:
+    """The columns in the order in which rows are told apart, those first that leave few of a class alike.
 
-    Those of a round are taken together; those of which all codes are known anyhow are the second.
+    Columns of a round are taken together: in the first those that it takes to leave few; in the second those
+    of which all codes are known anyhow.
     """
+    alike = {name: sample.alike(codes) for name, codes in seen.items()}
+    order = sorted(seen, key=lambda name: alike[name])
     first: list[str] = []
-    later: list[list[str]] = []
-    into, combined = first, 1
-    for name in sorted(n_distinct, key=lambda name: (-min(n_distinct[name], MOST_VALUES), n_distinct[name])):
-        if combined >= MOST_VALUES:
-            into, combined = [], 1
-            later.append(into)
-        if into is first or name not in whole:
-            into.append(name)
-            combined *= n_distinct[name]
-    second = [name for name in whole if name not in first]
+    left = 1.0
+    while len(first) < len(order) and left > MOST_ALIKE:
+        left *= alike[order[len(first)]]
+        first.append(order[len(first)])
+    second = [name for name in order if name in whole and name not in first]
+    later = [[name] for name in order if name not in first and name not in whole]
     return [names for names in (first, second, *later) if names]
 
 
 def _whole(
-    encoded: Encoded, names: Sequence[str], known: Mapping[str, Codes], n_threads: int
+    encoded: Encoded,
+    names: Sequence[str],
+    known: Mapping[str, Codes],
+    n_threads: int,
+    most_codes: int = MOST_CODES,
 ) -> dict[str, Codes]:
-    """Codes of every row in these columns, of which some may be known already."""
+    """Codes of every row in these columns, of which some may be known already; `most_codes` of numbers."""
 
     def coded(name: str) -> Codes:
-        codes = equal_codes(encoded.column(name), name)
+        codes = equal_codes(encoded.column(name), name, most_codes)
         assert codes is not None
         return codes
 
@@ -203,12 +219,22 @@ def _grouped(
     Rows that are alone stay so whatever else is known, and are left out as soon as they are.
     """
     n_alone, rows, offsets = 0, classes.rows, classes.offsets
-    for names in rounds:
+    waiting = list(rounds)
+    while waiting and len(rows):
+        names = waiting.pop(0)
+        if len(rows) < FEW * encoded.n_rows:
+            names, waiting = [*names, *(name for some in waiting for name in some)], []
         if 2 * len(rows) > encoded.n_rows or all(name in whole for name in names):
-            columns = _whole(encoded, names, whole, n_threads)
+            known = _whole(encoded, names, whole, n_threads)
+            columns = [known[name] for name in names]
+            alone, rows, offsets = split(columns, rows, offsets, n_threads)
         else:
-            columns = _placed(encoded, names, np.sort(rows), n_threads)
-        alone, rows, offsets = split([columns[name] for name in names], rows, offsets, n_threads)
+            ordered = np.sort(rows)
+            place = np.empty(encoded.n_rows, np.uint32)
+            place[ordered] = np.arange(len(ordered), dtype=np.uint32)
+            columns = _taken_codes(encoded, names, ordered, whole, n_threads)
+            alone, left, offsets = split(columns, place[rows], offsets, n_threads)
+            rows = ordered[left]
         n_alone += alone
     size, count = np.unique(np.diff(offsets), return_counts=True)
     if n_alone:
@@ -218,17 +244,19 @@ def _grouped(
     return size.astype(np.int64), count.astype(np.int64)
 
 
-def _placed(encoded: Encoded, names: Sequence[str], rows: Rows, n_threads: int) -> dict[str, Codes]:
-    """Codes of some rows, which ascend, in these columns, each at its row; other rows have none."""
+def _taken_codes(
+    encoded: Encoded, names: Sequence[str], rows: Rows, whole: Mapping[str, Codes], n_threads: int
+) -> list[Codes]:
+    """Codes of some rows, which ascend, in these columns."""
 
     def coded(name: str) -> Codes:
-        codes = equal_codes(_taken(encoded.column(name), rows), name)
+        if name in whole:
+            return whole[name][rows]
+        codes = equal_codes(_taken(encoded.column(name), rows), name, MOST_CODES)
         assert codes is not None
-        placed = np.zeros(encoded.n_rows, codes.dtype)
-        placed[rows] = codes
-        return placed
+        return codes
 
-    return dict(zip(names, in_threads(n_threads, coded, names), strict=True))
+    return in_threads(n_threads, coded, names)
 
 
 def _tells(
@@ -286,13 +314,15 @@ def _telling(
     narrows: tuple[str, ...],
     copies: tuple[str, ...],
     k: int,
+    ends: Mapping[str, Ends],
     n_threads: int,
 ) -> Telling:
-    """Exact counts for a column, of which the sample says what it tells of."""
+    """Exact counts for a column, of which the sample says what it tells of; `ends` as `_ends_of` cells."""
     n_narrowed = n_copied = 0
     for domain, quasi in zip(encoded.quasi, encoded.quasi_codes, strict=True):
         if domain.name in narrows:
-            few = few_candidates(quasi, codes, classes.rows, classes.offsets, k, n_threads)
+            inside = ends.get(domain.name)
+            few = few_candidates(quasi, codes, classes.rows, classes.offsets, k, inside, n_threads)
             n_narrowed = max(n_narrowed, few)
     rows = np.sort(classes.rows) if copies else classes.rows
     for domain, sensitive in zip(encoded.sensitive, encoded.sensitive_codes, strict=True):
@@ -302,6 +332,14 @@ def _telling(
                 *(_n_told(of, by, rows, n_threads) for of, by in ((sensitive, codes), (codes, sensitive))),
             )
     return Telling(narrows, copies, n_narrowed, n_copied)
+
+
+def _ends_of(cells: Cells) -> Ends:
+    """Of each class the least code of its cell, and the greatest, null being beyond all."""
+    null = np.uint32(cells.domain.n_values)
+    low = np.where(cells.low > cells.high, null, cells.low)
+    high = np.where(cells.null, null, cells.high)
+    return low[cells.of_class], high[cells.of_class]
 
 
 def _n_told(of: Codes, by: Codes, rows: Rows, n_threads: int) -> int:

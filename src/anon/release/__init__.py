@@ -24,10 +24,10 @@ from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
-from anon.release.recoded import Publish, note_on_unpublished, shows_middles
+from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import Release, note_on_known, release_table
-from anon.release.weights import Weights, alone_with_weight, check_weights
+from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
 
 __all__ = [
     "CLASS_ID",
@@ -42,11 +42,13 @@ __all__ = [
     "bucket_ids",
     "buckets_of",
     "check_weights",
+    "counts_rows",
     "failing_groups",
     "in_buckets",
     "is_bucketized",
     "linked",
     "metadata_of",
+    "note_on_kept_weights",
     "note_on_known",
     "note_on_unpublished",
     "read_numbers",

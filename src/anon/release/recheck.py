@@ -406,20 +406,24 @@ def failing_groups(
     sizes: npt.NDArray[np.int64],
     entries: Mapping[str, tuple[Domain, Ints, Ints, Ints]],
     totals: Mapping[str, npt.NDArray[np.int64]],
+    n_units: npt.NDArray[np.int64] | None = None,
 ) -> list[int]:
     """How many of some groups of rows do not meet each requirement, told by counts alone.
 
     `sizes` are the rows of each group; `entries` give for each sensitive attribute its domain and the
     group, code and number of rows of each pair that occurs, sorted by group and code; `totals` the
-    rows with each code in the whole release, of which these groups may be a part.
+    rows with each code in the whole release, of which these groups may be a part. With the `n_units` of each
+    group, entries and totals are of units.
     """
-    counts = {
-        name: Counts(
-            domain, group, value, count, np.searchsorted(group, np.arange(len(sizes))), sizes, totals[name]
-        )
-        for name, (domain, group, value, count) in entries.items()
-    }
-    return [int((~_passing(one, sizes, counts)).sum()) for one in requirements]
+    counts = {}
+    for name, (domain, group, value, count) in entries.items():
+        size = sizes
+        if n_units is not None:
+            size = np.zeros(len(sizes), np.int64)
+            np.add.at(size, group, count)
+        start = np.searchsorted(group, np.arange(len(sizes)))
+        counts[name] = Counts(domain, group, value, count, start, size, totals[name])
+    return [int((~_passing(one, sizes, counts, n_units)).sum()) for one in requirements]
 
 
 def unmet(requirement: Any, n_failing: int, n_classes: int) -> RecheckError:

@@ -52,6 +52,11 @@ _CODED = (
 )
 
 
+def counts_rows(requirement: Any) -> bool:
+    """Is it of rows also where the schema names a unit, so that a file decides it?"""
+    return type(requirement).__name__ == "KAnonymity" and getattr(requirement, "count", None) == "rows"
+
+
 @dataclass(frozen=True, repr=False)
 class Recoded:
     """The fields of a `Release`, which says what they mean, and what everybody may know of them."""
@@ -173,11 +178,7 @@ class Recoded:
         if self.encoded.units is None:
             of_table = self.encoded.reference is not None
             return [repr(each) for each in self.requirements if of_table and each.of_table]
-        return [
-            repr(each)
-            for each in self.requirements
-            if type(each).__name__ != "KAnonymity" or getattr(each, "count", None) != "rows"
-        ]
+        return [repr(each) for each in self.requirements if not counts_rows(each)]
 
     @property
     def metadata(self) -> dict[str, Any]:

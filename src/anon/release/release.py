@@ -242,6 +242,7 @@ class Release(Recoded):
             intact=self.publish != "generalization",
             at_risk=at_risk,
             k=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
+            cells=self.cells if classes is None or classes is self.classes else (),
             n_threads=n_threads,
         )
 

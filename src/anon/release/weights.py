@@ -100,6 +100,14 @@ def alone_with_weight(classes: Classes, weights: npt.NDArray[np.float64]) -> int
     return int(np.count_nonzero(new[:-1] & new[1:]))
 
 
+def note_on_kept_weights(name: str | None, alone: int, n_rows: int) -> str:
+    """The warning of weights that are published as they are."""
+    return (
+        f"column {name!r} keeps its weights, with which {alone} of {n_rows} "
+        'rows are alone in their class; weights="class-mean" shows the mean of each class'
+    )
+
+
 def recheck_weights(encoded: Encoded, classes: Classes, published: pa.Array) -> None:
     """Raise RecheckError unless the weights of each class differ by one unit at most and keep their mean."""
     assert encoded.weights is not None

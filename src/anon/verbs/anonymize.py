@@ -16,7 +16,14 @@ from anon.encoding import Encoded, encode
 from anon.engines import Made, check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, Suppress, chosen
-from anon.release import Release, Weights, alone_with_weight, check_weights, recheck_noise
+from anon.release import (
+    Release,
+    Weights,
+    alone_with_weight,
+    check_weights,
+    note_on_kept_weights,
+    recheck_noise,
+)
 from anon.requirements import Requirement
 from anon.schema import Role, Schema, crossing
 from anon.tables import check_publishable, read_source, read_table
@@ -178,10 +185,7 @@ def anonymize(
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
         merged, _ = merge(made.classes, made.cells, n_threads)
         alone = alone_with_weight(merged, encoded.weights)
-        notes.append(
-            f"column {schema.sampling_weight!r} keeps its weights, with which {alone} of {len(merged.rows)} "
-            'rows are alone in their class; weights="class-mean" shows the mean of each class'
-        )
+        notes.append(note_on_kept_weights(schema.sampling_weight, alone, len(merged.rows)))
 
     tell("recode", 0, 1)
     release = made.release(

@@ -20,8 +20,16 @@ from anon.classes import Classes, Rendering, full_cells, render, texts, to_level
 from anon.encoding import Encoded, Missing
 from anon.engines.local import check_arguments, notes_on_neutral
 from anon.engines.spark.check import refuse_custom, refuse_others
-from anon.engines.spark.classes import OTHER_ROWS, class_counts, holds_others, merged, named
-from anon.engines.spark.frames import Batches
+from anon.engines.spark.classes import (
+    OTHER_ROWS,
+    class_counts,
+    counts_of_units,
+    holds_others,
+    merged,
+    merged_units,
+    named,
+)
+from anon.engines.spark.frames import Batches, Ints
 from anon.engines.spark.read import (
     ReadFrame,
     batches_of_bytes,
@@ -32,11 +40,20 @@ from anon.engines.spark.read import (
     refuse_missing,
 )
 from anon.engines.spark.solve import NODE_ROWS, solved
-from anon.engines.spark.tree import Plan, top_tree
+from anon.engines.spark.tree import Plan, top_tree, unit_totals
 from anon.errors import DataError, Parameter, PrivacyWarning, RecheckError, UsageError
 from anon.methods import METHODS, Effort, Method, Mondrian, Progress, chosen
-from anon.release import CLASS_ID, Publish, failing_groups, refuse_clashes, unmet
-from anon.requirements import Requirement, infeasible
+from anon.release import (
+    CLASS_ID,
+    Publish,
+    Weights,
+    check_weights,
+    failing_groups,
+    note_on_kept_weights,
+    refuse_clashes,
+    unmet,
+)
+from anon.requirements import Requirement, counting, infeasible
 from anon.schema import IDENTIFYING_SHARE, Role, Schema, kind_of
 
 if TYPE_CHECKING:
@@ -54,6 +71,7 @@ def anonymize_spark(
     publish: Publish = "generalization",
     numeric: Rendering = "interval",
     missing: Missing = "category",
+    weights: Weights = "class-mean",
     seed: int = 0,
     node_rows: int = NODE_ROWS,
     progress: Progress | None = None,
@@ -83,6 +101,7 @@ def anonymize_spark(
         *(schema, method, require),
         publish=publish,
         numeric=numeric,
+        weights=weights,
         seed=seed,
         node_rows=node_rows,
         progress=progress,
@@ -91,24 +110,38 @@ def anonymize_spark(
     tell("domains", 0, 1)
     read = read_frame(df, schema, method, missing)
     notes = _notes_on_neutral(df, read.schema, read.arrow)
-    impossible = infeasible(require, read.sensitive, read.counts, read.n_kept)
-    if impossible is not None:
-        raise impossible
+    unit = read.schema.unit
+    require = counting(require, unit)
+    if unit is None:
+        _refuse_impossible(require, read, read.counts)
     refuse_missing(read, method)
-    plan = Plan(read.quasi, read.sensitive, read.target, read.counts, read.n_kept, tuple(require), method)
+    plan = Plan(read.quasi, read.sensitive, read.target, read.counts, read.n_kept, require, method, unit)
     plan.rules()
     if not read.n_kept:
         notes.append("every row misses a value and is suppressed: the release is empty")
     release_schema = _published_schema(read, publish, numeric)
+    hidden = "unit"
+    while hidden in release_schema.names:
+        hidden += "_"
     with own_errors(), batches_of_bytes(df):
         chunks = chunked(read, plan, publish).persist()
         try:
+            if unit is not None and read.n_kept:
+                plan = unit_totals(chunks, plan)
+                by_units = plan.rules().by_units
+                counts = plan.unit_counts if by_units else read.counts
+                _refuse_impossible(require, read, counts, plan.n_units)
             nodes = top_tree(chunks, plan, node_rows, tell)
             tell("partition", 0, 1)
-            whole = solved(chunks, nodes, read, plan, publish, numeric, seed, release_schema).persist()
+            made = solved(
+                *(chunks, nodes, read, plan, publish, numeric, weights, seed, release_schema, hidden)
+            )
+            whole = made.persist()
             try:
                 tell("check", 0, 1)
-                n_classes = _recheck(whole, read, plan, publish, release_schema)
+                n_classes = _recheck(whole, read, plan, publish, release_schema, hidden)
+                if read.schema.sampling_weight is not None and weights == "keep":
+                    notes.append(_note_on_weights(whole, read, publish, release_schema))
             except BaseException:
                 whole.unpersist()
                 raise
@@ -119,19 +152,33 @@ def anonymize_spark(
     for note in notes:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     if publish == "generalization":
-        return whole
-    pair = whole.drop(*(domain.name for domain in read.sensitive)), _sensitive_table(whole, read)
+        return whole if unit is None else _in_place_of(whole, df, whole.drop(hidden))[0]
+    first = whole.drop(hidden, *(domain.name for domain in read.sensitive))
+    pair = _in_place_of(whole, df, first, _sensitive_table(whole, read))
+    return pair[0], pair[1]
+
+
+def _refuse_impossible(
+    require: Sequence[Requirement], read: ReadFrame, counts: Sequence[Ints], n_units: int | None = None
+) -> None:
+    impossible = infeasible(require, read.sensitive, counts, read.n_kept, n_units)
+    if impossible is not None:
+        raise impossible
+
+
+def _in_place_of(whole: DataFrame, df: DataFrame, *made: DataFrame) -> tuple[DataFrame, ...]:
+    """What was made of a persisted DataFrame, persisted; that one no longer is."""
     try:
         with own_errors(), batches_of_bytes(df):
-            for one in pair:
+            for one in made:
                 one.persist().count()
     except BaseException:
-        for one in pair:
+        for one in made:
             one.unpersist()
         raise
     finally:
         whole.unpersist()
-    return pair
+    return made
 
 
 def check_asked(
@@ -141,21 +188,32 @@ def check_asked(
     *,
     publish: Publish = "generalization",
     numeric: Rendering = "interval",
+    weights: Weights = "class-mean",
     seed: int = 0,
     node_rows: int = NODE_ROWS,
     progress: Progress | None = None,
 ) -> None:
     """UsageError where no DataFrame can be anonymized like this, as `anonymize_spark`."""
     check_arguments(schema, method, require, publish, numeric, "class", "error", seed, progress)
-    for key in ("unit", "household", "sampling_weight"):
-        if getattr(schema, key):
-            raise UsageError(f"{key} is not for Spark, which counts rows: anonymize on one machine")
-    if any(getattr(each, "count", None) not in (None, "rows") for each in require):
-        raise UsageError("Spark counts rows, not units: anonymize on one machine")
-    if schema.all_coded:
+    check_weights(weights)
+    if schema.household:
+        raise UsageError("household is not for Spark: anonymize on one machine, or leave it out")
+    counting(require, schema.unit)
+    if schema.unit is not None and isinstance(method, Mondrian):
+        for asked, words in (
+            (method.relaxed, "relaxed cuts do"),
+            (method.target is not None, "information gain does"),
+        ):
+            if asked:
+                raise UsageError(
+                    f"{words} not run on Spark where units are counted: use Mondrian() without, "
+                    "or anonymize on one machine"
+                )
+    coded = [attribute.name for attribute in schema.sensitive if attribute.is_coded]
+    if coded:
         raise UsageError(
-            f"column {schema.all_coded[0]!r} has a least level, top or bottom, which Spark does not know "
-            "yet: recode the column before, or anonymize on one machine"
+            f"sensitive column {coded[0]!r} has a least level, top or bottom, which Spark does not know: "
+            "recode the column before, or anonymize on one machine"
         )
     if schema.linked:
         raise UsageError("linked columns do not run on Spark: leave them out, or cut by each (quasi)")
@@ -184,7 +242,11 @@ def _notes_on_neutral(df: DataFrame, schema: Schema, arrow: pa.Schema) -> list[s
     """Warnings of columns that are published as they are and may identify people."""
     from pyspark.sql.functions import approx_count_distinct, count
 
-    neutral = [field for field in df.schema.fields if schema.role(field.name) is Role.NEUTRAL]
+    neutral = [
+        field
+        for field in df.schema.fields
+        if schema.role(field.name) is Role.NEUTRAL and field.name != schema.sampling_weight
+    ]
     counted = []
     for field in neutral:
         try:
@@ -263,29 +325,37 @@ def _without_metadata(kind: Any) -> Any:
     return kind
 
 
-def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, release_schema: Any) -> int:
-    """Raise RecheckError unless every class, as published, meets every requirement; how many there are."""
-    kept = set(kept_columns(read, publish))
-    names = (
-        [CLASS_ID]
-        if publish == "bucketization"
-        else [f.name for f in release_schema.fields if f.name not in kept]
-    )
-    sensitive, totals, require = read.sensitive, read.counts, plan.require
-    m, s = len(names), len(sensitive)
+def _recheck(
+    whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, release_schema: Any, hidden: str
+) -> int:
+    """Raise RecheckError unless every class, as published, meets every requirement; how many there are.
+
+    Units, where there are any, are counted by the column `hidden`, which is not published.
+    """
+    names, sensitive, require = _shown(read, publish, release_schema), read.sensitive, plan.require
+    m, s, by_units = len(names), len(sensitive), plan.unit is not None
+    totals = plan.unit_counts if by_units else read.counts
 
     def test(batches: Batches) -> Batches:
         pieces = list(batches)
         table = pa.Table.from_batches(pieces) if pieces else None
         if table is None or not table.num_rows:
             return
-        sizes, of_sensitive = merged(table, m, s)
+        n_units = None
+        if by_units:
+            sizes, n_units, of_sensitive = merged_units(table, m, s)
+            others = any(
+                (codes >= one.n_codes).any()
+                for one, (_, codes, _) in zip(sensitive, of_sensitive, strict=True)
+            )
+        else:
+            sizes, of_sensitive = merged(table, m, s)
+            others = holds_others(sensitive, totals, of_sensitive)
         entries = {
             domain.name: (domain, *entry) for domain, entry in zip(sensitive, of_sensitive, strict=True)
         }
-        others = holds_others(sensitive, totals, of_sensitive)
         counts = {domain.name: rows for domain, rows in zip(sensitive, totals, strict=True)}
-        failing = failing_groups(require, sizes, entries, counts) if not others else [1] * len(require)
+        failing = [1] * len(require) if others else failing_groups(require, sizes, entries, counts, n_units)
         yield pa.RecordBatch.from_pydict(
             {
                 "classes": [len(sizes)],
@@ -299,7 +369,11 @@ def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, releas
             ),
         )
 
-    counted = class_counts(whole, names, sensitive)
+    counted = (
+        counts_of_units(whole, names, sensitive, hidden)
+        if by_units
+        else class_counts(whole, names, sensitive)
+    )
     counted = counted.repartition(read.n_kept // ROWS_PER_CHECK + 1, *(f"q{i}" for i in range(m)))
     sums = counted.mapInArrow(test, "classes long, rows long, others long, failing array<long>").toArrow()
     n_classes, n_rows, others = (sum(sums[name].to_pylist()) for name in ("classes", "rows", "others"))
@@ -309,9 +383,30 @@ def _recheck(whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, releas
         )
     for number, requirement in enumerate(require):
         failing = sum(counts[number] for counts in sums["failing"].to_pylist())
+        if failing and by_units and type(requirement).__name__ != "KAnonymity":
+            raise UsageError(
+                f"{failing} classes that look alike in several nodes together do not meet {requirement!r}: "
+                "ask for less, let one task finish more rows (node_rows), or anonymize on one machine"
+            )
         if failing:
             raise unmet(requirement, failing, n_classes)
     return int(n_classes)
+
+
+def _shown(read: ReadFrame, publish: str, release_schema: Any) -> list[str]:
+    """The columns that rows of one class have alike."""
+    kept = set(kept_columns(read, publish))
+    if publish == "bucketization":
+        return [CLASS_ID]
+    return [field.name for field in release_schema.fields if field.name not in kept]
+
+
+def _note_on_weights(whole: DataFrame, read: ReadFrame, publish: str, release_schema: Any) -> str:
+    """The warning of weights that are kept, with how many rows they tell apart."""
+    weight = str(read.schema.sampling_weight)
+    names = [*_shown(read, publish, release_schema), weight]
+    together = whole.groupBy(*map(named, names)).count()
+    return note_on_kept_weights(weight, together.where("count = 1").count(), read.n_kept)
 
 
 def _sensitive_table(whole: DataFrame, read: ReadFrame) -> DataFrame:

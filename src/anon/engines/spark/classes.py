@@ -145,21 +145,64 @@ def class_counts(
     return df.select(*columns).mapInArrow(count, fields)
 
 
+def counts_of_units(
+    df: DataFrame, cell_names: Sequence[str], sensitive: Sequence[Domain], unit: str
+) -> DataFrame:
+    """As `class_counts`, three times, told apart by `what`: of the rows (0), of the units (1), and of each
+    sensitive attribute alone with every unit once for each value (2 and on).
+    """
+    from pyspark.sql.functions import array, col, lit
+
+    n = len(cell_names)
+
+    def once(*names: str) -> DataFrame:
+        cells = [cell(named(name), df.schema[name].dataType).alias(name) for name in (*cell_names, *names)]
+        return df.select(*cells).distinct()
+
+    def told(counted: DataFrame, what: int) -> DataFrame:
+        lists = [col("code0"), col("count0")] if what > 1 else [array().cast("array<long>")] * 2
+        lists = [one.alias(name) for one, name in zip(lists, ("code0", "count0"), strict=True)]
+        return counted.select(*counted.columns[: n + 1], lit(what).cast("long").alias("what"), *lists)
+
+    whole = told(class_counts(df, cell_names, []), 0).union(told(class_counts(once(unit), cell_names, []), 1))
+    for j, domain in enumerate(sensitive):
+        whole = whole.union(told(class_counts(once(unit, domain.name), cell_names, [domain]), 2 + j))
+    return whole
+
+
+def merged_units(
+    table: pa.Table, n_shown: int, n_sensitive: int
+) -> tuple[Ints, Ints, list[tuple[Ints, Ints, Ints]]]:
+    """As `merged`, of `counts_of_units`: rows of each class, its units, and (class, code, units)."""
+    group, n_groups = alike([table[f"q{i}"] for i in range(n_shown)])
+    what, rows = table["what"].to_numpy(), table["rows"].to_numpy()
+    sizes, n_units = np.zeros((2, n_groups), np.int64)
+    for number, counts in enumerate((sizes, n_units)):
+        np.add.at(counts, group[what == number], rows[what == number])
+    entries = []
+    for j in range(n_sensitive):
+        some = what == 2 + j
+        entries.append(_entries(group[some], table.filter(pa.array(some)), 0))
+    return sizes, n_units, entries
+
+
 def merged(table: pa.Table, n_shown: int, n_sensitive: int) -> tuple[Ints, list[tuple[Ints, Ints, Ints]]]:
     """Classes of several tasks made one where their cells are equal: sizes, and (class, code, rows)."""
     group, n_groups = alike([table[f"q{i}"] for i in range(n_shown)])
     sizes = np.zeros(n_groups, np.int64)
     np.add.at(sizes, group, table["rows"].to_numpy())
-    entries = []
-    for j in range(n_sensitive):
-        codes, counts = (table[f"{what}{j}"].combine_chunks() for what in ("code", "count"))
-        lengths = codes.value_lengths().to_numpy()
-        groups, code = np.repeat(group, lengths), codes.flatten().to_numpy()
-        values, at = np.unique(code, return_inverse=True)
-        key, rows = summed([(groups * len(values) + at, counts.flatten().to_numpy())])
-        groups, at = np.divmod(key, len(values))
-        entries.append((groups, values[at], rows))
-    return sizes, entries
+    return sizes, [_entries(group, table, j) for j in range(n_sensitive)]
+
+
+def _entries(group: Ints, table: pa.Table, j: int) -> tuple[Ints, Ints, Ints]:
+    """Group, code and count of what lists of codes and counts hold, added up."""
+    codes, counts = (table[f"{what}{j}"].combine_chunks() for what in ("code", "count"))
+    lengths = codes.value_lengths().to_numpy()
+    groups, code = np.repeat(group, lengths), codes.flatten().to_numpy()
+    values, at = np.unique(code, return_inverse=True)
+    key, rows = summed([(groups * len(values) + at, counts.flatten().to_numpy())])
+    groups, at = np.divmod(key, max(len(values), 1))
+    return groups, values[at], rows
 
 
 def holds_others(

@@ -96,8 +96,12 @@ class Sums:
             counted = keys, counts[keys]
         else:
             counted = np.unique(codes, return_counts=True)
+        self.add_counted(name, *counted)
+
+    def add_counted(self, name: tuple[int, int, int], keys: Ints, counts: Ints) -> None:
+        """Add what was counted before: distinct keys, and how often each is there."""
         some = self.counts.setdefault(name, [])
-        some.append(counted)
+        some.append((keys, counts))
         if len(some) > 32:
             self.counts[name] = [summed(some)]
 

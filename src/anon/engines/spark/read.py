@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 import anon.errors
-from anon.encoding import Domain, Missing, code_type, encode_like, narrowed
-from anon.engines.spark.classes import arrow_schema, domain_of, named, too_many
+from anon.encoding import Domain, Missing, encode_like, encode_weights, narrowed
+from anon.engines.spark.classes import arrow_schema, cell, domain_of, named, too_many
 from anon.engines.spark.frames import (
     CHUNK_BYTES,
     CHUNK_ROWS,
@@ -28,12 +28,13 @@ from anon.engines.spark.frames import (
 from anon.engines.spark.tree import Plan
 from anon.errors import CATEGORY, SUPPRESS, DataError, UsageError
 from anon.methods import Method, Mondrian
-from anon.schema import Attribute, Schema, check_names
+from anon.schema import Attribute, Schema, check_names, kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MOST_VALUES = 10_000_000  # of a domain: its histogram is held by one task, its values by the driver
+ROWS_PER_TASK = 1_000_000  # that share their units with no other
 ROWS_PER_PART = 32  # that a task gathers for each node before it sends them, on average at least
 
 
@@ -63,6 +64,10 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
     arrow = arrow_schema(df)
     bound = schema.bind(arrow)
     _check_method(bound, method, arrow)
+    if bound.unit is not None:
+        check_units(df, bound.unit, arrow)
+    if bound.sampling_weight is not None:
+        check_sampling_weights(df, bound.sampling_weight, arrow)
     attributes = [*bound.quasi, *bound.sensitive]
     n = len(attributes)
     wanted = method.target if isinstance(method, Mondrian) else None
@@ -173,6 +178,38 @@ def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return summed.select(["value", "rows_sum", "kept_sum"]).rename_columns(schema.names).cast(schema)
 
 
+def check_units(df: DataFrame, name: str, arrow: pa.Schema) -> None:
+    """Raise DataError unless there is a column of this name that tells of every row whose it is."""
+    check_names([name], df.columns)
+    kind_of(name, arrow.field(name).type)
+    count = df.where(cell(named(name), df.schema[name].dataType).isNull()).count()
+    if count:
+        raise DataError(
+            f"column {name!r}, the unit, is missing in {count} rows; nobody knows whose these rows are: "
+            "fill it, or leave them out",
+            column=name,
+            count=count,
+        )
+
+
+def check_sampling_weights(df: DataFrame, name: str, arrow: pa.Schema) -> None:
+    """Raise DataError unless a column is of numbers, all finite and above 0."""
+    from pyspark.sql.functions import count_if, isnan, lit
+
+    encode_weights(pa.table({name: pa.array([], arrow.field(name).type)}), name)
+    number = named(name).cast("double")
+    missing = number.isNull() | isnan(number)
+    counts = df.agg(count_if(missing | ~((number > 0) & (number < lit(float("inf"))))), count_if(missing))
+    [count, n_missing] = counts.first() or (0, 0)
+    if count:
+        raise DataError(
+            f"column {name!r}, the sampling weight, is not a finite number above 0 in {count} rows"
+            f"{f' ({n_missing} missing)' if n_missing else ''}; correct these rows, or leave them out",
+            column=name,
+            count=count,
+        )
+
+
 def refuse_missing(read: ReadFrame, method: Method) -> None:
     """What a method refuses of a whole table it must refuse before the work is shared out."""
     if method.needs_complete(read.sensitive):
@@ -205,9 +242,9 @@ def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
     columns = [named(name).alias(str(number)) for name, number in position.items()]
     domains = [replace(domain, name=str(position[domain.name])) for domain in plan.domains]
     labels = [domain.name for domain in plan.domains]
-    codes_schema = plan.codes_schema
+    codes_schema, coded = plan.codes_schema, plan.coded
     rest_schema = schema_of_rest(read, publish)
-    rest = [*(str(position[name]) for name in kept), "hash"]
+    rest = [*(str(position[name]) for name in kept), *rest_schema.names[len(kept) :]]
     n_rows, n_bytes = CHUNK_ROWS, CHUNK_BYTES
 
     def encode(batches: Batches) -> Batches:
@@ -221,9 +258,17 @@ def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
                         "persist or checkpoint the DataFrame before it is anonymized",
                         column=label,
                     )
-            arrays = [
-                pa.array(column.astype(code_type(domain.n_codes), copy=False))
+            shown = [
+                column if domain.coding is None else domain.coding.coded(column)
                 for column, domain in zip(codes, domains, strict=True)
+            ]
+            arrays = [
+                pa.array(column.astype(field.type.to_pandas_dtype(), copy=False))
+                for column, field in zip(
+                    [*shown, *(codes[i] for i in coded), *(table[name].to_numpy() for name in whose)],
+                    codes_schema,
+                    strict=True,
+                )
             ]
             kept = table.select(rest).rename_columns(rest_schema.names).cast(rest_schema)
             yield pa.RecordBatch.from_pydict(
@@ -234,7 +279,14 @@ def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
                 }
             )
 
-    selected = read.rows.select(*columns, digest.alias("hash"))
+    rows, whose = read.rows, []
+    if plan.unit is not None:  # all rows of a unit go to one task, and are told apart by it
+        unit = cell(named(plan.unit), rows.schema[plan.unit].dataType)
+        n_tasks = int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+        rows = rows.repartition(max(n_tasks, read.n_kept // ROWS_PER_TASK + 1), xxhash64(unit))
+        columns += [unit.alias("unit"), xxhash64(unit).alias("whose")]
+        digest, whose = xxhash64(digest, unit), ["whose"]
+    selected = rows.select(*columns, digest.alias("hash"))
     if plan.tree.relaxed:  # rows that tie are told apart by their place
         selected = selected.sortWithinPartitions("hash")
     return selected.mapInArrow(encode, "codes binary, rest binary, chunk long")
@@ -250,9 +302,12 @@ def _partition() -> int:
 
 
 def schema_of_rest(read: ReadFrame, publish: str) -> pa.Schema:
-    """Of a chunk's other batch: the columns published as they are, by number, and a hash of them."""
-    kept = enumerate(kept_columns(read, publish))
-    return pa.schema([*((str(i), read.arrow.field(name).type) for i, name in kept), ("hash", pa.int64())])
+    """Of a chunk's other batch: the columns published as they are, by number, a hash of them, the unit."""
+    columns = [(str(i), read.arrow.field(name).type) for i, name in enumerate(kept_columns(read, publish))]
+    unit = read.schema.unit
+    return pa.schema(
+        [*columns, ("hash", pa.int64()), *([] if unit is None else [("unit", read.arrow.field(unit).type)])]
+    )
 
 
 @contextmanager

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from anon.classes import Rendering
-from anon.encoding import Encoded
+from anon.encoding import Encoded, encode_units, encode_weights
 from anon.engines.local import Judged, make
 from anon.engines.spark.frames import Batches, one_batch, packed, unpacked
 from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
 from anon.engines.spark.tree import Node, Plan, chunks_of, routed
 from anon.entropy import keyed, new_key, permutation, system
-from anon.release import CLASS_ID, Publish
+from anon.release import CLASS_ID, Publish, Weights
 from anon.schema import Schema
 
 if TYPE_CHECKING:
@@ -32,10 +32,17 @@ def solved(
     plan: Plan,
     publish: Publish,
     numeric: Rendering,
+    weights: Weights,
     seed: int,
     release_schema: Any,
+    hidden: str,
 ) -> DataFrame:
-    """The release: rows shuffled by node, then each node partitioned and recoded where it lies."""
+    """The release: rows shuffled by node, then each node partitioned and recoded where it lies.
+
+    Where units are counted, the column `hidden` has the unit of each row.
+    """
+    from pyspark.sql.types import StructField, StructType
+
     codes_schema, rest_schema = plan.codes_schema, schema_of_rest(read, publish)
 
     enough = ROWS_PER_PART * len(nodes)
@@ -68,10 +75,15 @@ def solved(
         rest_schema,
         publish,
         numeric,
+        weights,
         seed,
         new_key(),
         permutation(len(nodes), system).tolist(),
+        hidden,
     )
+    if plan.unit is not None:
+        whose = read.rows.schema[plan.unit].dataType
+        release_schema = StructType([*release_schema.fields, StructField(hidden, whose)])
 
     def solve(table: pa.Table) -> pa.Table:
         return solver(table)
@@ -90,7 +102,7 @@ def _parts(parts_of: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]
 
 @dataclass(frozen=True)
 class _Solver:
-    """Finishes one node.
+    """Finishes one node; the column `hidden` tells the last check whose each row is.
 
     Rows come in any order, so they are put in one of their content, by the hash; methods rank by codes:
     whatever is drawn or tied is then the same when a lost task runs again. The order in which a class
@@ -104,9 +116,11 @@ class _Solver:
     rest_schema: pa.Schema
     publish: Publish
     numeric: Rendering
+    weights: Weights
     seed: int
     key: bytes
     place: list[int]
+    hidden: str
 
     def __call__(self, parts: pa.Table) -> pa.Table:
         plan, node = self.plan, parts["node"][0].as_py()
@@ -114,8 +128,17 @@ class _Solver:
         rest = pa.Table.from_batches(unpacked(parts["rest"], self.rest_schema))
         order = np.argsort(rest["hash"].to_numpy(), kind="stable")
         columns = [column.to_numpy()[order] for column in codes.columns]
-        rest = rest.drop_columns("hash").rename_columns(list(self.kept)).take(pa.array(order))
-        m = len(plan.quasi)
+        rest = rest.drop_columns("hash").take(pa.array(order))
+        units, unit = None, plan.unit
+        if unit is not None:
+            whose, rest = rest["unit"], rest.drop_columns("unit")
+            units = encode_units(pa.table({unit: whose}), unit)
+        rest = rest.rename_columns(list(self.kept))
+        m, n = len(plan.quasi), len(plan.domains)
+        fine = columns[:m]
+        for place, number in enumerate(plan.coded):
+            fine[number] = columns[n + place]
+        weight = self.schema.sampling_weight
         by_name = {name: rest[name] if name in self.kept else pa.nulls(len(order)) for name in self.names}
         encoded = Encoded(
             pa.table(by_name),
@@ -125,24 +148,32 @@ class _Solver:
             plan.sensitive,
             tuple(columns[m : m + len(plan.sensitive)]),
             np.empty(0, np.uint32),
+            units=units,
+            weights=None if weight is None else encode_weights(rest, weight),
+            fine_codes=tuple(fine) if plan.coded else (),
         )
         made = make(
             encoded,
             plan.method,
             plan.require,
             publish=self.publish,
-            judged=Judged(encoded, plan.counts, plan.n_rows),
+            judged=Judged(encoded, plan.counts, plan.n_rows, None if unit is None else plan.unit_counts),
             seed=[self.seed, node],
             entropy=keyed(self.key, node),
         )
-        release = made.release(requirements=(), numeric=self.numeric)  # checked in the whole table, later
-        if self.publish == "generalization":
-            return _plain(release.table)
+        # requirements are checked in the whole table, later
+        release = made.release(requirements=(), numeric=self.numeric, weights=self.weights)
         rows = release.classes.rows
-        number = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
+        if self.publish == "generalization":
+            table = release.table
+            if unit is not None:
+                table = table.append_column(self.hidden, whose.take(pa.array(rows)))
+            return _plain(table)
+        of_class = np.repeat(np.arange(release.classes.n_classes), release.classes.sizes)
         assert isinstance(encoded.table, pa.Table)  # a node's rows are in memory
         table = encoded.table.take(pa.array(rows))
-        return _plain(table.append_column(CLASS_ID, pa.array(number + (self.place[node] << 32))))
+        table = table.append_column(CLASS_ID, pa.array(of_class + (self.place[node] << 32)))
+        return _plain(table if unit is None else table.append_column(self.hidden, whose.take(pa.array(rows))))
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -27,6 +27,7 @@ from anon.engines.spark.frames import (
     unpacked,
 )
 from anon.engines.spark.histograms import Cut, cut_of, halves_pass, histogram_of
+from anon.engines.spark.units import UnitSums, cut_by_units, parts_of, read_histogram, units_with
 from anon.methods import Method, Mondrian, Progress
 from anon.methods.mondrian import priority
 from anon.requirements import Requirement, compile
@@ -38,11 +39,15 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """What a node has of one attribute: the least and greatest code (null the last), and how many codes."""
+    """What a node has of one attribute: the least and greatest code (null the last), and how many codes.
+
+    `last` is the greatest but null, -1 without one (with a tree, where units are counted).
+    """
 
     low: int
     high: int
     distinct: int
+    last: int = -1
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,9 @@ class Plan:
     n_rows: int
     require: tuple[Requirement, ...]
     method: Method
+    unit: str | None = None
+    n_units: int = 0
+    unit_counts: tuple[Ints, ...] = ()
 
     @property
     def tree(self) -> Mondrian:
@@ -100,13 +108,23 @@ class Plan:
         return [domain.attribute for domain in self.quasi]
 
     @property
+    def coded(self) -> list[int]:
+        """The quasi-identifiers some codes of which are published as one."""
+        return [number for number, domain in enumerate(self.quasi) if domain.coding is not None]
+
+    @property
     def codes_schema(self) -> pa.Schema:
-        """Of a chunk of codes: one column per domain."""
+        """Of a chunk of codes: one column per domain, then those of `coded` as they were before.
+
+        Where units are counted the last column is a hash of the unit.
+        """
+        columns = dict(enumerate(self.domains)) | {-1 - number: self.quasi[number] for number in self.coded}
         return pa.schema(
             [
                 (str(number), pa.from_numpy_dtype(code_type(domain.n_codes)))
-                for number, domain in enumerate(self.domains)
+                for number, domain in columns.items()
             ]
+            + [("unit", pa.int64())] * (self.unit is not None)
         )
 
     def light(self) -> Plan:
@@ -119,8 +137,11 @@ class Plan:
         )
 
     def rules(self) -> Any:
-        """The requirements against the whole table."""
-        return compile(self.require, self.sensitive, self.counts, self.n_rows)
+        """The requirements against the whole table; by units once theirs are counted."""
+        rules = compile(self.require, self.sensitive, self.counts, self.n_rows)
+        if self.unit is None or not self.unit_counts or not rules.n_sensitive:
+            return rules
+        return compile(self.require, self.sensitive, self.unit_counts, self.n_rows, by_units=True)
 
     def tracked(self) -> list[int]:
         """Which columns of codes are counted beside an attribute's; the target comes last."""
@@ -135,7 +156,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Columns of codes of some rows, and the number of these rows' chunk."""
+    """Columns of codes of some rows, and the number of these rows' chunk; the last may be of units."""
 
     number: int
     codes: list[Codes]
@@ -203,7 +224,12 @@ def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> l
         while waiting := {one: order for one, order in waiting.items() if order}:
             at_once = len(plan.quasi) if plan.tree.target is not None else 1
             asked = {one: order[:at_once] for one, order in waiting.items()}
-            cuts = _cuts(chunks, plan, nodes, asked)
+            if plan.unit is None:
+                cuts = _cuts(chunks, plan, nodes, asked)
+            else:
+                cuts = _unit_cuts(
+                    chunks, plan, nodes, {one: (a, spans[one][a]) for one, [a] in asked.items()}
+                )
             tied = {one: (spans[one], cut) for one, cut in cuts.items() if cut.quota}
             shared = _shared_out(chunks, plan, nodes, tied) if tied else {}
             for one in asked:
@@ -222,7 +248,8 @@ def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> l
 def _turns(plan: Plan, spans: Sequence[Span]) -> list[int]:
     """The attributes that can be cut, in the order in which they are tried in a node."""
     first = priority(plan.quasi, plan.quasi, plan.tree.split)
-    return turns(plan.attributes, *zip(*spans, strict=True), chooser=plan.tree.chooser, priority=first)
+    low, high, distinct, _ = zip(*spans, strict=True)
+    return turns(plan.attributes, low, high, distinct, chooser=plan.tree.chooser, priority=first)
 
 
 def _needs_distinct(domain: Domain, method: Mondrian) -> bool:
@@ -236,7 +263,11 @@ def _spans(
 ) -> dict[int, list[Span]]:
     """What each of the nodes holds of every quasi-identifier."""
     m, codes_schema, wanted = len(plan.quasi), plan.codes_schema, frozenset(asked)
-    counted = [_needs_distinct(domain, plan.tree) for domain in plan.quasi]
+    counted = [
+        _needs_distinct(domain, plan.tree) or (plan.unit is not None and domain.tree is not None)
+        for domain in plan.quasi
+    ]
+    null_codes = [domain.n_values for domain in plan.quasi]
 
     def collect(batches: Batches) -> Batches:
         codes_of: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
@@ -262,19 +293,18 @@ def _spans(
         for a in range(m):
             some = table["codes"].filter(pa.array(attribute == a))
             codes = np.unique(np.concatenate([np.frombuffer(one.as_buffer(), np.uint32) for one in some]))
-            spans.append((int(codes[0]), int(codes[-1]), len(codes)))
-        low, high, distinct = zip(*spans, strict=True)
-        return pa.table(
-            {"node": [node] * m, "attribute": range(m), "low": low, "high": high, "distinct": distinct}
-        )
+            last = codes[codes < null_codes[a]]
+            spans.append(Span(int(codes[0]), int(codes[-1]), len(codes), int(last[-1]) if len(last) else -1))
+        columns = dict(zip(Span._fields, zip(*spans, strict=True), strict=True))
+        return pa.table({"node": [node] * m, "attribute": range(m), **columns})
 
     counted_rows = chunks.mapInArrow(collect, "node long, attribute long, codes binary")
     extents = counted_rows.groupBy("node").applyInArrow(
-        unite, "node long, attribute long, low long, high long, distinct long"
+        unite, "node long, attribute long, low long, high long, distinct long, last long"
     )
     spans: dict[int, list[Span]] = {one: [Span(0, 0, 1)] * m for one in asked}
     for row in extents.toArrow().to_pylist():
-        spans[row["node"]][row["attribute"]] = Span(row["low"], row["high"], row["distinct"])
+        spans[row["node"]][row["attribute"]] = Span(*(row[name] for name in Span._fields))
     return spans
 
 
@@ -321,6 +351,80 @@ def _cuts(
             _by_column(row["total"], tracked),
         )
         for row in counted.toArrow().to_pylist()
+    }
+
+
+def unit_totals(chunks: DataFrame, plan: Plan) -> Plan:
+    """The plan with the units of the table, and those with each code of each sensitive attribute."""
+    m, sizes, codes_schema = len(plan.quasi), [domain.n_codes for domain in plan.sensitive], plan.codes_schema
+
+    def collect(batches: Batches) -> Batches:
+        held = [chunk.codes for batch in batches for chunk in chunks_of(batch, codes_schema)]
+        if not held:
+            return
+        columns = [np.concatenate([codes[c] for codes in held]) for c in (-1, *range(m, m + len(sizes)))]
+        n_units, with_code = units_with(columns[0], [column.astype(np.int64) for column in columns[1:]])
+        sums = Sums()
+        sums.add_counted((0, 0, 0), np.zeros(1, np.int64), np.array([n_units]))
+        for j, codes in enumerate(with_code):
+            sums.add((0, 0, j + 1), codes, sizes[j])
+        yield sums.batch()
+
+    types = "node long, attribute long, tracked long, keys binary, counts binary"
+    table = chunks.select("chunk", "codes").mapInArrow(collect, types).toArrow()
+    totals = [np.zeros(n, np.int64) for n in (1, *sizes)]
+    for j, keys, counts in zip(table["tracked"].to_pylist(), table["keys"], table["counts"], strict=True):
+        totals[j][np.frombuffer(keys.as_buffer(), np.int64)] += np.frombuffer(counts.as_buffer(), np.int64)
+    return replace(plan, n_units=int(totals[0][0]), unit_counts=tuple(totals[1:]))
+
+
+def _unit_cuts(
+    chunks: DataFrame, plan: Plan, nodes: Sequence[Node], asked: Mapping[int, tuple[int, Span]]
+) -> dict[int, Cut]:
+    """The cuts of nodes by the attribute asked about, where units are counted."""
+    columns, codes_schema = plan.tracked(), plan.codes_schema
+    sizes = [domain.n_codes for domain in plan.domains]
+    tracked = [sizes[column] for column in columns]
+    parts = {
+        one: parts_of(plan.quasi[a], span.low, span.last, span.high == plan.quasi[a].n_values)
+        for one, (a, span) in asked.items()
+    }
+
+    def collect(batches: Batches) -> Batches:
+        held: dict[int, UnitSums] = {}
+        for chunk in (one for batch in batches for one in chunks_of(batch, codes_schema)):
+            for node, rows in routed(nodes, chunk).items():
+                if node not in asked:
+                    continue
+                a = asked[node][0]
+                codes, *seen = (chunk.codes[c][rows].astype(np.int64) for c in (a, *columns))
+                one = held.setdefault(node, UnitSums(parts[node], sizes[a], tracked))
+                one.add(chunk.codes[-1][rows], codes, seen)
+        sums = Sums()
+        for node, one in held.items():
+            one.into(sums, node, asked[node][0])
+        yield sums.batch()
+
+    def choose(table: pa.Table) -> pa.Table:
+        node = table["node"][0].as_py()
+        a = asked[node][0]
+        histogram = read_histogram(table, a, len(tracked), parts[node], plan.quasi[a].n_values)
+        cut = cut_by_units(histogram, a, plan.tree, plan.rules(), tracked)
+        if cut is None:
+            return types.empty_table()
+        row = (node, cut.attribute, cut.codes, cut.sizes)
+        return pa.table([[value] for value in row], schema=types)
+
+    types = pa.schema([("node", pa.int64()), ("attribute", pa.int64()), ("codes", LONGS), ("sizes", LONGS)])
+    counted = chunks.mapInArrow(
+        collect, "node long, attribute long, tracked long, keys binary, counts binary"
+    )
+    found = counted.groupBy("node").applyInArrow(
+        choose, "node long, attribute long, codes array<long>, sizes array<long>"
+    )
+    return {
+        row["node"]: Cut(row["attribute"], tuple(row["codes"]), tuple(row["sizes"]))
+        for row in found.toArrow().to_pylist()
     }
 
 
