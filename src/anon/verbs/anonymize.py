@@ -6,13 +6,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from anon.classes import merge, with_coded_sensitive
-from anon.encoding import Encoded, encode
+from anon.encoding import Codes, Encoded, encode
 from anon.engines import Made, check_arguments, make, notes_on_neutral
 from anon.errors import PrivacyWarning
 from anon.methods import Effort, Limits, Method, Progress, Suppress, chosen
@@ -25,11 +27,12 @@ from anon.release import (
     recheck_noise,
 )
 from anon.requirements import Requirement
-from anon.schema import Role, Schema, crossing
+from anon.schema import Role, Schema, crossing, is_text
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.guess import Seen, tells_people
 from anon.verbs.inspect import identifying_neutral
+from anon.verbs.nearly import note_on_text
 from anon.verbs.repeats import notes_on_repeats
 
 ROWS_OF_GUESS = 1 << 17  # by whose values a column is guessed to name people
@@ -138,6 +141,7 @@ def anonymize(
     check_publishable(encoded.table.schema)
     notes += _notes_on_neutral(encoded, noise)
     notes += _notes_on_names(encoded, method)
+    notes += _notes_on_text(encoded)
     if numeric == "level" and publish == "generalization":
         notes += _notes_on_levels(encoded)
     if len(encoded.suppressed) == encoded.n_rows:
@@ -249,6 +253,25 @@ def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[st
         of_rows = f" in the first {table.num_rows} rows" if table.num_rows < encoded.n_rows else ""
     distinct = identifying_neutral(table, neutral)
     return notes_on_neutral(neutral, distinct, of_rows)
+
+
+def _first_row(codes: Codes, mask: npt.NDArray[np.bool_]) -> int:
+    return int(np.argmax(np.append(mask, False)[codes]))
+
+
+def _notes_on_text(encoded: Encoded) -> list[str]:
+    """Warnings of labels that are numbers or days but for some, or are written otherwise than these are."""
+    original = encoded.original
+    notes = []
+    for domain, codes, attribute in (
+        *zip(original.quasi, original.quasi_codes, original.schema.quasi, strict=True),
+        *zip(original.sensitive, original.sensitive_codes, original.schema.sensitive, strict=True),
+    ):
+        if domain.kind == "nominal" and attribute.hierarchy is None and is_text(domain.values.type):
+            counts = np.bincount(codes, minlength=domain.n_codes)[: domain.n_values]
+            where = partial(_first_row, codes)
+            notes.append(note_on_text(domain.name, domain.values, counts, where))
+    return [note for note in notes if note is not None]
 
 
 def _notes_on_names(encoded: Encoded, method: Method) -> list[str]:

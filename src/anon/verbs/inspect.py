@@ -17,11 +17,10 @@ from anon.tables import read_local, read_table
 from anon.threads import available_threads, in_threads
 from anon.verbs.discover import discover
 from anon.verbs.guess import Guess, Key, Seen, chosen_keys, guess, with_repeated_keys
+from anon.verbs.nearly import DATE_NOT_ISO, Mask, note_on_text
 
 MOST_WORK = 50_000_000  # rows times sets of columns that are compared
 MOST_TOGETHER = 3  # columns of a set
-
-DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def _inspect_column(field: pa.Field, column: pa.ChunkedArray) -> tuple[Column, G
         unique_share=n_unique / len(column),
         role=guessed.role.value,
         why=guessed.why,
-        note=_dates_in_text(name, plain, n_dates) if 2 * n_dates > len(values) else None,
+        note=_note(name, plain, counted) if is_text(column_type) and len(values) else None,
     )
     return inspected, guessed, seen
 
@@ -189,13 +188,14 @@ def _n_dates(counted: pa.StructArray) -> int:
     return pc.sum(counted.field("counts").filter(is_date)).as_py() or 0
 
 
-def _dates_in_text(name: str, column: pa.ChunkedArray, n_dates: int) -> str:
-    """A word on a column in which most values are dates, but not as ISO writes them."""
-    first = pc.index(pc.match_substring_regex(column, DATE_NOT_ISO), True).as_py() + 1
-    return (
-        f"column {name!r} holds dates that are not ISO in {n_dates} rows, the first of them row {first}; "
-        "they are labels as they stand: to have them as dates, write all as in 1980-12-31"
-    )
+def _note(name: str, column: pa.ChunkedArray, counted: pa.StructArray) -> str | None:
+    """A word on a column of text that is nearly something else."""
+    texts, counts = counted.field("values"), counted.field("counts").to_numpy()
+
+    def first_row(mask: Mask) -> int:
+        return int(pc.index(pc.is_in(column, texts.filter(pa.array(mask))), True).as_py())
+
+    return note_on_text(name, texts, counts, first_row)
 
 
 def _is_countable(column_type: pa.DataType) -> bool:

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of text that hold numbers or days but for some, or write them otherwise, and what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = npt.NDArray[np.bool_]
+
+DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
+NUMBER = r"^\s*[+-]?\d+(\.\d+)?\s*$"
+WITH_COMMA = r"^\s*[+-]?\d+,\d+\s*$"
+FORMATS = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
+)
+NEARLY = 0.9  # share of values from which a column is said to be of numbers
+
+
+def note_on_text(
+    name: str, values: pa.Array, counts: npt.NDArray[np.int64], first_row: Callable[[Mask], int]
+) -> str | None:
+    """A word on a column whose distinct texts `values` stand in `counts` rows each, or None.
+
+    `first_row(mask)` is the number, from 0 on, of the first row that has one of the values of the mask.
+    """
+    n = int(counts.sum())
+    dates, numbers, commas = (_match(values, each) for each in (DATE_NOT_ISO, NUMBER, WITH_COMMA))
+    n_dates, n_numbers, n_commas = (int(counts[each].sum()) for each in (dates, numbers, commas))
+    if n_dates * 2 > n:
+        fitting = formats_of(values.filter(pa.array(dates)).to_pylist())
+        reads = "to have them as dates, write all as in 1980-12-31"
+        if fitting:
+            pairs = " or ".join(f"--date {name}={each}" for each in fitting)
+            reads = f"{pairs} reads them (date={{{name!r}: {fitting[0]!r}}})"
+        return (
+            f"column {name!r} holds dates that are not ISO in {n_dates} rows, the first of them row "
+            f"{first_row(dates) + 1}; they are labels as they stand: {reads}"
+        )
+    if n_commas and n_commas + n_numbers == n:
+        return (
+            f"column {name!r} holds numbers with a decimal comma, the first in row {first_row(commas) + 1}; "
+            "they are labels as they stand: --decimal , reads those of a CSV file (decimal=',')"
+        )
+    if NEARLY * n <= n_numbers < n:
+        return (
+            f"{n_numbers} of {n} values of column {name!r} are numbers, the first other is in row "
+            f"{first_row(~numbers) + 1}; all are labels as they stand: correct the others, or make them "
+            f"missing, --null {name}=TEXT (null='{name}=TEXT')"
+        )
+    return None
+
+
+def formats_of(texts: list[str]) -> list[str]:
+    """Which of the usual formats read all these days."""
+    fitting = []
+    for each in FORMATS:
+        with suppress(ValueError):
+            for text in texts:
+                datetime.strptime(text, each)
+            fitting.append(each)
+    return fitting
+
+
+def _match(values: pa.Array, pattern: str) -> Mask:
+    return np.asarray(pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False), np.bool_)
