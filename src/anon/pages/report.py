@@ -85,7 +85,7 @@ def of_release(
         "lattice": None if release.lattice is None else release.lattice.to_dict(),
         "levels": _levels(release, utility),
         "ends_of_one": dict(release.ends_of_one),
-        "balanced": balanced_facts(release, utility.gcp),
+        "balanced": balanced_facts(release, utility),
         "warnings": list(release.warnings),
         "origin": (origin or Origin()).to_dict(),
         "verdict": _verdict(release),
@@ -101,7 +101,7 @@ def of_release(
                 facts["verdict"],
                 *(f"Warning: {warning}" for warning in release.warnings),
                 *(f"Note: {note}." for note in release.notes),
-                *_on_balanced(facts["balanced"], utility.gcp),
+                *_on_balanced(facts["balanced"]),
                 *_on_ends(release),
                 *_notes(release.publish == "bucketization"),
             ),
@@ -116,23 +116,23 @@ def of_release(
     return Report("Report of a release", facts, tuple(sections))
 
 
-def balanced_facts(release: Release, gcp: float | None = None) -> dict[str, Any] | None:
-    """Of a release of effort "fast", about what "balanced" would have lost: as a `share` of its loss, and as
-    `gcp` where its own is known; from so many `rows`. None of others.
+def balanced_facts(release: Release, utility: Utility) -> dict[str, Any] | None:
+    """Of a release of effort "fast", which lost `of`, about what "balanced" would have lost: as a `share` of
+    that, and as `gcp`; from so many `rows`. None of others.
     """
     estimate = balanced_instead(release)
     if estimate is None:
         return None
-    known = {} if gcp is None else {"gcp": gcp * estimate.share}
-    return {"share": estimate.share, **known, "rows": estimate.n_rows}
+    share, gcp = estimate.share, utility.gcp
+    return {"share": share, "gcp": gcp * share, "of": gcp, "rows": estimate.n_rows}
 
 
-def _on_balanced(facts: Mapping[str, Any] | None, gcp: float) -> list[str]:
+def _on_balanced(facts: Mapping[str, Any] | None) -> list[str]:
     if facts is None:
         return []
     return [
         f"Note: it was made by effort 'fast'; 'balanced' would have lost about {number(facts['gcp'])} in "
-        f"place of {number(gcp)} (gcp), estimated from {number(facts['rows'])} rows of whole classes."
+        f"place of {number(facts['of'])} (gcp), estimated from {number(facts['rows'])} rows of whole classes."
     ]
 
 
