@@ -45,7 +45,6 @@ from anon.command.words import (
     reproduction,
 )
 from anon.errors import InfeasibleError, UsageError
-from anon.requirements import flag
 
 if TYPE_CHECKING:
     from anon.command.job import Job
@@ -83,9 +82,6 @@ def frontier(
     if job.input is None:
         raise UsageError("no input: name the file to try releases of")
     asked, bound = job.sweep(), job.bound()
-    for key in ("suppress", "time_limit"):
-        if asked.pop(key, None):
-            raise UsageError(f"{flag(key)} is of one release, not of a sweep: leave it out")
     read = [job.input, config, *job.files()]
     if output is not None:  # a job file's own output is that of its release
         datasets.check_output(output)
