@@ -93,7 +93,7 @@ def anonymize(
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
-    require, how = job.requirements(), job.how()
+    require, how = job.requirements(), {**job.how(), **job.beside()}
     if not require and job.method in (None, "mondrian"):
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = ends_of(job, config, population)
@@ -103,6 +103,8 @@ def anonymize(
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
+        if job.perturb:
+            raise UsageError("perturb is for one machine: leave it out, or use --engine local")
         if pages or population or sampling_fraction:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.command.spark import run
