@@ -105,6 +105,11 @@ importance = ["age", "zip"]
 subsets = {2 = 5}
 by = ["age"]
 columns = ["age"]
+geography = ["town"]
+risk = ["age"]
+similar = ["zip"]
+swap_k = 3
+rate = 0.1
 grid = ["k=10,20", "t=0.1"]
 privacy = "k"
 utility = "gcp"
@@ -152,6 +157,17 @@ age = 18
 
 [ends]
 born = "2 digits"
+
+[[perturb]]
+method = "noise"
+amount = 1
+columns = ["income"]
+
+[[perturb]]
+method = "record-swap"
+geography = ["region", "town"]
+risk = ["age"]
+swap_k = 4
 """
 
 
@@ -167,6 +183,12 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert job.bound() == {"min_k": 15.0}
     assert job.cache == str(tmp_path / "kept")
     assert job.write_options() == {"csv_guard": True}
+    assert job.beside() == {
+        "perturb": [
+            anon.Noise(1, columns=["income"]),
+            anon.RecordSwap(["region", "town"], ["age"], k=4),
+        ]
+    }
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2, "weights": "keep"},
@@ -262,6 +284,8 @@ def test_no_order_from_what_may_never_end(tmp_path: Path, monkeypatch: pytest.Mo
         ("quasi = ['age', 5]", r"job\.toml: quasi\.1: input should be a valid string"),
         ("k = ", r"job\.toml is not a TOML file: .*end of document"),
         ("relaxed = 1", r"job\.toml: relaxed: input should be a valid boolean"),
+        ("[[perturb]]\nmethod = 'curve'", r"job\.toml: perturb\.0\.method: input should be 'noise', 'rank"),
+        ("[[perturb]]\nmethod = 'pram'\ncolunms = ['a']", r"no such key; did you mean 'columns'\?"),
     ],
 )
 def test_slips_are_named_with_their_key(tmp_path: Path, text: str, message: str) -> None:
@@ -315,6 +339,25 @@ def test_nothing_in_a_job_file_is_evaluated(tmp_path: Path) -> None:
     schema = load_job(written(tmp_path, text), {}).roles()
     assert schema is not None
     assert schema.quasi[0].name == "__import__('os').system('true')"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("method = 'noise'\ncolumns = ['a']", "perturb.0: method = 'noise' needs the key amount"),
+        ("method = 'pram'\np = 0.1", "perturb.0: p is no key of method = 'pram'"),
+    ],
+)
+def test_a_perturbation_has_the_keys_of_its_method(tmp_path: Path, text: str, message: str) -> None:
+    job = load_job(written(tmp_path, f"[[perturb]]\n{text}"), {})
+    with pytest.raises(UsageError, match=message):
+        job.beside()
+
+
+def test_a_sweep_perturbs_nothing(tmp_path: Path) -> None:
+    text = "grid = ['k=10']\n[[perturb]]\nmethod = 'pram'\ncolumns = ['a']"
+    with pytest.raises(UsageError, match="leave it out of the job file of a sweep"):
+        load_job(written(tmp_path, text), {}).sweep()
 
 
 def test_no_roles_and_no_requirements() -> None:

@@ -8,9 +8,9 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from anon.command.options import (
     CHOOSE,
@@ -28,9 +28,9 @@ from anon.command.options import (
     Flag,
 )
 from anon.errors import NAME_QUASI, UsageError, did_you_mean
-from anon.methods import Method, Mondrian, read_method
+from anon.methods import BY_NAME, PERTURBATIONS, Method, Mondrian, read_method
 from anon.requirements import REQUIREMENTS as REQUIREMENT_CLASSES
-from anon.requirements import Requirement, flag, in_toml, read_requirements
+from anon.requirements import Requirement, flag, in_toml, merged, read_requirements
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
@@ -60,13 +60,30 @@ else:
     )
 
 
+_OF_PERTURBATIONS = merged(each.options for each in PERTURBATIONS)
+
+if TYPE_CHECKING:
+
+    class Perturbation(_Job):
+        method: str
+else:
+    Perturbation = create_model(
+        "Perturbation",
+        __base__=_Job,
+        method=(Literal[tuple(each.name for each in PERTURBATIONS)], ...),
+        **{each.key: (each.kind | None, None) for each in _OF_PERTURBATIONS},
+    )
+
+
 class Job(_Keys):
     """What to read, which roles its columns have, what to require, how, and where to write.
 
-    Its keys are `KEYS`. `output`, `report` and `report_public` are those of `anon anonymize`; the pages of
-    other commands have flags alone, so that a check takes no page's place. What is not given is left to the
-    engine's defaults.
+    Its keys are `KEYS`, and `perturb`, which no flag says. `output`, `report` and `report_public` are those
+    of `anon anonymize`; the pages of other commands have flags alone, so that a check takes no page's place.
+    What is not given is left to the engine's defaults.
     """
+
+    perturb: list[Perturbation] = Field(default=[])
 
     def given(self, flags: Iterable[Flag]) -> dict[str, Any]:
         """What is given of these keys, as keyword arguments of the engine."""
@@ -161,6 +178,19 @@ class Job(_Keys):
             return {"method": method}
         return {} if self.effort is None else {"effort": self.effort}
 
+    def beside(self) -> dict[str, Any]:
+        """The perturbations of `[[perturb]]`, where there are any: a keyword argument of `anon.anonymize`."""
+        made = []
+        for at, each in enumerate(self.perturb):
+            values, method = each.model_dump(exclude={"method"}, exclude_none=True), BY_NAME[each.method]
+            keys = [option.key for option in method.options]
+            for key in (key for key in values if key not in keys):
+                raise UsageError(f"perturb.{at}: {key} is no key of method = {each.method!r}")
+            for key in (key for key in method.needs if key not in values):
+                raise UsageError(f"perturb.{at}: method = {each.method!r} needs the key {key}")
+            made.append(read_method(each.method, values))
+        return {"perturb": made} if made else {}
+
     def write_options(self) -> dict[str, Any]:
         """Keyword arguments of `Release.write`."""
         return self.given([CSV_GUARD])
@@ -171,6 +201,11 @@ class Job(_Keys):
 
         if not self.grid:
             raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")
+        if self.perturb:
+            raise UsageError(
+                "perturb is for `anon anonymize`: a sweep measures classes, which it does not change; leave "
+                "it out of the job file of a sweep"
+            )
         base = (
             self.asked
             | {"population": self.population}

@@ -95,13 +95,15 @@ def anonymize(
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
     source, output = ends_of(job, config, job.population)
     people = None if job.engine == "spark" else people_of(context, job)
-    require, how = job.requirements(people), job.how()
+    require, how = job.requirements(people), {**job.how(), **job.beside()}
     read = [source, config, job.population, *job.files()]
     written = outputs_of(job)
     pages = pages_of(job.report, job.report_public, [*read, *written])
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
+        if job.perturb:
+            raise UsageError("perturb is for one machine: leave it out, or use --engine local")
         if pages or job.population or job.sampling_fraction:
             raise UsageError("on Spark there is no report and no population: check the release afterwards")
         from anon.command.spark import run

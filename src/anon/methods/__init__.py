@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from anon.errors import Parameter, UsageError
 from anon.methods.anatomy import Anatomy
+from anon.methods.beside import check_beside, notes_beside
 from anon.methods.curve import Curve
 from anon.methods.estimate import Estimate, estimate_balanced
 from anon.methods.full_domain import FullDomain, Lattice
@@ -23,6 +24,7 @@ from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
 from anon.methods.outliers import leave_out, pass_rules
 from anon.methods.people import Crowd
+from anon.methods.perturbation import ColumnPerturbation
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
 from anon.methods.record_swap import RecordSwap
@@ -34,13 +36,16 @@ from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
 
 __all__ = [
+    "BY_NAME",
     "METHOD",
     "METHODS",
     "METHOD_OPTIONS",
     "NO_LIMITS",
+    "PERTURBATIONS",
     "TGC",
     "Anatomy",
     "Budget",
+    "ColumnPerturbation",
     "Crowd",
     "Curve",
     "Deadline",
@@ -64,10 +69,12 @@ __all__ = [
     "Shuffle",
     "Suppress",
     "Task",
+    "check_beside",
     "chosen",
     "counts_units",
     "estimate_balanced",
     "leave_out",
+    "notes_beside",
     "pass_rules",
     "pram_estimate",
     "read_method",
@@ -92,6 +99,7 @@ METHODS: tuple[type[Method], ...] = (
     Identity,
     Suppress,
 )
+PERTURBATIONS = tuple(each for each in METHODS if issubclass(each, ColumnPerturbation))
 Effort = Literal["fast", "balanced", "best"]
 BY_NAME = {name: each for each in METHODS for name in each.names()}
 METHOD = Option("method", Literal[tuple(BY_NAME)], f"{', '.join(BY_NAME)}; without one, see --effort.")

@@ -97,8 +97,20 @@ class ColumnPerturbation(Perturbation):
     def perturb(
         self, source: Source, schema: Schema, n_threads: int, progress: Progress | None
     ) -> tuple[Source, Schema, dict[str, Any], list[str]]:
+        bound = schema.bind(source.table.schema)
+        changed, facts, warnings = self.changed(source, bound, progress)
+        names = facts["attributes"]
+        kept = [each.name for each in bound.quasi if each.name not in names]
+        if kept:
+            listed = ", ".join(map(repr, kept))
+            warnings.append(f"published as they are, though they are quasi-identifiers: {listed}")
+        return changed, self.schema_of(bound, list(names)), facts, warnings
+
+    def changed(
+        self, source: Source, bound: Schema, progress: Progress | None
+    ) -> tuple[Source, dict[str, Any], list[str]]:
+        """The changed table, what its metadata says of that, and warnings for the owner."""
         whole = read_table(source)
-        bound = schema.bind(whole.schema)
         names = self._chosen(whole, bound)
         for name in self.needed():
             published(whole, bound, name)
@@ -116,18 +128,13 @@ class ColumnPerturbation(Perturbation):
             at = table.column_names.index(name)
             table = table.set_column(at, name, pa.chunked_array([column]))
             stored = stored.set(at, pa.field(name, column.type))
-        kept = [each.name for each in bound.quasi if each.name not in names]
-        warnings = [*made.warnings]
-        if kept:
-            listed = ", ".join(map(repr, kept))
-            warnings.append(f"published as they are, though they are quasi-identifiers: {listed}")
         facts = {
             "kind": self.kind,
             "reproducible": False,
             "attributes": dict(made.attributes),
             "guarantee": NO_GUARANTEE,
         }
-        return replace(source, table=table, schema=stored), self.schema_of(bound, names), facts, warnings
+        return replace(source, table=table, schema=stored), facts, [*made.warnings]
 
     def _chosen(self, table: pa.Table, schema: Schema) -> list[str]:
         """The columns to change, in the order of the table."""

@@ -28,7 +28,7 @@ from anon.measures import (
 )
 from anon.pages.origin import Origin, Report, origin_section, released_section, shortened
 from anon.plain import as_plain
-from anon.release import CLASS_ID, NOTES_ON_BUCKETS, release_table
+from anon.release import CLASS_ID, NOTES_ON_BUCKETS, note_on_perturbed, release_table
 from anon.requirements import Requirement
 from anon.scenarios import ScenarioResult, sections
 from anon.schema import Schema
@@ -225,7 +225,12 @@ def _handed_out_release(release: Release, privacy: Privacy, utility: Utility, or
     sections = [
         Section(
             "In short",
-            (_about(measured, bucketized), facts["verdict"], *_notes(bucketized)),
+            (
+                _about(measured, bucketized),
+                facts["verdict"],
+                *(f"Note: {note}." for note in [note_on_perturbed(release.perturbed_by)] if note),
+                *_notes(bucketized),
+            ),
             (_at_a_glance(facts["privacy"], facts["utility"]),),
         ),
         Section("What was asked", tables=(*_asked_tables(facts["asked"]), *_made_tables(facts))),

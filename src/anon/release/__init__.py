@@ -22,7 +22,7 @@ from anon.release.buckets import (
 )
 from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
-from anon.release.metadata import CLASS_ID, metadata_of, sensitive_path
+from anon.release.metadata import CLASS_ID, metadata_of, note_on_perturbed, perturbed_by, sensitive_path
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
@@ -50,7 +50,9 @@ __all__ = [
     "metadata_of",
     "note_on_kept_weights",
     "note_on_known",
+    "note_on_perturbed",
     "note_on_unpublished",
+    "perturbed_by",
     "read_numbers",
     "recheck_noise",
     "recode",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,24 @@ def metadata_of(source: Source) -> dict[str, Any] | None:
     except (ValueError, RecursionError):  # another's text under our key
         return None
     return metadata if _is_ours(metadata) else None
+
+
+def perturbed_by(metadata: Mapping[str, Any] | None) -> dict[str, str]:
+    """The columns that a release perturbed beside its classes, and by which kind of perturbation."""
+    listed = (metadata or {}).get("perturbed")
+    found: dict[str, str] = {}
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("attributes"), dict):
+            found |= dict.fromkeys(each["attributes"], str(each.get("kind")))
+    return found
+
+
+def note_on_perturbed(columns: Mapping[str, str]) -> str | None:
+    """What is said of columns that were perturbed beside the classes; None where there are none."""
+    if not columns:
+        return None
+    listed = ", ".join(f"{name!r} ({kind})" for name, kind in columns.items())
+    return f"perturbed: {listed}; the requirements and the re-check say nothing of these values"
 
 
 def _is_ours(metadata: Any) -> bool:

@@ -16,7 +16,7 @@ from anon.classes import Cells, Classes, Column, Rendering, coded_column, is_ful
 from anon.encoding import Domain, Encoded, narrowed
 from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
-from anon.release.metadata import CLASS_ID
+from anon.release.metadata import CLASS_ID, note_on_perturbed
 from anon.release.weights import Weights, class_means
 from anon.schema import CODING, hierarchy_to_dict, names_listed, value_type
 from anon.version import __version__
@@ -81,6 +81,7 @@ class Recoded:
     weights: Weights = "class-mean"
     lattice: Any = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    perturbed: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def nulled(self) -> bool:
@@ -107,7 +108,13 @@ class Recoded:
         """The columns that are published as they are, and are neither quasi-identifiers nor sensitive."""
         encoded, noise = self.encoded, self.noise or {"attributes": ()}
         named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(noise["attributes"])
+        named |= {*self.perturbed_by}
         return tuple(name for name in encoded.table.column_names if name not in named)
+
+    @property
+    def perturbed_by(self) -> dict[str, str]:
+        """The columns that were perturbed beside the classes, and by which kind of perturbation."""
+        return {name: facts["kind"] for facts in self.perturbed for name in facts["attributes"]}
 
     def is_mean(self, name: str) -> bool:
         """Is this the column of the sampling weights, of which each class shows the mean?"""
@@ -115,10 +122,14 @@ class Recoded:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the owner of the data is told beside the warnings: which columns are not published, and whose
-        cells are long lists.
+        """What the owner of the data is told beside the warnings: which columns are not published, whose
+        cells are long lists, and which were perturbed.
         """
-        notes = (note_on_unpublished(self.encoded.unpublished), self._note_on_sets())
+        notes = (
+            note_on_unpublished(self.encoded.unpublished),
+            self._note_on_sets(),
+            note_on_perturbed(self.perturbed_by),
+        )
         return tuple(note for note in notes if note is not None)
 
     def _note_on_sets(self) -> str | None:
@@ -189,13 +200,15 @@ class Recoded:
         encoded = self.encoded
         sensitive = [domain.name for domain in encoded.sensitive if domain.name not in self.dropped]
         quasi = [domain.name for domain in encoded.quasi]
-        with_role = {*quasi, *sensitive, *self.dropped}
+        perturbed = self.perturbed_by
+        with_role = {*quasi, *sensitive, *self.dropped, *perturbed}
         return {
             "version": __version__,
             "roles": {
                 "quasi": quasi,
                 "sensitive": sensitive,
                 "neutral": [name for name in encoded.table.column_names if name not in with_role],
+                **({"perturbed": [*perturbed]} if perturbed else {}),
             },
             "kinds": {
                 domain.name: domain.kind
@@ -226,6 +239,7 @@ class Recoded:
             "rows": self.n_rows,
             "classes": self.classes.n_classes,
             **({} if self.noise is None else {"noise": _noise_for_all(self.noise)}),
+            **({"perturbed": [_noise_for_all(each) for each in self.perturbed]} if perturbed else {}),
         }
 
     def _coding(self) -> dict[str, Any]:

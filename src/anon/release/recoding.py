@@ -63,6 +63,7 @@ def recode(
     weights: Weights = "class-mean",
     lattice: Any = None,
     left_out: Mapping[str, int] = MappingProxyType({}),
+    perturbed: Sequence[Mapping[str, Any]] = (),
     n_threads: int | None = None,
     entropy: Entropy = system,
     judge: bool = False,
@@ -138,6 +139,7 @@ def recode(
         weights,
         lattice,
         left_out,
+        tuple(perturbed),
     )
     if release.mean_weights is not None:
         recheck_weights(encoded, classes, release.mean_weights)

@@ -66,8 +66,9 @@ class Release(Recoded):
     quasi-identifier, `columns[i]` its columns. Nothing here is written unless `meets_requirements`.
     `dropped` are sensitive attributes left out. A perturbation was made from a table with noise, of
     which `noise` tells. `lattice` is what full-domain recoding saw of other levels, `left_out` counts
-    by reason the rows that are not published. `sources` are the paths of the input, `file_schema` the
-    types that its columns had there.
+    by reason the rows that are not published, `perturbed` holds what is known of each perturbation beside
+    the classes (with its owner's keys, which no file has). `sources` are the paths of the input,
+    `file_schema` the types that its columns had there.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
@@ -351,6 +352,11 @@ class Release(Recoded):
             **(
                 {"quasi-identifiers of households": metadata["household"]["quasi"]}
                 if "household" in metadata
+                else {}
+            ),
+            **(
+                {"perturbed": [f"{name} ({kind})" for name, kind in self.perturbed_by.items()]}
+                if self.perturbed
                 else {}
             ),
             "not published": list(self.encoded.unpublished),

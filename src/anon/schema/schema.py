@@ -160,6 +160,13 @@ class Schema:
         """This schema without least levels, top and bottom codes."""
         return replace(self, quasi=tuple(each.uncoded() for each in self.quasi))
 
+    def unjudged(self, names: Iterable[str]) -> Schema:
+        """This schema with these sensitive attributes as neutral columns, of which nothing is measured."""
+        left = tuple(each for each in self.sensitive if each.name not in names)
+        moved = [each.name for each in self.sensitive if each.name in names]
+        neutral = self.neutral if self.neutral == "rest" else (*self.neutral, *moved)
+        return replace(self, sensitive=left, neutral=neutral) if moved else self
+
     @property
     def coded(self) -> tuple[str, ...]:
         """The quasi-identifiers with a least level, a top or a bottom code."""

@@ -16,8 +16,18 @@ import pyarrow as pa
 from anon.classes import merge, with_coded_sensitive
 from anon.encoding import Codes, Encoded, encode
 from anon.engines import Made, check_arguments, make, notes_on_neutral
-from anon.errors import PrivacyWarning
-from anon.methods import Effort, Limits, Method, Progress, Suppress, chosen
+from anon.errors import Parameter, PrivacyWarning, UsageError
+from anon.methods import (
+    ColumnPerturbation,
+    Effort,
+    Limits,
+    Method,
+    Progress,
+    Suppress,
+    check_beside,
+    chosen,
+    notes_beside,
+)
 from anon.release import (
     Release,
     Weights,
@@ -44,6 +54,7 @@ def anonymize(
     *,
     require: Sequence[Requirement] = (),
     method: Method | None = None,
+    perturb: Sequence[ColumnPerturbation] = (),
     effort: Effort | None = None,
     publish: Literal["generalization", "bucketization"] = "generalization",
     numeric: Literal["interval", "bounds", "midpoint", "mean", "median", "level"] = "interval",
@@ -71,6 +82,11 @@ def anonymize(
     method : Mondrian(), Curve(), FullDomain(), LocalSuppression(), KMembers(), TGC(), Anatomy(l), ...
         Or Laplace(epsilon). Default: that of `effort`. KMembers and TGC need a k; Identity, Suppress and
         Laplace enforce nothing and accept no requirement.
+    perturb : sequence of Noise(), RankSwap(), RecordSwap(), Pram(), Shuffle()
+        What else is changed, beside a method that makes classes: published columns, named by `columns=`, that
+        are no quasi-identifiers, and sensitive only where no requirement speaks of them; they then count as
+        neutral. Requirements, the re-check and measures of privacy say nothing of their values. The whole
+        column takes part, rows that are left out too. Needs the table in memory.
     effort : "fast" | "balanced" | "best", only without a method
         How long to seek classes that lose little: Mondrian(), Curve("balanced") (the default) or
         Curve("best"). Of a table that stays in its files, or where units are counted, only "fast" is made,
@@ -122,6 +138,7 @@ def anonymize(
         schema, by_method, require, publish, numeric, order, on_infeasible, seed, progress, limits
     )
     check_weights(weights)
+    named = check_beside(perturb, schema, by_method, require, publish)
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
@@ -136,10 +153,29 @@ def anonymize(
         source = replace(source, table=original)
         source, schema, noise, notes = method.perturb(source, schema, n_threads, progress)
         recheck_noise(original, source.table, noise)
+    perturbed: list[dict[str, Any]] = []
+    if perturb:
+        if in_files is not None:
+            raise UsageError(
+                "perturb changes whole columns, and the table stays in its files: hold it in memory, ",
+                Parameter('read_source(path, engine="local")', "--engine local"),
+                ", or leave perturb out",
+            )
+        before = read_table(source)
+        source = replace(source, table=before)
+        bound = schema.bind(before.schema)
+        for each in perturb:
+            source, facts, told = each.changed(source, bound, progress)
+            recheck_noise(before, source.table, facts)
+            before = source.table
+            perturbed.append({"method": repr(each), **facts})
+            notes += told
+        notes += notes_beside(perturb, schema)
+        schema = schema.unjudged(named)
     tell("encode", 0, 1)
     encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=n_threads))
     check_publishable(encoded.table.schema)
-    notes += _notes_on_neutral(encoded, noise)
+    notes += _notes_on_neutral(encoded, {*named, *(noise["attributes"] if noise else ())})
     notes += _notes_on_names(encoded, method)
     notes += _notes_on_text(encoded)
     if numeric == "level" and publish == "generalization":
@@ -185,7 +221,10 @@ def anonymize(
     elif made.task.deadline is not None and made.task.deadline.cut_short:
         notes.append("the time limit ended the search: other classes may lose less")
     if made.impossible is None and noise is None:
-        notes += notes_on_repeats(source.table, schema, made.classes, made.require, n_threads)
+        table_as_is = source.table
+        if isinstance(table_as_is, pa.Table):
+            table_as_is = table_as_is.drop_columns([*named])
+        notes += notes_on_repeats(table_as_is, schema, made.classes, made.require, n_threads)
     if encoded.weights is not None and weights == "keep" and made.classes.n_classes:
         merged, _ = merge(made.classes, made.cells, n_threads)
         alone = alone_with_weight(merged, encoded.weights)
@@ -195,6 +234,7 @@ def anonymize(
     release = made.release(
         publish=publish if noise is None else "perturbation",
         noise=noise,
+        perturbed=perturbed,
         numeric=numeric,
         order=order,
         missing=missing,
@@ -239,11 +279,9 @@ def _note_on_nulls(made: Made) -> str:
     )
 
 
-def _notes_on_neutral(encoded: Encoded, noise: dict[str, Any] | None) -> list[str]:
+def _notes_on_neutral(encoded: Encoded, changed: set[str]) -> list[str]:
     """Warnings of columns that are published as they are, or by class as linked, and may identify people."""
-    named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | set(
-        noise["attributes"] if noise else ()
-    )
+    named = {domain.name for domain in (*encoded.quasi, *encoded.sensitive)} | changed
     named.add(encoded.schema.sampling_weight or "")
     neutral = [name for name in encoded.table.column_names if name not in named]
     table = encoded.table.select(neutral)

@@ -31,6 +31,8 @@ from anon.release import (
     in_buckets,
     is_bucketized,
     metadata_of,
+    note_on_perturbed,
+    perturbed_by,
     read_numbers,
     refuse_sensitive_half,
     second_table,
@@ -119,7 +121,8 @@ def check(
         )
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     given, weight = schema, refuse_unknown_weight(schema, table)
-    notes: tuple[str, ...] = ()
+    note = note_on_perturbed(perturbed_by(metadata)) if schema is None else None
+    notes: tuple[str, ...] = () if note is None else (note,)
     if schema is not None:
         if metadata is not None:
             schema = replace(
@@ -128,7 +131,7 @@ def check(
         schema = replace(schema, sensitive=_told(schema.sensitive, table, n_threads))
     if schema is not None and table_source.format == "csv":
         table_source = labels_as_written(table_source, schema)
-        notes = _merged(table_source, schema, n_threads)
+        notes += _merged(table_source, schema, n_threads)
         as_text = _numbers_as_text(table_source, schema, n_threads)
         notes += tuple(
             f"column {name!r}: its numbers or times are read from CSV as text, so that they are measured as "

@@ -32,6 +32,7 @@ from anon.release import (
     is_bucketized,
     linked,
     metadata_of,
+    perturbed_by,
     refuse_sensitive_half,
     second_table,
 )
@@ -125,6 +126,8 @@ def compare(
     )
     # nothing is published here: the column that matches rows needs no role
     roles = replace(_with_coding(_roles(metadata, schema), metadata, before.schema), neutral="rest")
+    beside = perturbed_by(metadata)
+    roles = roles.unjudged(beside)
     encoded = with_coded_sensitive(encode(before, roles, n_threads=threads)).original
     if after.num_rows > encoded.n_rows:
         raise DataError(
@@ -161,9 +164,10 @@ def compare(
             risks.append(population_risk(classes, inside, sampling_fraction, at_risk, weights=of_row))
         measured = replace(measured, population=risks[0], population_before=risks[1])
     rows = None if id is None else matched(encoded, after, id)
-    if isinstance(before, pa.Table) and isinstance(after, pa.Table) and published.intact is None:
-        perturbed = ((metadata or {}).get("noise") or {"attributes": ()})["attributes"]
-        numeric = [each.name for each in encoded.quasi if each.kind == "numeric"]
+    if isinstance(before, pa.Table) and isinstance(after, pa.Table):
+        perturbed = {*((metadata or {}).get("noise") or {"attributes": ()})["attributes"], *beside}
+        shown = encoded.quasi if published.intact is None else ()
+        numeric = [each.name for each in shown if each.kind == "numeric"]
         names = [name for name in before.column_names if name in {*numeric, *perturbed}]
         measured = replace(measured, compared=numbers_compared(encoded, after, names, rows))
     if rows is None:

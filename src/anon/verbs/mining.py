@@ -312,8 +312,9 @@ def _check(release: Release, target: str, miners: Sequence[Miner]) -> None:
             "from its rows; ",
             Parameter('publish="generalization"', "--publish generalization"),
         )
-    if release.noise is not None:
-        raise UsageError("a release with noise does not hold its original: compare it in a scenario")
+    if release.noise is not None or release.perturbed:
+        what = "perturbed columns" if release.noise is None else "noise"
+        raise UsageError(f"a release with {what} does not hold its original: compare it in a scenario")
     names = [miner.name for miner in miners if isinstance(miner, Miner)]
     if not names or len(set(names)) < len(miners):
         raise UsageError("miners must be a list of anon.miners.Miner, each with a name of its own")
