@@ -27,8 +27,8 @@ cdef class Attribute:
     - "byun": range share; level of the LCA / height of the tree, a leaf 0; 1 for two or more labels
     - "q-diversity" (Loukides & Shao 2008, definition 2.1): range share; leaves / n_values; distinct / n_values
 
-    `widths` (float64, one per node) say instead how wide the values below each node of the tree are, never less
-    than below a child. Nulls alone are 0 wide, nulls together with values 1.
+    `widths` (float64, one per node) say instead how wide the values below each node of the tree are, 1 at most and
+    never less than below a child. Nulls alone are 0 wide, nulls together with values 1.
     """
 
     def __cinit__(self, n_values, positions=None, tree=None, *, loss="ncp", weight=1.0, widths=None):  # it runs once

@@ -13,7 +13,7 @@ from anoncore.threads import in_threads
 
 from anoncore.memory cimport fits, take
 from anoncore.sort cimport sort_keys
-from anoncore.types cimport code_t, int32_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
+from anoncore.types cimport code_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from libc.string cimport memcpy, memset
 
@@ -463,7 +463,7 @@ cdef bint all_equal(const uint64_t* code, int64_t n) noexcept nogil:
     return differs == 0
 
 
-cdef int64_t n_in_few(const uint64_t* code, int64_t n, int64_t k, int32_t* count) noexcept nogil:
+cdef int64_t n_in_few(const uint64_t* code, int64_t n, int64_t k, uint32_t* count) noexcept nogil:
     # Rows, k or more, whose code fewer than k of them have; `count` is of every code, zeros, left as zeros.
     cdef int64_t i, n_few = 0
     if all_equal(code, n):
@@ -482,7 +482,7 @@ def _told_block(list by_codes, const uint64_t[::1] radices, const uint32_t[::1] 
     """Rows of these classes whose code fewer than k rows of the class have; `looks` as in `few_candidates`."""
     cdef list keep = []
     cdef Column* by_column = columns_of(keep, by_codes, radices)
-    cdef int32_t* count = <int32_t*> take(keep, <int64_t> radices[0], sizeof(int32_t))
+    cdef uint32_t* count = <uint32_t*> take(keep, <int64_t> radices[0], sizeof(uint32_t))
     cdef uint64_t* by = <uint64_t*> take(keep, largest_of(offsets, first, end), sizeof(uint64_t))
     cdef int64_t c, m, n_few = 0
     with nogil:

@@ -106,12 +106,13 @@ def within_reach(line: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def node_widths_of(widths: Any, parent: npt.NDArray[np.int32], name: str) -> npt.NDArray[np.float64]:
-    """A copy of the widths of nodes, finite, at least 0 and at most that of the parent."""
+    """A copy of the widths of nodes, from 0 to 1 and at most that of the parent."""
     of_node = array_of(widths, np.float64, 1, name).copy()
     if len(of_node) != len(parent):
         raise ValueError(f"{name}: {len(parent)} nodes but {len(of_node)} widths")
-    if not np.isfinite(of_node).all() or (of_node < 0).any() or (of_node[1:] > of_node[parent[1:]]).any():
-        raise ValueError(f"{name} must be finite, at least 0 and at most that of the parent")
+    within = (of_node >= 0).all() and (of_node <= 1).all()
+    if not within or (of_node[1:] > of_node[parent[1:]]).any():
+        raise ValueError(f"{name} must lie from 0 to 1 and be at most that of the parent")
     return of_node
 
 

@@ -784,9 +784,8 @@ cdef void set_index(Index* index, list keep, int64_t m, int64_t n_records) excep
         index.record[record] = <int32_t>record
 
 
-cdef list units_of(closeness, int64_t k):
+def _units_of(closeness, k):
     # Multiples of 1 / `unit` of each attribute that are whole, where sums over all pairs of a cluster are exact that way.
-    cdef Closeness one
     units = [(<Closeness>one).nearness.unit for one in closeness]
     if all(unit == int(unit) for unit in units):
         times = lcm(*map(int, units))
@@ -805,7 +804,7 @@ cdef void set_sensitive(Sensitive* sensitive, list keep, closeness, const int64_
     sensitive.spreads = <Spread*>take_array(keep, p, sizeof(Spread))
     sensitive.units = <double*>take_array(keep, p, sizeof(double))
     sensitive.table = <double**>take_array(keep, p, sizeof(double*))
-    each = units_of(closeness, k)
+    each = _units_of(closeness, k)
     for a in range(p):
         one = closeness[a]
         nearness[a] = one.nearness

@@ -108,7 +108,7 @@ cdef int64_t unite(const uint32_t[:, ::1] codes, const Look* looks, int64_t m, b
     while start < n and 2 * <uint64_t>(made + AHEAD) <= n_slots:
         stop = min(start + AHEAD, n)
         for i in range(start, stop):
-            key = key_of(&codes[members[i], 0], looks, m)
+            key = key_of(&codes[members[i], 0], looks, m) if m else 0  # there may be no column
             keys[i - start] = key
             places[i - start] = place_of(key, n_slots)
             anon_prefetch(&slots[places[i - start]])

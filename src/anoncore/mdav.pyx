@@ -249,7 +249,7 @@ cdef void build(Index* index, const Metric* metric) noexcept nogil:
             if extent > greatest:
                 widest, greatest = a, extent
         if index.end[node] - index.begin[node] > LEAF:
-            middle = (index.begin[node] + index.end[node]) // 2
+            middle = (<int64_t>index.begin[node] + index.end[node]) // 2
             halve(index, index.begin[node], index.end[node], middle, widest)
             child = index.n_nodes
             index.child[node] = child
@@ -700,10 +700,10 @@ def mdav(points, weights, k, *, progress=None):
     mean, and the one furthest from that, each make a group with their k - 1 nearest; of 2k to 3k - 1 the
     furthest from the mean makes one, and the rest is one. Ties go to the lowest row. `progress(rows, n)`.
     """
-    points = array_of(points, np.float64, 2, "points")
+    points = array_of(points, np.float64, 2, "points").copy()  # `progress` may change what it was given
     cdef int64_t n = whole(points.shape[0], 1, 2**31 - 1, "the number of points")
     cdef int64_t m = whole(points.shape[1], 1, 2**16, "the number of coordinates"), a, i
-    weights = array_of(weights, np.float64, 1, "weights")
+    weights = array_of(weights, np.float64, 1, "weights").copy()
     k = whole(k, 1, n, "k")
     if not (np.abs(points) <= GREATEST).all():
         raise ValueError("points must be finite and at most 1e140")

@@ -10,6 +10,8 @@ ones among these left out but named. A row is looked up there once for each such
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
+
 from anoncore.doors import MOST_ROWS, array_of, codes_of, whole
 from anoncore.memory cimport Array, extend, growing, reserve, take
 from anoncore.types cimport int64_t, uint32_t, uint64_t
@@ -661,6 +663,7 @@ cdef bint start(Search* s, int64_t world, int64_t n_nodes, list keep) except Fal
         if not has_nulls:
             nodes[v].near, nodes[v].weight = nodes[v].n_rows, nodes[v].own
         else:
+            PyErr_CheckSignals()
             take_up(s, nodes[v].row)
             gather(s, w, nodes[v].row, nodes[v].null, keep)
             hits = <uint32_t*>s.hits.at
@@ -679,6 +682,7 @@ cdef bint run(Search* s, uint64_t every, const int64_t* tiers, const int64_t* co
     cdef int64_t a, w, t
     cdef bint may
     while pop(s, &worst):
+        PyErr_CheckSignals()
         take_up(s, worst.row)
         a = choose(s, worst.row, every, tiers, costs, keep)
         for w in range(s.n_worlds):
@@ -743,7 +747,7 @@ def null_cells(codes, nulls, weights, unit, sets, ks, tiers, costs):
         raise ValueError("sets hold some of the columns each, and ks one number for each set")
     if ks.min() < 1 or ks.max() > MOST_ROWS:
         raise ValueError("ks must be numbers of rows")
-    if n * len(sets) > 1 << 42:
+    if n * len(sets) + int(ks.sum()) > 1 << 42:  # gains, times costs, are below 2**62
         raise ValueError("so many rows and sets cannot be taken at once")
     masks = np.zeros(n, np.uint64)
     if n == 0:

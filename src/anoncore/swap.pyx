@@ -87,12 +87,11 @@ def swapped(draws, window):
 
 
 cdef struct Lists:
-    # Who is left of each profile, most preferred first, and how far its list holds one area alone.
+    # Who is left of each profile, most preferred first; up to `passed` (-1: not looked at) all have the head's area.
     int64_t* head
     int64_t* after
     int64_t* before
     int64_t* passed
-    int64_t* passed_area
 
 
 cdef void unlink(Lists lists, const uint32_t* profile, int64_t i) noexcept nogil:
@@ -117,13 +116,15 @@ cdef int64_t _pair(
         if swapped[i] or n_pairs == most:
             continue
         p = profile[i]
-        last = lists.passed[p] if lists.passed_area[p] == area[i] else -1
-        j = lists.head[p] if last < 0 else lists.after[last]
-        while j >= 0 and area[j] == area[i]:
-            last, j = j, lists.after[j]
-        lists.passed[p], lists.passed_area[p] = last, area[i]
-        if j < 0:
-            continue
+        j = lists.head[p]
+        if area[j] == area[i]:
+            last = j if lists.passed[p] < 0 else lists.passed[p]
+            j = lists.after[last]
+            while j >= 0 and area[j] == area[i]:
+                last, j = j, lists.after[j]
+            lists.passed[p] = last
+            if j < 0:
+                continue
         partner[at] = j
         swapped[i] = swapped[j] = 1
         n_pairs += 1
@@ -166,7 +167,6 @@ def partners(profile, area, order, seekers, swapped, most):
     cdef Lists lists
     lists.head = <int64_t*>take(keep, n_profiles, sizeof(int64_t))
     lists.passed = <int64_t*>take(keep, n_profiles, sizeof(int64_t))
-    lists.passed_area = <int64_t*>take(keep, n_profiles, sizeof(int64_t))
     lists.after = <int64_t*>take(keep, n, sizeof(int64_t))
     lists.before = <int64_t*>take(keep, n, sizeof(int64_t))
     cdef const uint32_t[::1] profiles = profile, areas = area, preferred = order, seeking = seekers
@@ -174,7 +174,7 @@ def partners(profile, area, order, seekers, swapped, most):
     cdef int64_t[::1] found = partner
     with nogil:
         for p in range(n_profiles):
-            lists.head[p] = lists.passed[p] = lists.passed_area[p] = -1
+            lists.head[p] = lists.passed[p] = -1
         for i in range(n):
             lists.after[i] = lists.before[i] = -1
         for at in range(n_order - 1, -1, -1):

@@ -18,6 +18,7 @@ from anon.methods.kmembers import KMembers, partition
 from anon.schema.hierarchy.tree import Tree
 from anoncore import kmembers
 from anoncore.attribute import Attribute
+from anoncore.diversity import Closeness
 from reference import kmembers as slow
 
 
@@ -321,3 +322,14 @@ def test_progress_may_change_what_grow_was_given() -> None:
 
     members, left, _ = kmembers.grow(codes, offsets, rows, [attribute], 3, 0, progress=spoil)
     assert sorted([*members.ravel(), *left]) == list(range(n))
+
+
+def test_sums_over_pairs_are_whole_only_where_they_are_exact() -> None:
+    """(2k)**4 of 65,536 rows is 2**64, which no machine word holds."""
+    each = [
+        Closeness(Attribute(3, [0.0, 1.0, 2.0]), r=1.0),
+        Closeness(Attribute(4, [0.0, 1.0, 2.0, 3.0]), r=1.0),
+    ]
+    assert kmembers._units_of(each, 2) == [3, 2]
+    for k in (2**15, 2**31):
+        assert kmembers._units_of(each, k) == pytest.approx([1 / 2, 1 / 3])

@@ -76,3 +76,9 @@ def test_codes_that_change_after_they_were_checked_are_not_read() -> None:
     codes[:] = 2**32 - 1
     first, rows, _ = roll_up(kernel, (0,), np.arange(3, dtype=np.uint32), np.ones(3, np.int64))
     assert (first.tolist(), rows.tolist()) == ([0], [3])
+
+
+def test_without_attributes_all_are_one_class() -> None:
+    lattice = Lattice(np.zeros((3, 0), np.uint32), [])
+    first, rows, number = roll_up(lattice, (), np.array([2, 0], np.uint32), np.array([1, 4]))
+    assert (first.tolist(), rows.tolist(), number.tolist()) == ([2], [5], [0, 0])

@@ -111,3 +111,14 @@ def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     mdav.mdav(np.arange(40.0)[:, None], np.ones(1), 3, progress=lambda *each: told.append(each))
     assert told[-1] == (36, 40)
+
+
+def test_progress_may_change_what_mdav_was_given() -> None:
+    points, weights = np.arange(40_000.0)[:, None], np.ones(1)
+    rows, offsets = mdav.mdav(points, weights, 4_000)
+
+    def spoil(done: int, total: int) -> None:
+        points[:] = weights[:] = np.nan
+
+    again, ends = mdav.mdav(points, weights, 4_000, progress=spoil)
+    assert (again.tolist(), ends.tolist()) == (rows.tolist(), offsets.tolist())

@@ -75,6 +75,23 @@ def test_no_more_nulls_than_the_optimum_of_the_definition() -> None:
 def test_bad_arguments() -> None:
     right = ([[0, 1], [1, 0]], [-1, -1], [0, 0], 0, [3], [2], [0, 0], [1, 1])
     assert len(called(*right)) == 2
-    for at, wrong in ((4, [0]), (4, [4]), (4, []), (5, [0]), (7, [0, 1]), (7, [1, 2**21]), (2, [0, -1])):
+    for at, wrong in (
+        (5, [2**32]),
+        (4, [0]),
+        (4, [4]),
+        (4, []),
+        (5, [0]),
+        (7, [0, 1]),
+        (7, [1, 2**21]),
+        (2, [0, -1]),
+    ):
         with pytest.raises(ValueError, match=r"\w"):
             called(*right[:at], wrong, *right[at + 1 :])
+
+
+def test_gains_times_costs_are_refused_where_they_could_overflow() -> None:
+    """Two sets of one column each, asked for so often and for so many rows that 2**63 is passed."""
+    sets, ks = [1, 2] * 4096, [2**32 - 1] * 8192
+    assert called([[0, 0]] * 2, [-1, -1], [0, 0], 0, sets[:64], ks[:64], [0, 0], [2**20, 1]) == [3, 3]
+    with pytest.raises(ValueError, match="at once"):
+        called([[0, 0]] * 2, [-1, -1], [0, 0], 0, sets, ks, [0, 0], [2**20, 1])

@@ -56,3 +56,18 @@ def test_partners_is_its_twin(case: dict[str, Any]) -> None:
     arrays = {name: np.array(case[name], kind) for name, kind in kinds.items()}
     assert swap.partners(**arrays, most=case["most"]).tolist() == twin.partners(**case)
     assert arrays["swapped"].tolist() == case["swapped"]
+
+
+def test_partners_of_an_area_that_has_most_are_found_in_time() -> None:
+    """Each second seeker passes over all that is left of the first half of the order."""
+    n = 400_000
+    area = np.repeat(np.array([0, 1], np.uint32), n // 2)
+    area[n // 4 : n // 2] = 2  # half of the seekers: they take the first that there is
+    order = np.arange(n, dtype=np.uint32).reshape(4, -1)[[0, 2, 1, 3]].ravel()
+    seekers = np.arange(n // 4).repeat(2)
+    seekers[::2] = seekers[::2][::-1]
+    seekers[1::2] += n // 4
+    seekers = seekers[: n // 4].astype(np.uint32)
+    found = swap.partners(np.zeros(n, np.uint32), area, order, seekers, np.zeros(n, np.uint8), n)
+    assert found[::2].tolist() == list(range(n // 2, n // 2 + n // 8))
+    assert found[1::2].tolist() == list(range(n // 8))

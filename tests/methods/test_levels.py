@@ -173,8 +173,9 @@ def test_nodes_may_be_as_wide_as_told() -> None:
         ({"widths": [1.0]}, "nodes of a tree"),
         ({"tree": TREE, "widths": [1.0, 0.5]}, "5 nodes but 2 widths"),
         ({"tree": TREE, "widths": [0.1, 0.5, 0, 0, 0]}, "at most that of the parent"),
-        ({"tree": TREE, "widths": [1, np.nan, 0, 0, 0]}, "finite"),
-        ({"tree": TREE, "widths": [1, 0.5, -1, 0, 0]}, "at least 0"),
+        ({"tree": TREE, "widths": [1, np.nan, 0, 0, 0]}, "from 0 to 1"),
+        ({"tree": TREE, "widths": [1, 0.5, -1, 0, 0]}, "from 0 to 1"),
+        ({"tree": TREE, "widths": [1e308, 0.5, 0, 0, 0]}, "from 0 to 1"),
     ],
 )
 def test_widths_that_cannot_be_are_refused(how: dict[str, Any], words: str) -> None:
