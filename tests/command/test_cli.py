@@ -95,6 +95,7 @@ class FakeRelease:
     publish = "generalization"
     notes = ()
     meets_requirements: bool = True
+    effort = None
 
     def summary(self) -> dict[str, Any]:
         return {"rows": 1234, "classes": 99, "suppressed": 0}

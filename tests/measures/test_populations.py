@@ -385,7 +385,7 @@ def test_levels_are_the_published_intervals() -> None:
     assert age_12.labels[1] == "12"
     shares = {}
     for numeric in ("interval", "level"):
-        release = released(table, schema, require=[anon.KAnonymity(2)], numeric=numeric)
+        release = released(table, schema, require=[anon.KAnonymity(3)], numeric=numeric)
         assert release.classes.n_classes == 2
         estimable = boxes(release.published)
         share, kind = overlaps(estimable.quasi_cells[0], estimable.reaches[0], age_12)

@@ -329,7 +329,8 @@ def numbers_of(published: Published) -> Numbers:
             "the release shows no column by numbers that stand for those of known rows: "
             + (how if published.refusal else "publish means or medians")
         )
-    class_of = np.repeat(np.arange(classes.n_classes), classes.sizes)
+    in_order = np.argsort(classes.rows)  # sums of floats depend on it, and rows of a class have none
+    class_of = np.repeat(np.arange(classes.n_classes), classes.sizes)[in_order]
     before, after = [], []
     for i in shown:
         domain, column = original.quasi[i], published.numbers[i]
@@ -339,4 +340,4 @@ def numbers_of(published: Published) -> Numbers:
         before.append(values[original.quasi_codes[i]])
         after.append(as_floats(column.values, kind)[column.index[class_of]])
     names = [original.quasi[i].name for i in shown]
-    return numbers_from(names, before, after, classes.rows.astype(np.int64))
+    return numbers_from(names, before, after, classes.rows[in_order].astype(np.int64))

@@ -188,7 +188,8 @@ def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
         return dict(options)
     kept = {name: options[name] for name in ("engine", "memory", "spill", "date") if name in options}
-    return kept | {"null": [each for each in options.get("null") or () if "=" in each]}
+    of_columns = [each for each in options.get("null") or () if "=" in each]
+    return kept | ({"null": of_columns} if of_columns else {})
 
 
 def _markers(null: Iterable[str]) -> tuple[tuple[str, ...], dict[str, frozenset[str]]]:
