@@ -627,3 +627,9 @@ def test_a_column_of_numbers_may_end_at_the_top_level() -> None:
         numeric="mean",
     )
     assert release.table["age"].to_pylist() == [None, None]
+
+
+def test_levels_of_numbers_have_ends_of_their_own() -> None:
+    schema = anon.Schema([anon.numeric("age", anon.intervals(5, 10), ends=5)])
+    with pytest.raises(anon.UsageError, match="levels do, of least or FullDomain: leave out ends"):
+        anon.anonymize({"age": [20, 55]}, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain())
