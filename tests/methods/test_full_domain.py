@@ -633,3 +633,19 @@ def test_levels_of_numbers_have_ends_of_their_own() -> None:
     schema = anon.Schema([anon.numeric("age", anon.intervals(5, 10), ends=5)])
     with pytest.raises(anon.UsageError, match="levels do, of least or FullDomain: leave out ends"):
         anon.anonymize({"age": [20, 55]}, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain())
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_closeness_to_the_whole_table_is_not_called_one_of_units_alone(tmp_path: Path) -> None:
+    require = [anon.KAnonymity(2), anon.TCloseness(0.25, distance="equal")]
+    release = anon.anonymize(
+        {"age": [1, 1, 1, 1, 2, 2, 98, 99], "s": [*"aabbbbbb"]},
+        anon.Schema(["age"], ["s"]),
+        require=require,
+        method=anon.FullDomain(reference="table", levels=(0,)),
+        suppress=0.25,
+    )
+    assert release.n_rows == 6
+    release.write(tmp_path / "release.parquet")
+    with pytest.raises(anon.UsageError, match="or against a whole table"):
+        anon.check(tmp_path / "release.parquet", anon.Schema(["age"], ["s"]), require=require)
