@@ -219,3 +219,18 @@ def test_the_command_tells_them(tmp_path: Path, capsys: Any) -> None:
     assert told["eigen"] == pytest.approx(0.8038243, abs=5e-8)
     assert main(["compare", str(source), str(out), "--quasi", "x,y"]) == 0
     assert "numbers.eigen" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid:RuntimeWarning")
+def test_numbers_too_large_for_correlations_have_none() -> None:
+    table = {"x": [1e300, -1e300, 2.0, 3.0], "y": [1.0, 2.0, 4.0, 3.0]}
+    release = anon.anonymize(
+        table,
+        anon.Schema(["x", "y"]),
+        require=[anon.KAnonymity(2)],
+        method=anon.Microaggregation(),
+        numeric="mean",
+    )
+    found = release.utility().to_dict()["numbers"]
+    assert found["eigen"] is None
+    assert found["correlation_max"] is None

@@ -594,3 +594,58 @@ def test_levels_are_the_columns_of_a_file_also_where_a_label_stands_in_two(tmp_p
     least = anon.Schema([anon.nominal("q", tmp_path / "h.csv", least=1)])
     coarse = anon.anonymize(table, least, require=[anon.KAnonymity(1)], method=anon.Mondrian())
     assert Counter(coarse.table["q"].to_pylist()) == {"A": 2, "B1": 2, "B2": 2, "missing": 1}
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize("numeric", ["bounds", "midpoint", "mean"])
+@pytest.mark.parametrize("last", [987654, None])
+def test_a_column_at_the_top_level_tells_no_number(tmp_path: Path, numeric: Any, last: int | None) -> None:
+    table = {"age": [20, 31, 42, 53, last, 987655], "sex": ["f", "f", "m", "m", "f", "x"]}
+    release = anon.anonymize(
+        table,
+        anon.Schema([anon.numeric("age", top=50), "sex"]),
+        require=[anon.KAnonymity(2)],
+        method=anon.FullDomain(levels=(1, 0)),
+        numeric=numeric,
+        suppress=0.2,
+    )
+    assert release.n_rows == 5
+    for file in (tmp_path / "release.parquet", tmp_path / "release.csv"):
+        release.write(file)
+        shown = anon.read_table(file)
+        assert all(not any(shown[name].to_pylist()) for name in shown.column_names if name != "sex")
+        assert anon.check(file, anon.Schema(shown.column_names), require=[anon.KAnonymity(2)]).k == 2
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_column_of_numbers_may_end_at_the_top_level() -> None:
+    release = anon.anonymize(
+        {"age": [20, 55]},
+        anon.Schema(["age"]),
+        require=[anon.KAnonymity(2)],
+        method=anon.FullDomain(),
+        numeric="mean",
+    )
+    assert release.table["age"].to_pylist() == [None, None]
+
+
+def test_levels_of_numbers_have_ends_of_their_own() -> None:
+    schema = anon.Schema([anon.numeric("age", anon.intervals(5, 10), ends=5)])
+    with pytest.raises(anon.UsageError, match="levels do, of least or FullDomain: leave out ends"):
+        anon.anonymize({"age": [20, 55]}, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain())
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_closeness_to_the_whole_table_is_not_called_one_of_units_alone(tmp_path: Path) -> None:
+    require = [anon.KAnonymity(2), anon.TCloseness(0.25, distance="equal")]
+    release = anon.anonymize(
+        {"age": [1, 1, 1, 1, 2, 2, 98, 99], "s": [*"aabbbbbb"]},
+        anon.Schema(["age"], ["s"]),
+        require=require,
+        method=anon.FullDomain(reference="table", levels=(0,)),
+        suppress=0.25,
+    )
+    assert release.n_rows == 6
+    release.write(tmp_path / "release.parquet")
+    with pytest.raises(anon.UsageError, match="or against a whole table"):
+        anon.check(tmp_path / "release.parquet", anon.Schema(["age"], ["s"]), require=require)

@@ -210,3 +210,14 @@ def test_a_time_limit_ends_the_search_and_is_said() -> None:
     slow = anon.anonymize(table, schema, require=[anon.KAnonymity(5)])
     assert quick.table.num_rows == 3000
     assert quick.utility().gcp == slow.utility().gcp
+
+
+@pytest.mark.parametrize("method", [*METHODS[:4], anon.Microaggregation()])
+@pytest.mark.parametrize("population", [{"a": [1, 2, 3, 4, 90]}, None])
+def test_rows_stay_that_people_alike_are_wanted_of(method: Any, population: Any) -> None:
+    table = {"a": [1, 2, 3, 4, 90], "w": [1, 1, 1, 1, 3]}
+    k_map = anon.KMap(7) if population is None else anon.KMap(5, population=population)
+    schema = anon.Schema(["a"], sampling_weight="w")
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2), k_map], method=method, suppress=0.4)
+    assert release.n_rows == 5
+    assert release.privacy().k == 5

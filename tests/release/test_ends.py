@@ -168,3 +168,26 @@ def test_the_same_person_twice_is_one() -> None:
 def test_what_has_no_meaning_is_refused(make: Any, words: str) -> None:
     with pytest.raises(anon.UsageError, match=words):
         make()
+
+
+@pytest.mark.parametrize("ends", [5, "2 digits"])
+@pytest.mark.parametrize("value", [2**63 - 1, 2**63 - 2])
+def test_ends_beyond_the_type_are_refused(value: int, ends: Any) -> None:
+    with pytest.raises(anon.UsageError, match="wider type"):
+        made(pa.array([value, value]), ends=ends)
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(21, 2)])
+def test_a_bucketization_shows_values_with_one_rounded_cell(kind: pa.DataType, tmp_path: Path) -> None:
+    table = pa.table({"pay": pa.array([1, 2, 13, None] * 2).cast(kind), "s": [*"aabb", *"bbaa"]})
+    release = anon.anonymize(
+        table,
+        anon.Schema([anon.numeric("pay", ends=10)], ["s"]),
+        require=[anon.LDiversity(2)],
+        publish="bucketization",
+    )
+    release.write(tmp_path / "release.parquet")
+    shown = anon.read_table(tmp_path / "release.parquet")["pay"].to_pylist()
+    assert {*shown} == {*release.table["pay"].to_pylist()}
+    assert len({*shown}) == 3
+    assert shown.count(None) == 2

@@ -32,7 +32,9 @@ def coded_column(domain: Domain, codes: Codes, rows: npt.NDArray[np.uint32]) -> 
     words = pa.concat_arrays([words, pa.nulls(int(domain.has_null), words.type)])
     used = np.bincount(codes[rows], minlength=domain.n_codes) > 0
     new = (np.cumsum(used) - 1).clip(0).astype(np.uint32)
-    return Column(domain.name, words.filter(pa.array(used)), new[codes])
+    shown = words.filter(pa.array(used)).dictionary_encode(null_encoding="encode")  # rounded ends: one of two
+    index = shown.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
+    return Column(domain.name, shown.dictionary, (index[new] if len(index) else new)[codes])
 
 
 def with_coded_sensitive(encoded: Encoded) -> Encoded:

@@ -67,7 +67,8 @@ def render(
     rounded down), `median` one value, of two middle ones the lower. These add `<name>_missing` where the
     domain has null, and are null in a class of nulls only. `mean` and `median` need the rows' codes and the
     classes. Of a column that `follows` another the whole domain of several values is blank: null, and so is
-    the mark. Where single cells were suppressed: the values themselves, or null.
+    the mark; so is a column at the level `*`, whose ends may be those of rows that are left out, or coded.
+    Where single cells were suppressed: the values themselves, or null.
     """
     domain, name = cells.domain, cells.domain.name
     if cells.blank is not None:
@@ -105,8 +106,9 @@ def render(
         columns = ((_medians if numeric == "median" else _means)(cells, codes, classes),)
     if domain.has_null:
         columns = (*columns, Column(f"{name}_missing", pa.array(cells.null), cells.of_class))
-    blank = is_full(cells)[cells.of_class]
-    if follows and domain.n_values > 1 and blank.any():
+    is_star = domain.coding is not None and domain.coding.is_star
+    blank = is_full(cells)[cells.of_class] | is_star
+    if is_star or (follows and domain.n_values > 1 and blank.any()):
         columns = tuple(_blanked(column, blank) for column in columns)
     return columns
 
@@ -257,8 +259,8 @@ def _middle_codes(domain: Domain, codes: Codes, classes: Classes) -> npt.NDArray
 def _refuse_coded(domain: Domain) -> None:
     if domain.coding is not None:
         raise UsageError(
-            f"column {domain.name!r} has a least level, top or bottom, and one of its values is to stand for "
-            "a class: publish cells, ",
+            f"column {domain.name!r} has a least level, top or bottom, or a level of FullDomain, and one of "
+            "its values is to stand for a class: publish cells, ",
             Parameter('numeric="interval"', "--numeric interval"),
         )
 

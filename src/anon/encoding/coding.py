@@ -166,6 +166,8 @@ def _outward(attribute: Attribute, values: pa.Array) -> tuple[pa.Array, pa.Array
         rounded[0].append(nearest if on_it else number // by * by)
         rounded[1].append(nearest if on_it else -(-number // by) * by)
     try:
+        if pa.types.is_integer(kind):  # values_at keeps to the ends of the type
+            pa.array([int(end) for end in (*rounded[0], *rounded[1])], kind)
         return values_at(rounded[0], kind), values_at(rounded[1], kind)
     except (pa.ArrowInvalid, OverflowError):
         raise UsageError(

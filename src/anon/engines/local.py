@@ -282,7 +282,7 @@ def make(
         judged = Judged.whole(encoded)
         return attempt(encoded, judged, rest) if judged.impossible(require) is None else None
 
-    made = attempt(encoded, judged)
+    whole = made = attempt(encoded, judged)
     left_out = {"missing values": before, "classes that fail": len(encoded.suppressed) - before}
     if limits.suppress and impossible is None and lattice is None:
         made = with_less_loss(made, method, limits.suppress, numeric, again)
@@ -290,6 +290,9 @@ def make(
     encoded, classes = made.encoded, made.classes
     if crowd is not None and impossible is None and lattice is None:
         classes = _crowded(classes, made.cut, crowd, method, made.task)
+        if made is not whole and crowd.failing(classes).any():  # too few people look like what is left
+            made, encoded, left_out = whole, whole.encoded, {"missing values": before}
+            classes = _crowded(whole.classes, whole.cut, crowd, method, whole.task)
         if made.task.rules.by_units:
             classes = _settled(classes, made.cut, method, made.task, numeric)
     starred = method == Suppress("quasi")

@@ -91,10 +91,12 @@ class Numbers:
 
     @cached_property
     def _correlations(self) -> tuple[Floats, Floats] | None:
-        """Correlations before and after; None where a column has none."""
+        """Correlations before and after; None where a column has none, or too large numbers for them."""
         if any(len(each) < 2 or (each == each[0]).all(axis=0).any() for each in (self.before, self.after)):
             return None
-        return _correlations(self.before), _correlations(self.after)
+        with np.errstate(over="ignore", invalid="ignore"):
+            both = _correlations(self.before), _correlations(self.after)
+        return both if all(np.isfinite(each).all() for each in both) else None
 
     @cached_property
     def eigen(self) -> float | None:

@@ -188,7 +188,8 @@ def _written(release: Recoded) -> tuple[dict[str, Column], dict[str, Codes]]:
     for domain, codes, published in columns:
         cells |= {column.name: column for column in published}
         if not published:
-            kept[domain.name] = codes
+            shown = release.coded.get(domain.name)  # rounded ends: two values may show one cell
+            kept[domain.name] = codes if shown is None else shown.index
     if release.publish == "bucketization":
         number = np.arange(release.classes.n_classes, dtype=np.uint32)
         cells[CLASS_ID] = Column(CLASS_ID, pa.array(number), number)

@@ -148,6 +148,8 @@ def check_cells(
         blank = np.zeros(classes.n_classes, np.bool_)
         if hidden is not None and domain.n_values > 1:
             blank = hidden | ((fact.low == 0) & (fact.high == domain.n_values - 1))
+        if domain.coding is not None and domain.coding.is_star:
+            blank = np.ones(classes.n_classes, np.bool_)
         _check_numbers(domain, codes, classes, columns, numeric, fact, blank)
         return
     [column] = columns

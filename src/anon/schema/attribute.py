@@ -155,7 +155,10 @@ class Attribute:
         if self.kind not in (None, "numeric"):
             raise UsageError(f"{where}: ends is for numbers, not for a {self.kind} attribute")
         if self.least is not None:
-            raise UsageError(f"{where}: cells end where least intervals do: leave out ends or least")
+            raise UsageError(
+                f"{where}: cells end where intervals of levels do, of least or FullDomain: "
+                "leave out ends or least"
+            )
         is_step = isinstance(ends, int | float) and not isinstance(ends, bool) and 0 < ends < math.inf
         if not (is_step or self.digits):
             raise UsageError(f'{where}: ends must be a number above 0, or text such as "2 digits"')

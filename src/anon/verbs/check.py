@@ -426,7 +426,8 @@ def _refuse_undecided(
         if str(each) in missed and isinstance(claimed, list) and repr(each) in claimed:
             raise UsageError(
                 f"{each}: the table alone cannot decide it: it does not hold of the rows, but was demanded "
-                "of units (persons), whose column no release shows, and decided before it was written"
+                "of units (persons), or against a whole table, which no release shows, and decided before "
+                "it was written"
             )
     in_file: Mapping[str, Any] | None = (metadata or {}).get("hierarchies")
     for each in require:
