@@ -256,18 +256,25 @@ BESIDE = ((i64(0, 1, 3, 5), i64(0, 0, 1, 0, 1), i64(2, 1, 1, 1, 1)),) * 2
 
 KERNELS: dict[str, Kernel] = {
     "attribute.Attribute": Kernel(
-        lambda: {"n_values": 3, "positions": None, "tree": TREE, "loss": "ncp", "weight": 1.0},
+        lambda: {
+            "n_values": 3,
+            "positions": None,
+            "tree": TREE,
+            "loss": "ncp",
+            "weight": 1.0,
+            "widths": reals(1, 0.5, 0, 0, 0),
+        },
         more=lambda: {
             "a line and a tree": {"positions": reals(0, 1, 3)},
             **{
-                f"a line {what}": {"positions": line, "tree": None}
+                f"a line {what}": {"positions": line, "tree": None, "widths": None}
                 for what, line in hostile(reals(0, 1, 3))
                 if line is not None
             },
         },
         right=(
             "positions None",
-            "tree None",
+            "widths None",
         ),
     ),
     "classes.boxes": Kernel(
@@ -315,9 +322,15 @@ KERNELS: dict[str, Kernel] = {
             rows=CLASSES["rows"],
             offsets=CLASSES["offsets"],
             k=2,
+            ends=[np.zeros(len(CLASSES["offsets"]) - 1, np.uint32)] * 2,
             block_rows=2,
         ),
         right=(
+            "ends None",
+            "ends [0] first 4294967295",
+            "ends [0] last 4294967295",
+            "ends [1] first 4294967295",
+            "ends [1] last 4294967295",
             "of first",
             "of last",
             "by first",
@@ -612,7 +625,9 @@ KERNELS: dict[str, Kernel] = {
             "sensitive": SALARY.astype(np.int32)[:, None],
             "offsets": i64(0, 2, 4, 6),
             "rules": conjunction(),
-        }
+            "failing": np.array([True, False, False]),
+        },
+        right=("failing None",),
     ),
     "nulling.null_cells": Kernel(
         lambda: {
