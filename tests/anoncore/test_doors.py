@@ -618,6 +618,22 @@ KERNELS: dict[str, Kernel] = {
         lambda: {"values": reals(0, 1, 1, 5), "k": 2},
         right=("values shorter", "values longer"),
     ),
+    "sse.refine": Kernel(
+        lambda: {
+            "points": CODES.astype(np.float64),
+            "rows": u32(0, 2, 4, 1, 3, 5),
+            "offsets": i64(0, 3, 6),
+            "k": 2,
+            "q": 4,
+            "tried": np.zeros(2, np.uint64),
+            "seeds": u8(1, 1),
+        },
+        right=("points a column", "points longer", "points fractions", "tried first", "tried last", "seeds "),
+    ),
+    "sse.cut": Kernel(
+        lambda: {"points": CODES.astype(np.float64), "k": 2},
+        right=("points a column", "points shorter", "points longer", "points fractions"),
+    ),
     "merge.repair": Kernel(
         lambda: {
             "widths": widths(),

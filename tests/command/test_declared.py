@@ -91,7 +91,12 @@ def test_a_requirement_is_read_from_its_settings(requirement: Requirement) -> No
     "method",
     [
         *(anon.Mondrian(), anon.Mondrian(split="most-repeated", relaxed=True), anon.KMembers("protection")),
-        *(anon.Curve(loss="ordered", ties="input"), anon.TGC(0.25, 0.75, s=30), anon.Anatomy(3)),
+        *(
+            anon.Curve(loss="ordered", ties="input"),
+            anon.Curve(loss="sse"),
+            anon.TGC(0.25, 0.75, s=30),
+            anon.Anatomy(3),
+        ),
         *(anon.LocalSuppression(), anon.LocalSuppression(subsets=2, strata="zip")),
         *(anon.Microaggregation(), anon.Microaggregation("optimal", "input")),
         *(anon.Identity(), anon.Suppress("quasi"), anon.Suppress("sensitive")),

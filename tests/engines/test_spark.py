@@ -536,6 +536,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(spark: Any, monkeypatch:
     [
         ({"method": anon.KMembers()}, "KMembers does not run on Spark: use Mondrian, Curve or TGC"),
         ({"method": anon.Curve(ties="input")}, 'rows have no order on Spark: use ties="rank"'),
+        ({"method": anon.Curve(loss="sse")}, 'squared errors are not lowered on Spark: use loss="ncp"'),
         ({"method": anon.Mondrian(split=["i", "city"])}, "split names 'city'"),
         ({"method": anon.Mondrian(split="information-gain", target="i")}, "target='i' is a quasi-identifier"),
         (

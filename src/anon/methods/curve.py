@@ -14,7 +14,7 @@ import numpy.typing as npt
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded
 from anon.errors import InfeasibleError, Parameter, UsageError
-from anon.methods import mondrian
+from anon.methods import mondrian, squares
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task
 from anon.requirements import Option
@@ -59,8 +59,10 @@ class Curve(Method):
     The starts are cuts of a Hilbert order of the rows, and Mondrian's classes; without a k the latter alone.
     `effort="balanced"` recuts three times and refines small tables by moves and swaps of rows (for k up to
     20), `"best"` goes on until a pass gains less than 0.1 %. `loss="ncp"` minimizes NCP (spans of
-    values, trees, sets), `"ordered"` the same with every attribute taken as ordered codes. Ties follow the
-    ranks of the rows, or their order in the input.
+    values, trees, sets), `"ordered"` the same with every attribute taken as ordered codes. `loss="sse"`
+    minimizes the squared error of numbers over their deviation, for `numeric="mean"`: classes of k to 2k - 1
+    rows, pooled with their nearest and dealt anew; what fails a requirement is merged afterwards. Ties
+    follow the ranks of the rows, or their order in the input.
     """
 
     name: ClassVar[str] = "curve"
@@ -72,7 +74,7 @@ class Curve(Method):
     options: ClassVar[tuple[Option, ...]] = (EFFORT, LOSS, TIES)
 
     effort: Literal["balanced", "best"] = "balanced"
-    loss: Literal["ncp", "ordered"] = "ncp"
+    loss: Literal["ncp", "ordered", "sse"] = "ncp"
     ties: Literal["rank", "input"] = "rank"
 
     def __post_init__(self) -> None:
@@ -81,9 +83,10 @@ class Curve(Method):
                 Parameter(f"effort={self.effort!r}", f"--effort {self.effort}"),
                 " is unknown: use 'balanced' or 'best'",
             )
-        if self.loss not in ("ncp", "ordered"):
+        if self.loss not in ("ncp", "ordered", "sse"):
             raise UsageError(
-                Parameter(f"loss={self.loss!r}", f"--loss {self.loss}"), " is unknown: use 'ncp' or 'ordered'"
+                Parameter(f"loss={self.loss!r}", f"--loss {self.loss}"),
+                " is unknown: use 'ncp', 'ordered' or 'sse'",
             )
         if self.ties not in ("rank", "input"):
             raise UsageError(
@@ -91,6 +94,8 @@ class Curve(Method):
             )
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
+        if self.loss == "sse":
+            return squares.partition(encoded, self.effort, self.ties, task, k)
         return partition(encoded, self, task, k)
 
 

@@ -209,7 +209,9 @@ TIES = Option(
     "K-Members, TGC, Curve and microaggregation break ties by rank (default) or input.",
 )
 LOSS = Option(
-    "loss", Literal["ncp", "byun", "ordered"], "ncp (default); byun for K-Members; ordered for Curve."
+    "loss",
+    Literal["ncp", "byun", "ordered", "sse"],
+    "ncp (default); byun for K-Members; ordered or sse (squared error) for Curve.",
 )
 STRATA = Option(
     "strata",

@@ -220,6 +220,10 @@ def check_asked(
     if not method.on_spark:
         *some, last = (each.__name__ for each in METHODS if each.on_spark)
         raise UsageError(f"{type(method).__name__} does not run on Spark: use {', '.join(some)} or {last}")
+    if getattr(method, "loss", None) == "sse":
+        raise UsageError(
+            "squared errors are not lowered on Spark: use ", Parameter('loss="ncp"', "--loss ncp")
+        )
     if isinstance(method, Mondrian) and method.relaxed and method.target is not None:
         raise UsageError("relaxed cuts by information gain do not run on Spark: choose one of the two")
     if isinstance(method, Mondrian) and method.relaxed and publish == "bucketization":
