@@ -126,6 +126,8 @@ def _whole(
     """Which classes show `*` of a column of several values, or by numbers hold its least and its greatest."""
     if domain.kind != "numeric" or numeric in ("interval", "level"):
         return whole(domain, columns)
+    if domain.coding is not None and domain.coding.is_star:
+        return np.full(len(fact.low), domain.n_values > 1)
     low, high = whole_blocks(attribute, domain, fact.low, fact.high)
     return np.asarray((domain.n_values > 1) & (low == 0) & (high == domain.n_values - 1))
 

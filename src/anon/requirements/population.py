@@ -391,6 +391,8 @@ class PopulationUniqueness(OfPeople):
     def holds_together(self, rows: Counts, people: npt.NDArray[np.float64], n_people: float) -> bool:
         fraction = self.sampling_fraction
         if fraction is None:
+            if not people.sum() > 0:  # nobody says how many people rows stand for
+                return False
             fraction = min(1.0, float(rows.sum()) / float(people.sum()))
         try:
             estimated = population_uniques(histogram(rows), float(fraction), self.model)
