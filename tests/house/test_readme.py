@@ -27,7 +27,8 @@ def run(command: str, folder: Path) -> str:
     for name, call in (("anon", "-m anon"), ("python", "")):
         (shims / name).write_text(f'#!/bin/sh\nexec {sys.executable} {call} "$@"\n')
         (shims / name).chmod(0o755)
-    environment = os.environ | {"PATH": f"{shims}:{os.environ['PATH']}", "COLUMNS": "100"}
+    here = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = here | {"PATH": f"{shims}:{os.environ['PATH']}", "COLUMNS": "100"}
     done = subprocess.run(
         command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

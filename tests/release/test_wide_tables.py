@@ -33,6 +33,7 @@ def a_wide_table() -> pa.Table:
     return pa.table(columns)
 
 
+@pytest.mark.filterwarnings("ignore:.*may identify people:anon.PrivacyWarning")
 def test_long_sets_propose_a_hierarchy() -> None:
     table = a_wide_table()
     require = [anon.KAnonymity(100)]
