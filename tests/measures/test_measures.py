@@ -97,7 +97,7 @@ def test_every_number_of_a_result_is_declared_or_known_to_be_the_owners() -> Non
     undeclared = {path for path in leaves(privacy) if path not in OF_PRIVACY}
     assert undeclared == {
         *("null_matching.by_sensitive.disease", "null_matching.by_sensitive.visits"),
-        *("population.n_below", "roles_from", "notes", "units", "known", "weighted"),
+        *("population.n_below", "population.spread", "roles_from", "notes", "units", "known", "weighted"),
         *(f"population.uniques.{name}" for name in ("population", "boundary")),
         *(f"population.uniques.estimates.{name}" for name in ("snb", "zayatz")),
         *(path for path in undeclared if path.startswith("population_before.")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -124,7 +125,11 @@ class Schema:
 
     def role(self, name: str) -> Role | None:
         """The role of a column; None where it has none, and so is not published."""
-        return dict(self._roles()).get(name, Role.NEUTRAL if self.neutral == "rest" else None)
+        return self._by_name.get(name, Role.NEUTRAL if self.neutral == "rest" else None)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Role]:
+        return dict(self._roles())
 
     def bind(self, columns: pa.Schema) -> Schema:
         """This schema with every kind settled for a table of the given Arrow schema, and "rest" as names.
