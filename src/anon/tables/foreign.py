@@ -38,6 +38,7 @@ OTHERS: tuple[tuple[bytes, str], ...] = (
 )
 SAS = bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011")
 OLD_STATA = {105, *range(108, 116)}  # releases whose first byte is their number
+OLD_MARKS = {bytes([order, 1, 0]) for order in (1, 2)}  # byte order, file type, unused
 MOST_EXACT = 2**53  # whole numbers up to it are exact in a file that stores floats
 
 
@@ -123,9 +124,6 @@ def _kind_of(path: Path) -> str | None:
         if first.startswith(start):
             raise DataError(f"{file_name(path)} is {what}")
     return None
-
-
-OLD_MARKS = {bytes([order, 1, 0]) for order in (1, 2)}  # byte order, file type, unused
 
 
 def _is_workbook(path: Path) -> bool:
