@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from anon.classes import Classes
 from anon.encoding import Codes, Encoded
-from anon.errors import InfeasibleError, Parameter, UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods import mondrian, squares
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
-from anon.methods.task import LOSS, TIES, Method, Task
+from anon.methods.task import LOSS, TIES, Method, Task, refuse_few
 from anon.requirements import Option
 from anon.threads import in_threads
 from anoncore import curve, merge, recut
@@ -104,14 +104,9 @@ def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     axes = Axes.of(encoded, method.loss)
     n_threads = task.n_threads
     rows = curve_order(encoded, axes, method.ties, n_threads)
-    if 0 < len(rows) < k:
-        raise InfeasibleError(
-            f"k = {k} cannot be met by {len(rows)} rows: ask for at most {len(rows)}",
-            requirement=k,
-            tightest=len(rows),
-        )
     if len(rows) == 0:
         return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
+    refuse_few(len(rows), k)
     table = Table(
         pack([column[rows] for column in encoded.quasi_codes]),
         sensitive_of(encoded, rows),

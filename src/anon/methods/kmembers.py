@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
-from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, InfeasibleError, Parameter, UsageError
-from anon.methods.task import LOSS, TIES, Method, Task
+from anon.errors import NAME_SENSITIVE, SUPPRESS, DataError, Parameter, UsageError
+from anon.methods.task import LOSS, TIES, Method, Task, refuse_few
 from anon.requirements import Option
 from anoncore import kmembers
 from anoncore.diversity import Closeness
@@ -71,10 +71,7 @@ def partition(encoded: Encoded, method: KMembers, task: Task, k: int) -> Classes
     """Classes of at least k rows; fewer than 2k unless leftovers crowd into one."""
     kept = encoded.kept
     n, threads, tell = len(kept), task.n_threads, task.progress
-    if k > n:
-        raise InfeasibleError(
-            f"k = {k} cannot be met by {n} rows: ask for at most {n}", requirement=k, tightest=n or None
-        )
+    refuse_few(n, k)
     if method.ties == "rank":
         kept = ranked_rows(encoded, threads)
     sensitive = None

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded
-from anon.errors import SUPPRESS, DataError, InfeasibleError, Parameter, UsageError
+from anon.errors import SUPPRESS, DataError, Parameter, UsageError
 from anon.methods.repair import pack
-from anon.methods.task import TIES, Method, Task
+from anon.methods.task import TIES, Method, Task, refuse_few
 from anon.requirements import Option
 from anoncore import mdav
 
@@ -60,12 +60,7 @@ class Microaggregation(Method):
 def partition(encoded: Encoded, method: Microaggregation, task: Task, k: int) -> Classes:
     """Groups of at least k rows, fewer than 2k unless the table has fewer; in the order of their making."""
     rows = ranked_rows(encoded, task.n_threads) if method.ties == "rank" else encoded.kept
-    if k > len(rows):
-        raise InfeasibleError(
-            f"k = {k} cannot be met by {len(rows)} rows: ask for at most {len(rows)}",
-            requirement=k,
-            tightest=len(rows) or None,
-        )
+    refuse_few(len(rows), k)
     numeric = all(domain.kind == "numeric" for domain in encoded.quasi)
     if method.method == "optimal" and not (numeric and len(encoded.quasi) == 1):
         raise UsageError(

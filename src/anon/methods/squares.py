@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Encoded
-from anon.errors import InfeasibleError, Parameter, UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.microaggregation import refuse_missing, standardized
 from anon.methods.repair import ranges, starts_of_sizes
-from anon.methods.task import Task
+from anon.methods.task import Task, refuse_few
 from anon.threads import in_threads
 from anoncore import curve, mdav, sse
 
@@ -79,14 +79,9 @@ def partition(
         )
     rows = ranked_rows(encoded, task.n_threads) if ties == "rank" else encoded.kept
     k = max(k, task.rules.min_size)
-    if 0 < len(rows) < k:
-        raise InfeasibleError(
-            f"k = {k} cannot be met by {len(rows)} rows: ask for at most {len(rows)}",
-            requirement=k,
-            tightest=len(rows),
-        )
     if len(rows) == 0:
         return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
+    refuse_few(len(rows), k)
     refuse_missing(encoded, rows)
     numbers, weights = standardized(encoded.quasi, [codes[rows] for codes in encoded.quasi_codes])
     members, offsets = groups_of(numbers * np.sqrt(weights), k, effort, task)

@@ -14,7 +14,7 @@ import numpy as np
 from anon.classes import Cells, Classes
 from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
-from anon.errors import Parameter, UsageError
+from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods.people import Crowd
 from anon.requirements import Declared, Option, Requirement, flag
 from anon.schema import Schema
@@ -201,6 +201,16 @@ class Method(Declared):
     ) -> tuple[Source, Schema, dict[str, Any], list[str]]:
         """The changed table, its schema, what its metadata says of the noise, and warnings for the owner."""
         raise NotImplementedError
+
+
+def refuse_few(n_rows: int, k: int) -> None:
+    """Raise InfeasibleError where there are fewer rows than one class has."""
+    if n_rows < k:
+        raise InfeasibleError(
+            f"k = {k} cannot be met by {n_rows} rows: ask for at most {n_rows}",
+            requirement=k,
+            tightest=n_rows or None,
+        )
 
 
 TIES = Option(

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from anon.classes import Classes, group, ranked_rows, sensitive_counts
 from anon.encoding import Codes, Domain, Encoded
-from anon.errors import NAME_SENSITIVE, InfeasibleError, UsageError
+from anon.errors import NAME_SENSITIVE, UsageError
 from anon.methods.kmembers import closeness, refuse_missing
-from anon.methods.task import TIES, Method, Task
+from anon.methods.task import TIES, Method, Task, refuse_few
 from anon.requirements import Option
 from anoncore import diversity, tgc
 from anoncore.diversity import Closeness
@@ -188,12 +188,7 @@ def select_thresholds(encoded: Encoded, method: TGC, task: Task, k: int) -> Thre
 def _rows(encoded: Encoded, method: TGC, task: Task, k: int) -> RowNumbers:
     """The rows that are not suppressed, in row order."""
     kept = encoded.kept
-    if k > len(kept):
-        raise InfeasibleError(
-            f"k = {k} cannot be met by {len(kept)} rows: ask for at most {len(kept)}",
-            requirement=k,
-            tightest=len(kept) or None,
-        )
+    refuse_few(len(kept), k)
     if method.needs_complete(encoded.sensitive):
         refuse_missing(encoded, kept)
     if method.ties == "input":

@@ -139,7 +139,7 @@ class Schema:
         check_unique(columns.names)
         roles = self._roles()
         check_names([name for name, _ in roles], columns.names)
-        named = dict(roles)
+        named = self._by_name
         others = Role.NEUTRAL if self.neutral == "rest" else None
         return Schema(
             [bound(attribute, columns.field(attribute.name).type) for attribute in self.quasi],
