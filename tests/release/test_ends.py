@@ -191,3 +191,21 @@ def test_a_bucketization_shows_values_with_one_rounded_cell(kind: pa.DataType, t
     assert {*shown} == {*release.table["pay"].to_pylist()}
     assert len({*shown}) == 3
     assert shown.count(None) == 2
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_values_and_cells_of_levels_end_at_nobodys_value() -> None:
+    """Nothing is to be rounded there: one shows values or null, the other the intervals of its rounds."""
+    table = {"pay": [1, 1, 1, 2, 3, 17, 18, 18, 18, 19]}
+    schema = anon.Schema([anon.numeric("pay", anon.intervals(5, 20))])
+    blanked = anon.anonymize(
+        table,
+        schema,
+        require=[anon.KAnonymity(2, nulls="wildcard")],
+        method=anon.LocalSuppression(),
+        suppress=0.9,
+    )
+    in_rounds = anon.anonymize(
+        table, schema, require=[anon.KAnonymity(3)], method=anon.FullDomain(iterate=0.1), suppress=0.9
+    )
+    assert blanked.ends_of_one == in_rounds.ends_of_one == {}

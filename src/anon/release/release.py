@@ -311,6 +311,8 @@ class Release(Recoded):
         encoded, classes, counted = self.encoded, self.classes, {}
         if self.publish != "generalization" or self.numeric not in ("interval", "bounds", "level"):
             return {}
+        if self.nulled or encoded.rounds is not None:  # values, and cells that end where levels do
+            return {}
         for attribute, cells, codes in zip(
             encoded.schema.quasi, self.cells, encoded.quasi_codes, strict=True
         ):
