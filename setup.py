@@ -14,6 +14,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -22,6 +23,9 @@ SANITIZE = os.environ.get("ANON_SANITIZE") == "1"
 DEBUG = SANITIZE or os.environ.get("ANON_DEBUG") == "1"
 TIGHT = DEBUG or os.environ.get("ANON_TIGHT") == "1"
 KERNELS = Path("src/anoncore")
+# One kind of build never passes for another; a second build of a kind compiles what has changed since.
+KIND = "sanitized" if SANITIZE else "debug" if DEBUG else "tight" if TIGHT else "plain"
+BUILD = Path("build", f"{KIND}-cython-{Cython.__version__}")
 
 WINDOWS = sys.platform == "win32"
 
@@ -69,7 +73,7 @@ def checked_copy(folder: Path) -> Path:
     return folder
 
 
-folder = checked_copy(Path("build/debug/anoncore")) if DEBUG else KERNELS
+folder = checked_copy(BUILD / "anoncore") if DEBUG else KERNELS
 
 SHARED = "anoncore._shared"  # what Cython would repeat in every kernel: the buffers
 
@@ -86,17 +90,22 @@ def kernel(name: str, source: Path) -> Extension:
     )
 
 
+before = {source: (source.read_bytes(), source.stat()) for source in BUILD.rglob("*.c")}
+modules = cythonize(
+    [kernel(f"anoncore.{source.stem}", source) for source in sorted(folder.glob("*.pyx"))]
+    + [kernel(SHARED, folder / "_shared.c")],
+    build_dir=str(BUILD),
+    compiler_directives={"language_level": 3, "show_performance_hints": not DEBUG},
+    include_path=["src"],
+    shared_utility_qualified_name=SHARED,
+    nthreads=os.cpu_count() if sys.platform == "linux" else 0,
+)
+for source, (text, times) in before.items():  # what came out the same is not compiled again
+    if source.exists() and source.read_bytes() == text:
+        os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+
 setup(
-    ext_modules=cythonize(
-        [kernel(f"anoncore.{source.stem}", source) for source in sorted(folder.glob("*.pyx"))]
-        + [kernel(SHARED, folder / "_shared.c")],
-        build_dir="build",
-        compiler_directives={"language_level": 3, "show_performance_hints": not DEBUG},
-        include_path=["src"],
-        shared_utility_qualified_name=SHARED,
-        nthreads=os.cpu_count() if sys.platform == "linux" else 0,
-    ),
+    ext_modules=modules,
     cmdclass={"build_ext": Build},
-    # One kind of build never passes for another: every build compiles anew.
-    options={"build_ext": {"force": True, "parallel": os.cpu_count()}},
+    options={"build": {"build_base": str(BUILD)}, "build_ext": {"parallel": os.cpu_count()}},
 )
