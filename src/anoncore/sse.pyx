@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Groups of rows of numbers with little squared error: the best cuts of a line of rows, and pools of near groups.
+"""Groups of near rows: the best cuts of a line of rows, and pools of near groups.
 
-The squared error of a group of n rows is T / n, T the sum of the squared distances of its pairs. A pool is a few
-groups near each other: with the distances of its pairs stored, and for each row their sum over each group, a move
-or a swap of rows costs O(1) to judge and O(rows) to make.
+The error of a group of n rows is T / n, T the sum of the distances of its pairs: of rows of numbers their squared
+ones, so that it is the squared error; of rows of codes Gower's, so that it is half the distance of a row from one of
+its group, itself among them, in the mean and times n. A pool is a few groups near each other: with the distances of
+its pairs stored, and for each row their sum over each group, a move or a swap of rows costs O(1) to judge and
+O(rows) to make.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
 
-from anoncore.doors import array_of, parts_of, whole
+from anoncore.attribute cimport Attribute, Extent
+from anoncore.doors import all_of, array_of, codes_of, given, parts_of, whole
 from anoncore.memory cimport take
+from anoncore.metric cimport Metric, apart, metric_of, pair
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef double LEAST_GAIN = 1e-9  # of the pool's error: what a step must gain at least
 GREATEST = 1e100  # of a coordinate: no square overflows
 
 
-# Rows 0..n - 1 of the pool: `row` their numbers, `apart[i * most + j]` squared distances, `label` their groups. Group
+# Rows 0..n - 1 of the pool: `row` their numbers, `apart[i * most + j]` their distances, `label` their groups. Group
 # g < n_groups has `size[g]` rows, `total[g]` the distances of its pairs, `sum[g * most + i]` those of row i from its
 # rows, `share[g]` = 1 / size. `kept` is the best labels so far.
 cdef struct Pool:
@@ -304,9 +308,11 @@ cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
 
 # ---- groups
 
-# Group g < n has `size[g]` rows at `row[g * most]`, its center at `center[a * n + g]`, `name[g]` says which rows. Size
-# 0: there is none.
+# Group g < n has `size[g]` rows at `row[g * most]`, its center at `center[a * n + g]`, `name[g]` says which rows, by
+# their numbers `id`. Size 0: there is none. The center is the mean, of codes the medoid.
 cdef struct Groups:
+    const Metric* metric
+    const uint32_t* id
     int64_t n
     int64_t m
     int64_t most
@@ -315,15 +321,35 @@ cdef struct Groups:
     double* center
     uint64_t* name
     double* distance
+    double* width       # by code, from one
+
+
+cdef int64_t medoid(const Metric* metric, const double* points, const uint32_t* rows, int64_t n) noexcept nogil:
+    # The row of the least sum of distances from the others; ties: the first.
+    cdef int64_t i, j, best = 0
+    cdef double total, least = INFINITY
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += apart(metric, points + <int64_t>rows[i] * metric.m, points + <int64_t>rows[j] * metric.m)
+        if total < least:
+            best, least = i, total
+    return rows[best]
 
 
 cdef void place(Groups* groups, int64_t g, const double* points) noexcept nogil:
-    cdef int64_t i, a
+    cdef int64_t i, a, middle = -1
     cdef double sum
     groups.name[g] = 0
     for i in range(groups.size[g]):
-        groups.name[g] += mixed(groups.row[g * groups.most + i])
+        groups.name[g] += mixed(groups.id[groups.row[g * groups.most + i]])
     groups.name[g] = mixed(groups.name[g])
+    if groups.metric.extents != NULL:
+        if groups.size[g]:
+            middle = medoid(groups.metric, points, groups.row + g * groups.most, groups.size[g])
+        for a in range(groups.m):
+            groups.center[a * groups.n + g] = points[middle * groups.m + a] if middle >= 0 else 0.0
+        return
     for a in range(groups.m):
         sum = 0.0
         for i in range(groups.size[g]):
@@ -337,18 +363,30 @@ cdef int64_t nearest(Groups* groups, int64_t g, int64_t q, int64_t* near) noexce
     cdef double x, t
     cdef double* distance = groups.distance
     cdef const double* center
+    cdef const Extent* extent
     for h in range(groups.n):
         distance[h] = 0.0
     for a in range(groups.m):
         center = groups.center + a * groups.n
         x = center[g]
+        if groups.metric.extents != NULL:
+            extent = &groups.metric.extents[a]
+            if extent.n_values < groups.n:
+                for h in range(extent.n_values + 1):
+                    groups.width[h] = pair(extent, x, <double>h)
+                for h in range(groups.n):
+                    distance[h] += groups.width[<int64_t>center[h]]
+            else:
+                for h in range(groups.n):
+                    distance[h] += pair(extent, x, center[h])
+            continue
         for h in range(groups.n):
             t = center[h] - x
             distance[h] += t * t
     near[0] = g
     t = INFINITY
     for h in range(groups.n):
-        if distance[h] < t and h != g:
+        if distance[h] < t and groups.size[h] and h != g:
             i = n if n <= q else q
             while i > 1 and distance[near[i - 1]] > distance[h]:
                 near[i] = near[i - 1]
@@ -363,11 +401,9 @@ cdef int64_t nearest(Groups* groups, int64_t g, int64_t q, int64_t* near) noexce
 cdef void improve(Groups* groups, Pool* pool, const double* points, int64_t q, int64_t* near, uint64_t* tried,
                   const uint8_t* seed) noexcept nogil:
     # Each group in turn with its nearest, unless their pool was tried.
-    cdef int64_t g, h, i, j, a, n_near, slot, fresh, m = groups.m
+    cdef int64_t g, h, i, j, n_near, slot, fresh, m = groups.m
     cdef uint64_t name
-    cdef double d, t
     cdef const double* one
-    cdef const double* two
     for g in range(groups.n):
         if groups.size[g] == 0 or not seed[g]:
             continue
@@ -387,12 +423,8 @@ cdef void improve(Groups* groups, Pool* pool, const double* points, int64_t q, i
             pool.apart[i * pool.most + i] = 0.0
             one = points + <int64_t>pool.row[i] * m
             for j in range(i):
-                two = points + <int64_t>pool.row[j] * m
-                d = 0.0
-                for a in range(m):
-                    t = one[a] - two[a]
-                    d += t * t
-                pool.apart[i * pool.most + j] = pool.apart[j * pool.most + i] = d
+                pool.apart[i * pool.most + j] = pool.apart[j * pool.most + i] = apart(
+                    groups.metric, one, points + <int64_t>pool.row[j] * m)
         tried[g] = name
         if not again(pool):
             continue
@@ -431,32 +463,95 @@ def refine(points, rows, offsets, k, q, tried, seeds):
     not tried again. A new group is a seed.
     """
     points = array_of(points, np.float64, 2, "points")
-    cdef int64_t n_points = whole(points.shape[0], 1, 2**31 - 1, "the number of points")
     cdef int64_t m = whole(points.shape[1], 1, 2**16, "the number of coordinates")
+    rows, offsets = groups_in(rows, offsets, points.shape[0])
+    points = points[rows]
+    within(points)
+    cdef Metric metric
+    ones = np.ones(m)
+    cdef const double[::1] weight = ones
+    metric.m, metric.extents, metric.weight, metric.scale = m, NULL, &weight[0], 1.0
+    return _refined(points, &metric, rows, offsets, k, q, tried, seeds)
+
+
+def gower(codes, attributes, rows, offsets, k, q, tried, seeds):
+    """Groups of rows of codes with less error under Gower's distance: (rows, offsets, tried).
+
+    `codes` (n x m) are those of the attributes, as of `mdav.gower`. The mean of a group is its medoid, the row of
+    least sum of distances from the others (ties: the first), the row furthest from the mean that of the greatest.
+    Otherwise as `refine`.
+    """
+    given(codes=codes, attributes=attributes)
+    codes = codes_of(codes, 2, "codes")
+    attributes = all_of(attributes, Attribute, "attributes")
+    rows, offsets = groups_in(rows, offsets, codes.shape[0])
+    codes = codes[rows]
+    cdef list keep = []
+    cdef Metric metric = metric_of(codes, attributes, keep)
+    return _refined(np.ascontiguousarray(codes, np.float64), &metric, rows, offsets, k, q, tried, seeds)
+
+
+def spread(codes, attributes, rows, offsets):
+    """The error of each group of rows of codes under Gower's distance (float64): of n rows T / n, T the sum of the
+    distances of its pairs.
+
+    Group g holds the rows `rows[offsets[g]:offsets[g + 1]]` of `codes`, as of `mdav.gower`.
+    """
+    given(codes=codes, attributes=attributes)
+    codes = codes_of(codes, 2, "codes")
+    attributes = all_of(attributes, Attribute, "attributes")
+    cdef int64_t g, i, j
+    rows, offsets = groups_in(rows, offsets, codes.shape[0])
+    codes = codes[rows]
+    cdef list keep = []
+    cdef Metric metric = metric_of(codes, attributes, keep)
+    points = np.ascontiguousarray(codes, np.float64)
+    cdef const double[:, ::1] view = points
+    cdef const int64_t[::1] offset = offsets
+    errors = np.zeros(len(offsets) - 1)
+    cdef double[::1] error = errors
+    with nogil:
+        for g in range(error.shape[0]):
+            for i in range(offset[g], offset[g + 1]):
+                for j in range(offset[g], i):
+                    error[g] += apart(&metric, &view[i, 0], &view[j, 0])
+            error[g] /= offset[g + 1] - offset[g]
+    return errors
+
+
+cdef tuple groups_in(rows, offsets, n_points):
+    n_points = whole(n_points, 1, 2**31 - 1, "the number of points")
     rows = array_of(rows, np.uint32, 1, "rows")
-    cdef int64_t n = whole(len(rows), 1, 2**31 - 1, "the number of rows"), i, g, n_given, at = 0
-    offsets = parts_of(offsets, n, "offsets")
+    offsets = parts_of(offsets, whole(len(rows), 1, 2**31 - 1, "the number of rows"), "offsets")
+    if rows.max() >= n_points:
+        raise ValueError("rows must be numbers of points")
+    return rows, offsets
+
+
+cdef tuple _refined(points, const Metric* metric, rows, offsets, k, q, tried, seeds):
+    # `points[i]` are those of row `rows[i]`.
+    cdef int64_t n = len(rows), m = metric.m, i, g, n_given, at = 0
     cdef int64_t least = whole(k, 1, n, "k"), most = 2 * least - 1, near_most = whole(q, 1, 64, "q")
     tried = array_of(tried, np.uint64, 1, "tried")
     seeds = array_of(seeds, np.uint8, 1, "seeds")
     n_given = len(offsets) - 1
-    if rows.max() >= n_points:
-        raise ValueError("rows must be numbers of points")
-    within(points)
     if np.diff(offsets).min() < least or np.diff(offsets).max() > most:
         raise ValueError("groups must have k to 2k - 1 rows")
     if len(tried) != n_given or len(seeds) != n_given:
         raise ValueError("tried and seeds must be one per group")
-    cdef list keep = [points, rows]
+    cdef list keep = []
     cdef Pool pool
     cdef Groups groups
-    groups.n, groups.m, groups.most = n // least, m, most
+    cdef const uint32_t[::1] row = rows
+    groups.metric = metric
+    groups.n, groups.m, groups.most, groups.id = n // least, m, most, &row[0]
     cdef int64_t n_rooms = (near_most + 1) * most, n_labels = n_rooms // least + 1
     groups.row = <uint32_t*>take(keep, groups.n * most, sizeof(uint32_t))
     groups.size = <int64_t*>take(keep, groups.n, sizeof(int64_t))
     groups.center = <double*>take(keep, groups.n * m, sizeof(double))
     groups.name = <uint64_t*>take(keep, groups.n, sizeof(uint64_t))
     groups.distance = <double*>take(keep, groups.n, sizeof(double))
+    groups.width = <double*>take(keep, groups.n, sizeof(double))
     pool.most, pool.k = n_rooms, least
     pool.row = <uint32_t*>take(keep, n_rooms, sizeof(uint32_t))
     pool.apart = <double*>take(keep, n_rooms * n_rooms, sizeof(double))
@@ -474,7 +569,6 @@ def refine(points, rows, offsets, k, q, tried, seeds):
     pool.step = <int64_t*>take(keep, n_rooms, sizeof(int64_t))
     cdef int64_t* near = <int64_t*>take(keep, n_labels + near_most, sizeof(int64_t))
     cdef const double[:, ::1] view = points
-    cdef const uint32_t[::1] row = rows
     cdef const int64_t[::1] offset = offsets
     marks = np.zeros(groups.n, np.uint64)
     marks[:n_given] = tried
@@ -487,7 +581,7 @@ def refine(points, rows, offsets, k, q, tried, seeds):
             if g < n_given:
                 groups.size[g] = offset[g + 1] - offset[g]
                 for i in range(groups.size[g]):
-                    groups.row[g * most + i] = row[offset[g] + i]
+                    groups.row[g * most + i] = <uint32_t>(offset[g] + i)
             place(&groups, g, &view[0, 0])
         improve(&groups, &pool, &view[0, 0], near_most, near, &mark[0], &seed[0])
     found = np.empty(n, np.uint32)
@@ -496,7 +590,7 @@ def refine(points, rows, offsets, k, q, tried, seeds):
     for g in range(groups.n):
         sizes[g] = groups.size[g]
         for i in range(groups.size[g]):
-            out[at] = groups.row[g * most + i]
+            out[at] = row[groups.row[g * most + i]]
             at += 1
     live = sizes > 0
     return found, np.concatenate([[0], np.cumsum(sizes[live])]).astype(np.int64), marks[live]

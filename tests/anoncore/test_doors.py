@@ -630,6 +630,28 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("points a column", "points longer", "points fractions", "tried first", "tried last", "seeds "),
     ),
+    "sse.gower": Kernel(
+        lambda: {
+            "codes": CODES,
+            "attributes": by_level(),
+            "rows": u32(0, 2, 4, 1, 3, 5),
+            "offsets": i64(0, 3, 6),
+            "k": 2,
+            "q": 4,
+            "tried": np.zeros(2, np.uint64),
+            "seeds": u8(1, 1),
+        },
+        right=("codes longer", "tried first", "tried last", "seeds "),
+    ),
+    "sse.spread": Kernel(
+        lambda: {
+            "codes": CODES,
+            "attributes": by_level(),
+            "rows": u32(0, 2, 4, 1, 3, 5),
+            "offsets": i64(0, 3, 6),
+        },
+        right=("codes longer",),
+    ),
     "sse.cut": Kernel(
         lambda: {"points": CODES.astype(np.float64), "k": 2},
         right=("points a column", "points shorter", "points longer", "points fractions"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_diversity import attribute_of, attributes
 
 import reference.sse as twin
 from anoncore import sse
@@ -56,6 +57,40 @@ def test_refine_equals_its_twin(table: Any, q: int, data: st.DataObject) -> None
         assert all(k <= len(group) < 2 * k for group in found)
         assert error_of(points, found) <= error_of(points, groups) * (1 + 1e-12)
         groups, tried, seeds = found, names, np.ones(len(found), np.uint8)
+
+
+@given(st.lists(attributes(huge=False), min_size=1, max_size=3), grouped(), st.integers(1, 4), st.data())
+@settings(max_examples=100, deadline=None)
+def test_gower_and_spread_equal_their_twins(
+    twins: list[dict[str, Any]], table: Any, q: int, data: st.DataObject
+) -> None:
+    """Widths are sums of powers of two, so that their sums are exact."""
+    for each in twins:
+        each["weight"] = data.draw(st.sampled_from([1.0, 2.0, 0.0]))
+        if each["kind"] == "ordered":
+            each["n_values"], each["positions"] = 5, [0.0, 1.0, 2.0, 5.0, 8.0]
+        if each["kind"] == "tree":
+            each |= {"n_values": 4, "parent": [-1, 0, 0, 1, 1, 2, 2], "leaf": [3, 4, 5, 6]}
+    points, groups, k = table
+    row = st.tuples(*(st.integers(0, each["n_values"]) for each in twins))
+    codes = data.draw(st.lists(row, min_size=len(points), max_size=len(points)))
+    fast = [attribute_of(each, "byun", each["weight"]) for each in twins]
+    packed = np.array(codes, np.uint16)
+    tried, seeds = np.zeros(len(groups), np.uint64), np.ones(len(groups), np.uint8)
+
+    def flat(groups: Any) -> Any:
+        return np.concatenate(groups).astype(np.uint32), np.cumsum([0, *map(len, groups)])
+
+    errors = sse.spread(packed, fast, *flat(groups))
+    assert errors.tolist() == twin.spread(codes, twins, groups)
+    for _ in range(2):
+        rows, ends, names = sse.gower(packed, fast, *flat(groups), k, q, tried, seeds)
+        found = [rows[a:b].tolist() for a, b in pairwise(ends)]
+        expected = twin.gower(codes, twins, groups, k, q, tried.tolist(), seeds.tolist())
+        assert (found, names.tolist()) == expected
+        after = sse.spread(packed, fast, rows, ends)
+        assert after.sum() <= errors.sum() * (1 + 1e-12)
+        groups, errors, tried, seeds = found, after, names, np.ones(len(found), np.uint8)
 
 
 @given(st.integers(1, 2), st.integers(1, 4), st.data())

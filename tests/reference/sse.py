@@ -7,12 +7,16 @@ what the two compare rounds alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import inf
+from typing import Any
+
+from reference.diversity import width
 
 Point = Sequence[float]
+Apart = Callable[[Any, Any], float]
 LEAST_GAIN = 1e-9
 WORD = 2**64 - 1
 
@@ -31,9 +35,11 @@ def mixed(x: int) -> int:
 class Pool:
     """Points and the group of each, of k to 2k - 1."""
 
-    def __init__(self, points: Sequence[Point], labels: Sequence[int], k: int) -> None:
+    def __init__(
+        self, points: Sequence[Point], labels: Sequence[int], k: int, distance: Apart = apart
+    ) -> None:
         self.n, self.k, self.labels = len(points), k, list(labels)
-        self.apart = [[apart(one, two) for two in points] for one in points]
+        self.apart = [[distance(one, two) for two in points] for one in points]
         self.least = LEAST_GAIN * self.error()
 
     @property
@@ -158,6 +164,10 @@ class Pool:
         return best < before
 
 
+def mean(points: Sequence[Point]) -> Point:
+    return [sum(column) / len(points) for column in zip(*points, strict=True)]
+
+
 def refine(
     points: Sequence[Point],
     groups: Sequence[list[int]],
@@ -165,26 +175,29 @@ def refine(
     q: int,
     tried: Sequence[int],
     seeds: Sequence[int],
+    distance: Apart = apart,
+    middle: Callable[[Sequence[Point]], Point] = mean,
 ) -> tuple[list[list[int]], list[int]]:
     """The groups, and the name of the pool last tried with each."""
     n_most = sum(map(len, groups)) // k
     slots = [*map(list, groups), *([] for _ in range(n_most - len(groups)))]
     marks, begun = [*tried, *[0] * (n_most - len(tried))], [*seeds, *[1] * (n_most - len(seeds))]
 
-    def center(g: int) -> list[float]:
-        return [sum(points[row][a] for row in slots[g]) / len(slots[g]) for a in range(len(points[0]))]
+    def center(g: int) -> Point:
+        return middle([points[row] for row in slots[g]])
 
     for g in range(n_most):
         if not slots[g] or not begun[g]:
             continue
         others = [h for h in range(n_most) if slots[h] and h != g]
-        near = [g, *sorted(others, key=lambda h: (apart(center(g), center(h)), h))[:q]]
+        near = [g, *sorted(others, key=lambda h: (distance(center(g), center(h)), h))[:q]]
         name = sum(mixed(sum(map(mixed, slots[h])) & WORD) for h in near) & WORD
         if len(near) == 1 or name == marks[g]:
             continue
         marks[g] = name
         rows = [row for h in near for row in slots[h]]
-        pool = Pool([points[row] for row in rows], [i for i, h in enumerate(near) for _ in slots[h]], k)
+        labels = [i for i, h in enumerate(near) for _ in slots[h]]
+        pool = Pool([points[row] for row in rows], labels, k, distance)
         if not pool.again():
             continue
         near += [h for h in range(n_most) if not slots[h]][: max(pool.n_groups - len(near), 0)]
@@ -193,6 +206,48 @@ def refine(
             marks[h] = 0
     live = [g for g in range(n_most) if slots[g]]
     return [slots[g] for g in live], [marks[g] for g in live]
+
+
+def gower_of(attributes: Sequence[dict[str, Any]]) -> Apart:
+    """Gower's distance of two rows of codes."""
+
+    def distance(one: Sequence[int], two: Sequence[int]) -> float:
+        total = 0.0
+        for x, y, attribute in zip(one, two, attributes, strict=True):
+            total += width(attribute, [x, y], "byun", attribute["weight"])
+        return total
+
+    return distance
+
+
+def gower(
+    codes: Sequence[Point],
+    attributes: Sequence[dict[str, Any]],
+    groups: Sequence[list[int]],
+    k: int,
+    q: int,
+    tried: Sequence[int],
+    seeds: Sequence[int],
+) -> tuple[list[list[int]], list[int]]:
+    """The same for rows of codes."""
+    distance = gower_of(attributes)
+
+    def medoid(rows: Sequence[Point]) -> Point:
+        return min(rows, key=lambda row: sum(distance(row, other) for other in rows))
+
+    return refine(codes, groups, k, q, tried, seeds, distance, medoid)
+
+
+def spread(
+    codes: Sequence[Point], attributes: Sequence[dict[str, Any]], groups: Sequence[list[int]]
+) -> list[float]:
+    """The error of each group: the distances of its pairs over its rows."""
+    distance = gower_of(attributes)
+    totals = [
+        sum(distance(codes[one], codes[two]) for i, one in enumerate(group) for two in group[:i])
+        for group in groups
+    ]
+    return [total / len(group) for total, group in zip(totals, groups, strict=True)]
 
 
 def error_of(points: Sequence[Point]) -> Fraction:
