@@ -79,25 +79,25 @@ def partition(
 ) -> Classes:
     """Classes of k to 2k - 1 rows; requirements beside k are left to the repair."""
     k = max(k, task.rules.min_size)
-    numeric = all(domain.kind == "numeric" for domain in encoded.quasi)
-    if not numeric:
-        axes = Axes.of(encoded, "ncp")
-        rows = curve_order(encoded, axes, ties, task.n_threads)
-    else:
-        rows = ranked_rows(encoded, task.n_threads) if ties == "rank" else encoded.kept
-    if len(rows) == 0:
-        return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
-    refuse_few(len(rows), k)
-    columns = [codes[rows] for codes in encoded.quasi_codes]
-    space: Space
-    if not numeric:
-        space = Mixed(pack(columns), [domain.measured("byun") for domain in encoded.quasi], axes)
-    else:
-        refuse_missing(encoded, rows)
-        numbers, weights = standardized(encoded.quasi, columns)
-        space = Numbers(numbers * np.sqrt(weights))
+    if len(encoded.kept) == 0:
+        return Classes(encoded.kept, np.zeros(1, np.int64), encoded.suppressed)
+    refuse_few(len(encoded.kept), k)
+    rows, space = space_of(encoded, ties, task.n_threads)
     members, offsets = groups_of(space, k, effort, task)
     return Classes(rows[members], offsets, encoded.suppressed)
+
+
+def space_of(encoded: Encoded, ties: Literal["rank", "input"], n_threads: int) -> tuple[Rows, Space]:
+    """The rows that are not suppressed, in an order that does not depend on the input's unless `ties` do."""
+    if all(domain.kind == "numeric" for domain in encoded.quasi):
+        rows = ranked_rows(encoded, n_threads) if ties == "rank" else encoded.kept
+        refuse_missing(encoded, rows)
+        numbers, weights = standardized(encoded.quasi, [codes[rows] for codes in encoded.quasi_codes])
+        return rows, Numbers(numbers * np.sqrt(weights))
+    axes = Axes.of(encoded, "ncp")
+    rows = curve_order(encoded, axes, ties, n_threads)
+    codes = pack([column[rows] for column in encoded.quasi_codes])
+    return rows, Mixed(codes, [domain.measured("byun") for domain in encoded.quasi], axes)
 
 
 def groups_of(space: Space, k: int, effort: Effort, task: Task) -> tuple[Rows, Offsets]:
