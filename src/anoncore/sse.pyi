@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anoncore.attribute import Attribute
+from anoncore.requirement import Conjunction
 
 Rows = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
@@ -19,6 +20,9 @@ def refine(
     q: int,
     tried: Marks,
     seeds: npt.NDArray[np.uint8],
+    most: int | None = None,
+    rules: Conjunction | None = None,
+    sensitive: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Rows, Offsets, Marks]: ...
 def gower(
     codes: npt.NDArray[Any],
@@ -29,6 +33,9 @@ def gower(
     q: int,
     tried: Marks,
     seeds: npt.NDArray[np.uint8],
+    most: int | None = None,
+    rules: Conjunction | None = None,
+    sensitive: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Rows, Offsets, Marks]: ...
 def spread(
     codes: npt.NDArray[Any], attributes: Sequence[Attribute], rows: Rows, offsets: Offsets

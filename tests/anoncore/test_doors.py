@@ -627,8 +627,14 @@ KERNELS: dict[str, Kernel] = {
             "q": 4,
             "tried": np.zeros(2, np.uint64),
             "seeds": u8(1, 1),
+            "most": 4,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
         },
-        right=("points a column", "points longer", "points fractions", "tried first", "tried last", "seeds "),
+        right=(
+            *("points a column", "points fractions", "tried first", "tried last", "seeds "),
+            *("most None", "rules None"),
+        ),
     ),
     "sse.gower": Kernel(
         lambda: {
@@ -640,8 +646,11 @@ KERNELS: dict[str, Kernel] = {
             "q": 4,
             "tried": np.zeros(2, np.uint64),
             "seeds": u8(1, 1),
+            "most": 4,
+            "rules": conjunction(),
+            "sensitive": SALARY.astype(np.int32)[:, None],
         },
-        right=("codes longer", "tried first", "tried last", "seeds "),
+        right=("codes longer", "tried first", "tried last", "seeds ", "most None", "rules None"),
     ),
     "sse.spread": Kernel(
         lambda: {

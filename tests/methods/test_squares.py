@@ -133,6 +133,21 @@ def test_every_requirement_holds_of_the_file_of_a_mixed_table(numeric: Any, tmp_
     assert release.privacy().by_sensitive["ill"].t_equal <= 0.4
 
 
+@pytest.mark.parametrize(("made", "schema", "loss"), [(firms, SCHEMA, error), (people, MIXED, gower)])
+@pytest.mark.parametrize("require", [[anon.LDiversity(3, "distinct")], [anon.TCloseness(0.15, "equal")]])
+def test_requirements_hold_inside_the_refinement(
+    made: Any, schema: anon.Schema, loss: Any, require: Any
+) -> None:
+    """Merged afterwards, classes lose more; so do those that ranges make under the same requirements."""
+    table = made(1200)
+    ours, repaired, ranges = (
+        loss(masked(table, 3, method, schema, require=require, n_threads=2))
+        for method in (anon.Curve(loss="sse"), anon.Microaggregation(), anon.Curve())
+    )
+    assert ours < 0.9 * repaired
+    assert ours < ranges
+
+
 def test_classes_of_a_mixed_table_show_median_and_mode() -> None:
     """And classes whose cells are equal stay apart, until they show the same."""
     schema = anon.Schema(["x", "c", anon.ordinal("size", ["s", "m", "l"])])
@@ -146,8 +161,9 @@ def test_classes_of_a_mixed_table_show_median_and_mode() -> None:
 
 @pytest.mark.parametrize("effort", ["balanced", "best"])
 @pytest.mark.parametrize(("made", "schema"), [(firms, SCHEMA), (people, MIXED)])
+@pytest.mark.parametrize("require", [[], [anon.LDiversity(3, "distinct")]])
 def test_neither_threads_nor_the_order_of_rows_matter(
-    effort: Any, made: Any, schema: anon.Schema, monkeypatch: pytest.MonkeyPatch
+    effort: Any, made: Any, schema: anon.Schema, require: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of rows that are not equal; equal ones may change places."""
     for name, value in (("BLOCK_GROUPS", 16), ("START_ROWS", 60), ("MIXED_ROWS", 60)):
@@ -156,7 +172,8 @@ def test_neither_threads_nor_the_order_of_rows_matter(
     order = np.random.default_rng(1).permutation(600)
 
     def groups(table: pa.Table, n_threads: int) -> Any:
-        release = masked(table, 3, anon.Curve(effort, loss="sse"), schema, n_threads=n_threads)
+        method = anon.Curve(effort, loss="sse")
+        release = masked(table, 3, method, schema, require=require, n_threads=n_threads)
         rows = table.to_pylist()
         return Counter(tuple(sorted(str(rows[row]) for row in group)) for group in groups_of(release))
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -99,9 +99,17 @@ class Curve(Method):
     def keeps_groups(self) -> bool:
         return self.loss == "sse"
 
+    @property
+    def plain(self) -> Curve:
+        """The same by NCP."""
+        return replace(self, loss="ncp")
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         if self.loss == "sse":
-            return squares.partition(encoded, self.effort, self.ties, task, k)
+            quiet = replace(task, progress=None)
+            return squares.partition(
+                encoded, self.effort, self.ties, task, k, lambda: partition(encoded, self.plain, quiet, k)
+            )
         return partition(encoded, self, task, k)
 
 

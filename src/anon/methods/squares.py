@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -14,15 +14,17 @@ from anon.classes import Classes, ranked_rows
 from anon.encoding import Encoded
 from anon.methods.hilbert import Axes, curve_order
 from anon.methods.microaggregation import refuse_missing, standardized
-from anon.methods.repair import pack, ranges, starts_of_sizes
+from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes
 from anon.methods.task import Task, refuse_few
 from anon.threads import in_threads
 from anoncore import curve, mdav, sse
 from anoncore.attribute import Attribute
+from anoncore.requirement import Conjunction
 
 START_ROWS, MIXED_ROWS = 1000, 8192  # of a block, at most, in which MDAV makes the start
 BLOCK_GROUPS = 1024  # at most so many are worked on by one call, whatever the number of threads
 MOST_POOLED, LEAST_NEAR = 135, 2  # rows: pools are of fewer groups where these are large
+MOST, MOST_ROWS = 6, 60  # with requirements beside k, groups of up to 6k rows, or 60, are refined
 REFINED_K = 100  # larger groups are not refined: that takes a time that grows with k
 LEAST_GAIN = 1e-3  # a pass that lowers the error by less ends the search
 HOT, HOT_NEAR = 5.0, 12  # groups of so many times the mean error are pooled with so many
@@ -55,6 +57,28 @@ class Groups:
     offsets: Offsets
     tried: Marks
 
+    @classmethod
+    def joined(cls, parts: Sequence[Groups]) -> Groups:
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            starts_of_sizes(np.concatenate([np.diff(part.offsets) for part in parts])),
+            np.concatenate([part.tried for part in parts]),
+        )
+
+    def these(self, groups: npt.NDArray[Any]) -> Groups:
+        """Some groups, in their order."""
+        first, end = self.offsets[groups], self.offsets[groups + np.int64(1)]
+        return Groups(self.rows[ranges(first, end)], starts_of_sizes(end - first), self.tried[groups])
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Groups have at most `most` rows and pass the rules, where there are any; `sensitive` codes by row."""
+
+    most: int
+    rules: Conjunction | None = None
+    sensitive: npt.NDArray[np.int32] | None = None
+
 
 class Space(Protocol):
     """Rows that are more or less near each other."""
@@ -69,22 +93,46 @@ class Space(Protocol):
         """Groups in blocks of at most `BLOCK_GROUPS` near ones; other blocks in each pass, by its number."""
 
     def refined(
-        self, rows: Rows, offsets: Offsets, k: int, near: int, tried: Marks, seeds: npt.NDArray[np.uint8]
+        self,
+        rows: Rows,
+        offsets: Offsets,
+        k: int,
+        near: int,
+        tried: Marks,
+        seeds: npt.NDArray[np.uint8],
+        demand: Demand,
     ) -> tuple[Rows, Offsets, Marks]:
         """What `sse.refine` returns of these groups."""
 
 
 def partition(
-    encoded: Encoded, effort: Effort, ties: Literal["rank", "input"], task: Task, k: int
+    encoded: Encoded,
+    effort: Effort,
+    ties: Literal["rank", "input"],
+    task: Task,
+    k: int,
+    other: Callable[[], Classes],
 ) -> Classes:
-    """Classes of k to 2k - 1 rows; requirements beside k are left to the repair."""
+    """Classes of k to 2k - 1 rows; with requirements of sensitive values larger ones, too.
+
+    Then these classes, repaired, or the `other` ones, which pass, are refined once more under the
+    requirements: those of less error.
+    """
     k = max(k, task.rules.min_size)
     if len(encoded.kept) == 0:
         return Classes(encoded.kept, np.zeros(1, np.int64), encoded.suppressed)
     refuse_few(len(encoded.kept), k)
     rows, space = space_of(encoded, ties, task.n_threads)
-    members, offsets = groups_of(space, k, effort, task)
-    return Classes(rows[members], offsets, encoded.suppressed)
+    groups = groups_of(space, k, effort, task)
+    if task.rules.n_sensitive:
+        place = np.empty(encoded.n_rows, np.uint32)
+        place[rows] = np.arange(len(rows), dtype=np.uint32)
+        own = Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
+        starts = (repair(own, encoded, task.rules, ties=ties), other())
+        groups = least(space, [_untried(place[each.rows], each.offsets) for each in starts])
+        demand = Demand(max(MOST * k, MOST_ROWS), task.rules, sensitive_of(encoded, rows))
+        groups = improved(space, groups, k, effort, task, demand)
+    return Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
 
 
 def space_of(encoded: Encoded, ties: Literal["rank", "input"], n_threads: int) -> tuple[Rows, Space]:
@@ -100,12 +148,23 @@ def space_of(encoded: Encoded, ties: Literal["rank", "input"], n_threads: int) -
     return rows, Mixed(codes, [domain.measured("byun") for domain in encoded.quasi], axes)
 
 
-def groups_of(space: Space, k: int, effort: Effort, task: Task) -> tuple[Rows, Offsets]:
+def groups_of(space: Space, k: int, effort: Effort, task: Task) -> Groups:
     """Groups of k to 2k - 1 of n rows (n >= k) with little error; fewer than 2k are one."""
+    return improved(space, least(space, space.starts(k, task.n_threads)), k, effort, task, Demand(2 * k - 1))
+
+
+def least(space: Space, starts: Sequence[Groups]) -> Groups:
+    """The groups of the least error."""
+    return min(starts, key=lambda each: float(space.errors(each).sum()))
+
+
+def improved(space: Space, groups: Groups, k: int, effort: Effort, task: Task, demand: Demand) -> Groups:
+    """Passes over the groups until they gain little; those of more rows than may be stay as they are."""
     n_threads, progress = task.n_threads, task.progress
-    groups = min(space.starts(k, n_threads), key=lambda each: float(space.errors(each).sum()))
-    if not 1 < k <= REFINED_K:
-        return groups.rows, groups.offsets
+    large = np.diff(groups.offsets) > demand.most
+    if not 1 < k <= REFINED_K or large.all():
+        return groups
+    aside, groups = groups.these(np.flatnonzero(large)), groups.these(np.flatnonzero(~large))
     search, hot_too = SEARCH[effort], effort == "best"
     stages = [(search.near, search.passes, False), (HOT_NEAR, HOT_PASSES * hot_too, True)]
     for near, n_passes, only_hot in stages:
@@ -114,12 +173,12 @@ def groups_of(space: Space, k: int, effort: Effort, task: Task) -> tuple[Rows, O
             seeds = errors > HOT * errors.mean() if only_hot else np.ones(len(errors), np.bool_)
             if task.is_late or not seeds.any():
                 break
-            groups = _pass(space, groups, k, near, number, seeds, n_threads)
+            groups = _pass(space, groups, k, near, number, seeds, n_threads, demand)
             if progress is not None:
                 progress("refine", number + 1, n_passes)
             if errors.sum() - space.errors(groups).sum() <= LEAST_GAIN * errors.sum():
                 break
-    return groups.rows, groups.offsets
+    return Groups.joined([groups, aside])
 
 
 def _pass(
@@ -130,28 +189,17 @@ def _pass(
     number: int,
     seeds: npt.NDArray[np.bool_],
     n_threads: int,
+    demand: Demand,
 ) -> Groups:
     """Pools around some groups, block by block."""
-    near = max(min(near, MOST_POOLED // (2 * k - 1) - 1), LEAST_NEAR)
+    near = max(min(near, MOST_POOLED // demand.most - 1), LEAST_NEAR)
 
-    def work(block: Rows) -> tuple[Rows, Offsets, Marks]:
-        first, end = groups.offsets[block], groups.offsets[block + np.int64(1)]
-        found, ends, tried = space.refined(
-            groups.rows[ranges(first, end)],
-            starts_of_sizes(end - first),
-            k,
-            near,
-            groups.tried[block],
-            seeds[block].astype(np.uint8),
-        )
-        return found, np.diff(ends), tried
+    def work(block: Rows) -> Groups:
+        part = groups.these(block)
+        marks = seeds[block].astype(np.uint8)
+        return Groups(*space.refined(part.rows, part.offsets, k, near, part.tried, marks, demand))
 
-    parts = in_threads(n_threads, work, space.blocks(groups, number, n_threads))
-    return Groups(
-        np.concatenate([part[0] for part in parts]),
-        starts_of_sizes(np.concatenate([part[1] for part in parts])),
-        np.concatenate([part[2] for part in parts]),
-    )
+    return Groups.joined(in_threads(n_threads, work, space.blocks(groups, number, n_threads)))
 
 
 def _untried(rows: Rows, offsets: Offsets) -> Groups:
@@ -176,9 +224,17 @@ class Numbers:
         return bisected(self._centers(groups), BLOCK_GROUPS, SHARES[number % len(SHARES)], number)
 
     def refined(
-        self, rows: Rows, offsets: Offsets, k: int, near: int, tried: Marks, seeds: npt.NDArray[np.uint8]
+        self,
+        rows: Rows,
+        offsets: Offsets,
+        k: int,
+        near: int,
+        tried: Marks,
+        seeds: npt.NDArray[np.uint8],
+        demand: Demand,
     ) -> tuple[Rows, Offsets, Marks]:
-        return sse.refine(self.points, rows, offsets, k, near, tried, seeds)
+        of_rules = demand.most, demand.rules, demand.sensitive
+        return sse.refine(self.points, rows, offsets, k, near, tried, seeds, *of_rules)
 
     def _centers(self, groups: Groups) -> Points:
         sums = np.add.reduceat(self.points[groups.rows], groups.offsets[:-1])
@@ -235,21 +291,27 @@ class Mixed:
         return np.array_split(order.astype(np.uint32), -(-len(order) // BLOCK_GROUPS))
 
     def refined(
-        self, rows: Rows, offsets: Offsets, k: int, near: int, tried: Marks, seeds: npt.NDArray[np.uint8]
+        self,
+        rows: Rows,
+        offsets: Offsets,
+        k: int,
+        near: int,
+        tried: Marks,
+        seeds: npt.NDArray[np.uint8],
+        demand: Demand,
     ) -> tuple[Rows, Offsets, Marks]:
-        return sse.gower(self.codes, self.attributes, rows, offsets, k, near, tried, seeds)
+        of_rules = demand.most, demand.rules, demand.sensitive
+        return sse.gower(self.codes, self.attributes, rows, offsets, k, near, tried, seeds, *of_rules)
 
 
 def _in_blocks(group: Callable[[Rows], tuple[Rows, Offsets]], blocks: list[Rows], n_threads: int) -> Groups:
     """The groups of every block."""
 
-    def work(block: Rows) -> tuple[Rows, Offsets]:
+    def work(block: Rows) -> Groups:
         rows, offsets = group(block)
-        return block[rows], np.diff(offsets)
+        return _untried(block[rows], offsets)
 
-    parts = in_threads(n_threads, work, blocks)
-    sizes = np.concatenate([part[1] for part in parts])
-    return _untried(np.concatenate([part[0] for part in parts]), starts_of_sizes(sizes))
+    return Groups.joined(in_threads(n_threads, work, blocks))
 
 
 def bisected(points: Points, most: int, share: float = 0.5, turn: int = 0) -> list[Rows]:
