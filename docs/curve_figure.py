@@ -17,7 +17,8 @@ from anon.classes import Classes
 from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
 from anon.methods import curve, mondrian
-from anon.methods.curve import Axes, Curve
+from anon.methods.curve import Curve
+from anon.methods.hilbert import Axes, curve_order
 from anon.methods.repair import pack, widths_of
 from anon.methods.task import Task
 from anon.schema.attribute import numeric
@@ -68,8 +69,7 @@ def main() -> None:
     """Write the figure beside this file."""
     data = points()
     job = Task(Conjunction([], N, [("size", K)]), np.random.default_rng(0))
-    with curve.ThreadPoolExecutor(1) as pool:
-        order = curve.curve_order(data, Axes.of(data, "ncp"), "rank", pool)
+    order = curve_order(data, Axes.of(data, "ncp"), "rank", 1)
     codes = pack([column[order] for column in data.quasi_codes])
     table = curve.Table(codes, np.empty((N, 0), np.int32), widths_of(data.quasi), K, None)
     along = curve.from_curve(table, np.arange(N, dtype=np.uint32))

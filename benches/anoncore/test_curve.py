@@ -23,7 +23,7 @@ from anon.encoding.domain import Encoded
 from anon.encoding.table import encode
 from anon.measures import answers, workload
 from anon.methods import curve as method
-from anon.methods import mondrian
+from anon.methods import hilbert, mondrian
 from anon.methods.curve import Curve
 from anon.methods.repair import pack, widths_of
 from anon.methods.task import Task
@@ -161,10 +161,10 @@ def test_growth(benchmark: Any, n_rows: int, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.fixture(scope="module")
-def arranged(people: Encoded) -> tuple[npt.NDArray[Any], curve.Widths, method.Axes, npt.NDArray[np.int32]]:
+def arranged(people: Encoded) -> tuple[npt.NDArray[Any], curve.Widths, hilbert.Axes, npt.NDArray[np.int32]]:
     """Codes in curve order, widths, axes, and the records of the first 65,536 rows."""
-    axes = method.Axes.of(people, "ncp")
-    rows = method.curve_order(people, axes, "rank", 1)
+    axes = hilbert.Axes.of(people, "ncp")
+    rows = hilbert.curve_order(people, axes, "rank", 1)
     codes = pack([column[rows] for column in people.quasi_codes])
     widths = widths_of(people.quasi)
     return (
@@ -211,7 +211,7 @@ def test_centers(benchmark: Any, arranged: Any) -> None:
     rows = np.arange(len(codes), dtype=np.uint32)
     offsets = np.append(np.arange(0, len(codes) - K, K), len(codes))
     grid = np.concatenate(axes.grids).clip(max=255).astype(np.uint8)
-    places = benchmark(curve.centers, codes, rows, offsets, grid, method.starts_of(axes.grids))
+    places = benchmark(curve.centers, codes, rows, offsets, grid, hilbert.starts_of(axes.grids))
     assert len(places) == len(offsets) - 1
 
 

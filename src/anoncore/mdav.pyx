@@ -14,9 +14,10 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs, fma, sqrt
 
-from anoncore.attribute cimport Attribute, Extent, extents_of, span
+from anoncore.attribute cimport Attribute, Extent
 from anoncore.doors import all_of, array_of, codes_of, given, whole
 from anoncore.memory cimport take
+from anoncore.metric cimport Metric, apart, metric_of, pair
 from anoncore.types cimport FLAT, ORDERED, TREE, int32_t, int64_t, uint32_t
 
 cdef enum:
@@ -27,15 +28,6 @@ cdef enum:
 cdef uint32_t NONE = 0xFFFFFFFF
 cdef double ALIKE = 2.0**-96  # sums of squares that differ by less, relative to them, are a tie
 GREATEST = 1e140  # of a coordinate: no square of a difference, times a square of the rows, is infinite
-
-
-# How far two rows are apart. Numbers: the sum of weight * (scale * x - q)**2 for a row x and a query q;
-# codes, where there are extents: the sum of the widths of the pair's codes.
-cdef struct Metric:
-    int64_t m
-    const Extent* extents
-    const double* weight
-    double scale
 
 
 # A kd-tree over the rows that are left. The children of node i are child[i] and child[i] + 1; a leaf has child 0
@@ -67,27 +59,6 @@ cdef struct Near:
 
 
 # ---- distances
-
-cdef inline double pair(const Extent* extent, double one, double two) noexcept nogil:
-    # The width of two codes.
-    cdef int64_t low = <int64_t>one, high = <int64_t>two
-    if low > high:
-        low, high = high, low
-    return span(extent, low, high, 2)
-
-
-cdef inline double apart(const Metric* metric, const double* q, const double* x) noexcept nogil:
-    cdef double total = 0.0, t
-    cdef int64_t a
-    if metric.extents != NULL:
-        for a in range(metric.m):
-            total += pair(&metric.extents[a], q[a], x[a])
-        return total
-    for a in range(metric.m):
-        t = metric.scale * x[a] - q[a]
-        total += metric.weight[a] * (t * t)
-    return total
-
 
 cdef inline double least(const Metric* metric, const double* q, const double* box) noexcept nogil:
     # No row in the box is nearer than this.
@@ -737,15 +708,9 @@ def gower(codes, attributes, k, *, progress=None):
     cdef int64_t n = whole(codes.shape[0], 1, 2**31 - 1, "the number of rows")
     cdef int64_t m = whole(codes.shape[1], 1, 2**16, "the number of attributes"), a, i, total = 0, widest = 0
     k = whole(k, 1, n, "k")
-    if len(attributes) != m or any((<Attribute>each).loss != "byun" for each in attributes):
-        raise ValueError("attributes must be one per column, their loss byun")
     cdef list keep = []
-    cdef Metric metric
+    cdef Metric metric = metric_of(codes, attributes, keep)
     cdef Middle middle
-    metric.m, metric.extents, metric.weight, metric.scale = m, extents_of(attributes, keep), NULL, 1.0
-    for a in range(m):
-        if codes[:, a].max() > metric.extents[a].n_values:
-            raise ValueError("codes must be codes of their attributes")
     middle.start = <int64_t*>take(keep, m, sizeof(int64_t))
     for a in range(m):
         middle.start[a] = total

@@ -1,14 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from anoncore.attribute import Attribute
+from anoncore.requirement import Conjunction
+
+Rows = npt.NDArray[np.uint32]
+Offsets = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.uint64]
+
 def refine(
     points: npt.NDArray[np.float64],
-    rows: npt.NDArray[np.uint32],
-    offsets: npt.NDArray[np.int64],
+    rows: Rows,
+    offsets: Offsets,
     k: int,
     q: int,
-    tried: npt.NDArray[np.uint64],
+    tried: Marks,
     seeds: npt.NDArray[np.uint8],
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.uint64]]: ...
-def cut(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]: ...
+    most: int | None = None,
+    rules: Conjunction | None = None,
+    sensitive: npt.NDArray[np.int32] | None = None,
+) -> tuple[Rows, Offsets, Marks]: ...
+def gower(
+    codes: npt.NDArray[Any],
+    attributes: Sequence[Attribute],
+    rows: Rows,
+    offsets: Offsets,
+    k: int,
+    q: int,
+    tried: Marks,
+    seeds: npt.NDArray[np.uint8],
+    most: int | None = None,
+    rules: Conjunction | None = None,
+    sensitive: npt.NDArray[np.int32] | None = None,
+) -> tuple[Rows, Offsets, Marks]: ...
+def spread(
+    codes: npt.NDArray[Any], attributes: Sequence[Attribute], rows: Rows, offsets: Offsets
+) -> npt.NDArray[np.float64]: ...
+def cut(points: npt.NDArray[np.float64], k: int) -> Offsets: ...

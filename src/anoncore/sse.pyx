@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Groups of rows of numbers with little squared error: the best cuts of a line of rows, and pools of near groups.
+"""Groups of near rows: the best cuts of a line of rows, and pools of near groups.
 
-The squared error of a group of n rows is T / n, T the sum of the squared distances of its pairs. A pool is a few
-groups near each other: with the distances of its pairs stored, and for each row their sum over each group, a move
-or a swap of rows costs O(1) to judge and O(rows) to make.
+The error of a group of n rows is T / n, T the sum of the distances of its pairs: of rows of numbers their squared
+ones, so that it is the squared error; of rows of codes Gower's, so that it is half the distance of a row from one of
+its group, itself among them, in the mean and times n. A pool is a few groups near each other: with the distances of
+its pairs stored, and for each row their sum over each group, a move or a swap of rows costs O(1) to judge and
+O(rows) to make.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
+from libc.string cimport memmove, memset
 
-from anoncore.doors import array_of, parts_of, whole
+from anoncore.attribute cimport Attribute, Extent
+from anoncore.curve cimport sensitive_of
+from anoncore.doors import all_of, array_of, codes_of, given, one_of, parts_of, whole
 from anoncore.memory cimport take
+from anoncore.metric cimport Metric, apart, metric_of, pair
+from anoncore.requirement cimport Conjunction, Rules, passes
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef double LEAST_GAIN = 1e-9  # of the pool's error: what a step must gain at least
 GREATEST = 1e100  # of a coordinate: no square overflows
 
 
-# Rows 0..n - 1 of the pool: `row` their numbers, `apart[i * most + j]` squared distances, `label` their groups. Group
+# Rows 0..n - 1 of the pool: `row` their numbers, `apart[i * most + j]` their distances, `label` their groups. Group
 # g < n_groups has `size[g]` rows, `total[g]` the distances of its pairs, `sum[g * most + i]` those of row i from its
-# rows, `share[g]` = 1 / size. `kept` is the best labels so far.
+# rows, `share[g]` = 1 / size. `kept` is the best labels so far. Where there are rules, row i has value
+# `value[a][kind[a * most + i]]` of sensitive attribute a, and `count[(g * n_sensitive + a) * most + v]` rows of group g
+# have value v; group `spare` is none.
 cdef struct Pool:
     int64_t n
     int64_t most
@@ -42,6 +51,88 @@ cdef struct Pool:
     double* cost
     int64_t* step
     double least
+    int64_t cap         # rows of a group, at most
+    int64_t spare
+    const Rules* rules  # NULL: only sizes matter
+    int64_t n_sensitive
+    const int32_t* sensitive  # by row, a column per attribute
+    int64_t** value     # ascending, n_value[a] of them
+    int64_t* n_value
+    int32_t* kind
+    int64_t* count
+    int64_t** tested    # what `passes` reads of a group
+    int64_t** tested_count
+    int64_t* n_tested
+
+
+# ---- requirements
+
+cdef void tell_apart(Pool* pool) noexcept nogil:
+    # The sensitive values of the pool's rows.
+    cdef int64_t a, i, v, n, code
+    cdef int64_t* value
+    for a in range(pool.n_sensitive):
+        value, n = pool.value[a], 0
+        for i in range(pool.n):
+            code = pool.sensitive[<int64_t>pool.row[i] * pool.n_sensitive + a]
+            v = n
+            while v > 0 and value[v - 1] > code:
+                v -= 1
+            if v > 0 and value[v - 1] == code:
+                continue
+            memmove(value + v + 1, value + v, (n - v) * sizeof(int64_t))
+            value[v] = code
+            n += 1
+        pool.n_value[a] = n
+        for i in range(pool.n):
+            code, v = pool.sensitive[<int64_t>pool.row[i] * pool.n_sensitive + a], 0
+            while value[v] < code:
+                v += 1
+            pool.kind[a * pool.most + i] = <int32_t>v
+
+
+cdef inline void tally(Pool* pool, int64_t g, int64_t i, int64_t by) noexcept nogil:
+    # Row i joins a group, or leaves it.
+    cdef int64_t a
+    for a in range(pool.n_sensitive):
+        pool.count[(g * pool.n_sensitive + a) * pool.most + pool.kind[a * pool.most + i]] += by
+
+
+cdef inline void clear(Pool* pool, int64_t g) noexcept nogil:
+    cdef int64_t a
+    for a in range(pool.n_sensitive):
+        memset(pool.count + (g * pool.n_sensitive + a) * pool.most, 0, pool.n_value[a] * sizeof(int64_t))
+
+
+cdef inline bint alike(const Pool* pool, int64_t i, int64_t j) noexcept nogil:
+    # Have the two rows the same sensitive values?
+    cdef int64_t a
+    for a in range(pool.n_sensitive):
+        if pool.kind[a * pool.most + i] != pool.kind[a * pool.most + j]:
+            return False
+    return True
+
+
+cdef bint fair(Pool* pool, int64_t g, int64_t size, int64_t out, int64_t into) noexcept nogil:
+    # Does group g pass, of `size` rows without row `out` and with row `into` (-1: none)?
+    cdef int64_t a, v, n, c
+    cdef const int64_t* count
+    cdef const int32_t* kind
+    if pool.rules == NULL:
+        return True
+    for a in range(pool.n_sensitive):
+        count = pool.count + (g * pool.n_sensitive + a) * pool.most
+        kind = pool.kind + a * pool.most
+        n = 0
+        for v in range(pool.n_value[a]):
+            c = count[v] - (out >= 0 and kind[out] == v) + (into >= 0 and kind[into] == v)
+            if c > 0:
+                pool.tested[a][n] = pool.value[a][v]
+                pool.tested_count[a][n] = c
+                n += 1
+        pool.n_tested[a] = n
+    return passes(pool.rules, size, <const int64_t* const*>pool.tested, <const int64_t* const*>pool.tested_count,
+                  pool.n_tested)
 
 
 # ---- a pool
@@ -54,12 +145,14 @@ cdef double measure(Pool* pool) noexcept nogil:
     for g in range(pool.n_groups):
         pool.size[g] = 0
         pool.total[g] = 0.0
+        clear(pool, g)
         sum = pool.sum + g * most
         for i in range(pool.n):
             sum[i] = 0.0
     for j in range(pool.n):
         g = pool.label[j]
         pool.size[g] += 1
+        tally(pool, g, j, 1)
         sum = pool.sum + g * most
         apart = pool.apart + j * most
         for i in range(pool.n):
@@ -94,6 +187,8 @@ cdef void change(Pool* pool, int64_t i, int64_t b) noexcept nogil:
         more[j] += apart[j]
     pool.size[a] -= 1
     pool.size[b] += 1
+    tally(pool, a, i, -1)
+    tally(pool, b, i, 1)
     pool.label[i] = <int32_t>b
 
 
@@ -108,8 +203,8 @@ cdef void settle(Pool* pool, int64_t a, int64_t b) noexcept nogil:
 
 
 cdef double descend(Pool* pool) noexcept nogil:
-    # Of every row in turn the best move or swap, until none gains. OUT the error. The sums, which rounding blurs, are
-    # taken anew after n steps; where these have gained nothing, it ends.
+    # Of every row in turn the best move or swap after which both groups pass, until none gains. OUT the error. The
+    # sums, which rounding blurs, are taken anew after n steps; where these have gained nothing, it ends.
     cdef int64_t i, j, a, b, most = pool.most, other, goal, since = 0, n = pool.n, n_steps = 0
     cdef double best, delta, own, share, error, before = INFINITY
     cdef const double* apart
@@ -123,11 +218,12 @@ cdef double descend(Pool* pool) noexcept nogil:
         if pool.size[a] > pool.k:
             share = (pool.total[a] - own) / (pool.size[a] - 1) - pool.total[a] * pool.share[a]
             for b in range(pool.n_groups):
-                if b != a and pool.size[b] < 2 * pool.k - 1:
+                if b != a and pool.size[b] < pool.cap:
                     delta = share + (
                         (pool.total[b] + pool.sum[b * most + i]) / (pool.size[b] + 1) - pool.total[b] * pool.share[b]
                     )
-                    if delta < best:
+                    if delta < best and fair(pool, a, pool.size[a] - 1, i, -1) and fair(
+                            pool, b, pool.size[b] + 1, -1, i):
                         best, goal, other = delta, b, -1
         apart, of_a, share = pool.apart + i * most, pool.sum + a * most, pool.share[a]
         for b in range(pool.n_groups):
@@ -135,7 +231,8 @@ cdef double descend(Pool* pool) noexcept nogil:
         for j in range(n):
             b = pool.label[j]
             delta = (of_a[j] - own - apart[j]) * share + (pool.far[b] - pool.own[j] - apart[j]) * pool.share[b]
-            if delta < best and b != a:
+            if delta < best and b != a and (alike(pool, i, j) or (
+                    fair(pool, a, pool.size[a], i, j) and fair(pool, b, pool.size[b], j, i))):
                 best, goal, other = delta, b, j
         if goal >= 0:
             change(pool, i, goal)
@@ -165,10 +262,12 @@ cdef int64_t furthest(const Pool* pool, const double* far) noexcept nogil:
     return found
 
 
-cdef void deal(Pool* pool) noexcept nogil:
-    # Groups around the row furthest from the mean of those that are left, each with its nearest.
-    cdef int64_t i, j, g = 0, left = pool.n, r, found, most = pool.most
+cdef bint deal(Pool* pool) noexcept nogil:
+    # Groups around the row furthest from the mean of those that are left, each with its k nearest, and more of them
+    # until it passes; fewer than k that are left join it. OUT whether all groups pass.
+    cdef int64_t i, j, g = 0, left = pool.n, r, found, most = pool.most, taken, goal
     cdef const double* apart
+    cdef bint passing = True
     for i in range(pool.n):
         pool.label[i] = -1
         pool.far[i] = 0.0
@@ -178,22 +277,29 @@ cdef void deal(Pool* pool) noexcept nogil:
     while left:
         r = furthest(pool, pool.far)
         apart = pool.apart + r * most
-        for j in range(left if left < 2 * pool.k else pool.k):
-            found = r if j == 0 else -1
-            if j:
+        goal = left if left < 2 * pool.k else pool.k
+        taken = 0
+        clear(pool, g)
+        while left and (taken < goal or left < pool.k or not fair(pool, g, taken, -1, -1)):
+            found = r if taken == 0 else -1
+            if taken:
                 for i in range(pool.n):
                     if pool.label[i] < 0 and (found < 0 or apart[i] < apart[found]):
                         found = i
             pool.label[found] = <int32_t>g
+            tally(pool, g, found, 1)
+            taken += 1
             left -= 1
             for i in range(pool.n):
                 pool.far[i] -= pool.apart[found * most + i]
+        passing = passing and taken <= pool.cap and fair(pool, g, taken, -1, -1)
         g += 1
     pool.n_groups = g
+    return passing
 
 
-cdef void line_up(Pool* pool) noexcept nogil:
-    # The best cuts of the rows along the line between two that are far apart.
+cdef bint line_up(Pool* pool) noexcept nogil:
+    # The best cuts of the rows along the line between two that are far apart. OUT whether there are any that pass.
     cdef int64_t i, j, h, r = 0, s = 0, n = pool.n, most = pool.most, k = pool.k, at
     cdef int32_t row
     cdef double total, x
@@ -219,28 +325,33 @@ cdef void line_up(Pool* pool) noexcept nogil:
     for i in range(n - 1, -1, -1):
         pool.cost[i] = INFINITY
         total = 0.0
-        for j in range(1, min(2 * k - 1, n - i) + 1):
+        clear(pool, pool.spare)
+        for j in range(1, min(pool.cap, n - i) + 1):
             row = pool.order[i + j - 1]
+            tally(pool, pool.spare, row, 1)
             for h in range(i, i + j - 1):
                 total += pool.apart[row * most + pool.order[h]]
             if j >= k:
                 x = total / j + pool.cost[i + j]
-                if x < pool.cost[i]:
+                if x < pool.cost[i] and fair(pool, pool.spare, j, -1, -1):
                     pool.cost[i] = x
                     pool.step[i] = j
+    if pool.cost[0] == INFINITY:
+        return False
     pool.n_groups = at = 0
     while at < n:
         for i in range(at, at + pool.step[at]):
             pool.label[pool.order[i]] = <int32_t>pool.n_groups
         at += pool.step[at]
         pool.n_groups += 1
+    return True
 
 
 cdef bint dissolve(Pool* pool, int64_t gone) noexcept nogil:
-    # The rows of a group go, one by one, where the error grows least, as far as there is room.
+    # The rows of a group go, one by one, where the error grows least and the group passes, as far as there is room.
     cdef int64_t i, b, to, last = pool.n_groups - 1
     cdef double best, delta
-    if last < 1 or pool.n > last * (2 * pool.k - 1):
+    if last < 1 or pool.n > last * pool.cap:
         return False
     measure(pool)
     for i in range(pool.n):
@@ -248,10 +359,12 @@ cdef bint dissolve(Pool* pool, int64_t gone) noexcept nogil:
             continue
         best, to = INFINITY, -1
         for b in range(pool.n_groups):
-            if b != gone and pool.size[b] < 2 * pool.k - 1:
+            if b != gone and pool.size[b] < pool.cap:
                 delta = (pool.total[b] + pool.sum[b * pool.most + i]) / (pool.size[b] + 1) - pool.total[b] / pool.size[b]
-                if delta < best or to < 0:
+                if (delta < best or to < 0) and fair(pool, b, pool.size[b] + 1, -1, i):
                     best, to = delta, b
+        if to < 0:
+            return False
         change(pool, i, to)
     for i in range(pool.n):
         if pool.label[i] == last:
@@ -280,10 +393,10 @@ cdef bint again(Pool* pool) noexcept nogil:
     if before <= 0.0:
         return False
     n_kept = keep_best(pool, &best, descend(pool), n_before)
-    deal(pool)
-    n_kept = keep_best(pool, &best, descend(pool), n_kept)
-    line_up(pool)
-    n_kept = keep_best(pool, &best, descend(pool), n_kept)
+    if deal(pool):
+        n_kept = keep_best(pool, &best, descend(pool), n_kept)
+    if line_up(pool):
+        n_kept = keep_best(pool, &best, descend(pool), n_kept)
     if best < before:
         for i in range(pool.n):
             pool.label[i] = pool.kept[i]
@@ -304,9 +417,11 @@ cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
 
 # ---- groups
 
-# Group g < n has `size[g]` rows at `row[g * most]`, its center at `center[a * n + g]`, `name[g]` says which rows. Size
-# 0: there is none.
+# Group g < n has `size[g]` rows at `row[g * most]`, its center at `center[a * n + g]`, `name[g]` says which rows, by
+# their numbers `id`. Size 0: there is none. The center is the mean, of codes the medoid.
 cdef struct Groups:
+    const Metric* metric
+    const uint32_t* id
     int64_t n
     int64_t m
     int64_t most
@@ -315,15 +430,35 @@ cdef struct Groups:
     double* center
     uint64_t* name
     double* distance
+    double* width       # by code, from one
+
+
+cdef int64_t medoid(const Metric* metric, const double* points, const uint32_t* rows, int64_t n) noexcept nogil:
+    # The row of the least sum of distances from the others; ties: the first.
+    cdef int64_t i, j, best = 0
+    cdef double total, least = INFINITY
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            total += apart(metric, points + <int64_t>rows[i] * metric.m, points + <int64_t>rows[j] * metric.m)
+        if total < least:
+            best, least = i, total
+    return rows[best]
 
 
 cdef void place(Groups* groups, int64_t g, const double* points) noexcept nogil:
-    cdef int64_t i, a
+    cdef int64_t i, a, middle = -1
     cdef double sum
     groups.name[g] = 0
     for i in range(groups.size[g]):
-        groups.name[g] += mixed(groups.row[g * groups.most + i])
+        groups.name[g] += mixed(groups.id[groups.row[g * groups.most + i]])
     groups.name[g] = mixed(groups.name[g])
+    if groups.metric.extents != NULL:
+        if groups.size[g]:
+            middle = medoid(groups.metric, points, groups.row + g * groups.most, groups.size[g])
+        for a in range(groups.m):
+            groups.center[a * groups.n + g] = points[middle * groups.m + a] if middle >= 0 else 0.0
+        return
     for a in range(groups.m):
         sum = 0.0
         for i in range(groups.size[g]):
@@ -337,18 +472,30 @@ cdef int64_t nearest(Groups* groups, int64_t g, int64_t q, int64_t* near) noexce
     cdef double x, t
     cdef double* distance = groups.distance
     cdef const double* center
+    cdef const Extent* extent
     for h in range(groups.n):
         distance[h] = 0.0
     for a in range(groups.m):
         center = groups.center + a * groups.n
         x = center[g]
+        if groups.metric.extents != NULL:
+            extent = &groups.metric.extents[a]
+            if extent.n_values < groups.n:
+                for h in range(extent.n_values + 1):
+                    groups.width[h] = pair(extent, x, <double>h)
+                for h in range(groups.n):
+                    distance[h] += groups.width[<int64_t>center[h]]
+            else:
+                for h in range(groups.n):
+                    distance[h] += pair(extent, x, center[h])
+            continue
         for h in range(groups.n):
             t = center[h] - x
             distance[h] += t * t
     near[0] = g
     t = INFINITY
     for h in range(groups.n):
-        if distance[h] < t and h != g:
+        if distance[h] < t and groups.size[h] and h != g:
             i = n if n <= q else q
             while i > 1 and distance[near[i - 1]] > distance[h]:
                 near[i] = near[i - 1]
@@ -363,11 +510,9 @@ cdef int64_t nearest(Groups* groups, int64_t g, int64_t q, int64_t* near) noexce
 cdef void improve(Groups* groups, Pool* pool, const double* points, int64_t q, int64_t* near, uint64_t* tried,
                   const uint8_t* seed) noexcept nogil:
     # Each group in turn with its nearest, unless their pool was tried.
-    cdef int64_t g, h, i, j, a, n_near, slot, fresh, m = groups.m
+    cdef int64_t g, h, i, j, n_near, slot, fresh, m = groups.m
     cdef uint64_t name
-    cdef double d, t
     cdef const double* one
-    cdef const double* two
     for g in range(groups.n):
         if groups.size[g] == 0 or not seed[g]:
             continue
@@ -387,13 +532,11 @@ cdef void improve(Groups* groups, Pool* pool, const double* points, int64_t q, i
             pool.apart[i * pool.most + i] = 0.0
             one = points + <int64_t>pool.row[i] * m
             for j in range(i):
-                two = points + <int64_t>pool.row[j] * m
-                d = 0.0
-                for a in range(m):
-                    t = one[a] - two[a]
-                    d += t * t
-                pool.apart[i * pool.most + j] = pool.apart[j * pool.most + i] = d
+                pool.apart[i * pool.most + j] = pool.apart[j * pool.most + i] = apart(
+                    groups.metric, one, points + <int64_t>pool.row[j] * m)
         tried[g] = name
+        if pool.rules != NULL:
+            tell_apart(pool)
         if not again(pool):
             continue
         fresh = 0
@@ -419,44 +562,131 @@ cdef within(points):
         raise ValueError("points must be finite and at most 1e100")
 
 
-def refine(points, rows, offsets, k, q, tried, seeds):
+def refine(points, rows, offsets, k, q, tried, seeds, most=None, rules=None, sensitive=None):
     """Groups with less squared error: (rows, offsets, tried).
 
-    Group g holds k to 2k - 1 of the points (float64, n x m, up to 1e100): `rows[offsets[g]:offsets[g + 1]]`. Every
-    group whose `seeds` (uint8) is not 0 is in turn pooled with the q groups of nearest mean (ties: the first).
+    Group g holds k to `most` (2k - 1 where there is none) of the points (float64, n x m, up to 1e100):
+    `rows[offsets[g]:offsets[g + 1]]`. Every group whose `seeds` (uint8) is not 0 is in turn pooled with the q groups of nearest mean (ties: the first).
     The rows of a pool are improved by moves and swaps; dealt anew, around the row furthest from the mean of those
     that are left, and improved; cut anew, along the line between two that are far apart (the least error), and
     improved; and if one of these lowered the error, the first group is dissolved, and the others improved. The
     least error is taken. `tried` (uint64) names the pool that was last tried with each group, 0 for none: it is
     not tried again. A new group is a seed.
+
+    With `rules`, of whose sensitive attributes `sensitive` (int32, n x s) has the codes of the points, every change
+    leaves groups that pass: a group dealt anew takes more of its nearest until it does.
     """
     points = array_of(points, np.float64, 2, "points")
-    cdef int64_t n_points = whole(points.shape[0], 1, 2**31 - 1, "the number of points")
     cdef int64_t m = whole(points.shape[1], 1, 2**16, "the number of coordinates")
+    rows, offsets = groups_in(rows, offsets, points.shape[0])
+    sensitive = codes_for(rules, sensitive, points.shape[0], rows)
+    points = points[rows]
+    within(points)
+    cdef Metric metric
+    ones = np.ones(m)
+    cdef const double[::1] weight = ones
+    metric.m, metric.extents, metric.weight, metric.scale = m, NULL, &weight[0], 1.0
+    return _refined(points, &metric, rows, offsets, k, q, tried, seeds, most, rules, sensitive)
+
+
+def gower(codes, attributes, rows, offsets, k, q, tried, seeds, most=None, rules=None, sensitive=None):
+    """Groups of rows of codes with less error under Gower's distance: (rows, offsets, tried).
+
+    `codes` (n x m) are those of the attributes, as of `mdav.gower`. The mean of a group is its medoid, the row of
+    least sum of distances from the others (ties: the first), the row furthest from the mean that of the greatest.
+    Otherwise as `refine`.
+    """
+    given(codes=codes, attributes=attributes)
+    codes = codes_of(codes, 2, "codes")
+    attributes = all_of(attributes, Attribute, "attributes")
+    rows, offsets = groups_in(rows, offsets, codes.shape[0])
+    sensitive = codes_for(rules, sensitive, codes.shape[0], rows)
+    codes = codes[rows]
+    cdef list keep = []
+    cdef Metric metric = metric_of(codes, attributes, keep)
+    points = np.ascontiguousarray(codes, np.float64)
+    return _refined(points, &metric, rows, offsets, k, q, tried, seeds, most, rules, sensitive)
+
+
+def spread(codes, attributes, rows, offsets):
+    """The error of each group of rows of codes under Gower's distance (float64): of n rows T / n, T the sum of the
+    distances of its pairs.
+
+    Group g holds the rows `rows[offsets[g]:offsets[g + 1]]` of `codes`, as of `mdav.gower`.
+    """
+    given(codes=codes, attributes=attributes)
+    codes = codes_of(codes, 2, "codes")
+    attributes = all_of(attributes, Attribute, "attributes")
+    cdef int64_t g, i, j
+    rows, offsets = groups_in(rows, offsets, codes.shape[0])
+    codes = codes[rows]
+    cdef list keep = []
+    cdef Metric metric = metric_of(codes, attributes, keep)
+    points = np.ascontiguousarray(codes, np.float64)
+    cdef const double[:, ::1] view = points
+    cdef const int64_t[::1] offset = offsets
+    errors = np.zeros(len(offsets) - 1)
+    cdef double[::1] error = errors
+    with nogil:
+        for g in range(error.shape[0]):
+            for i in range(offset[g], offset[g + 1]):
+                for j in range(offset[g], i):
+                    error[g] += apart(&metric, &view[i, 0], &view[j, 0])
+            error[g] /= offset[g + 1] - offset[g]
+    return errors
+
+
+cdef tuple groups_in(rows, offsets, n_points):
+    n_points = whole(n_points, 1, 2**31 - 1, "the number of points")
     rows = array_of(rows, np.uint32, 1, "rows")
-    cdef int64_t n = whole(len(rows), 1, 2**31 - 1, "the number of rows"), i, g, n_given, at = 0
-    offsets = parts_of(offsets, n, "offsets")
+    offsets = parts_of(offsets, whole(len(rows), 1, 2**31 - 1, "the number of rows"), "offsets")
+    if rows.max() >= n_points:
+        raise ValueError("rows must be numbers of points")
+    return rows, offsets
+
+
+cdef codes_for(rules, sensitive, int64_t n_points, rows):
+    # The sensitive codes that the rules read of these rows; None where they read none.
+    cdef Conjunction conjunction
+    if rules is None:
+        return None
+    conjunction = one_of(Conjunction, rules, "rules")
+    if conjunction.c.by_units or conjunction.c.min_units:
+        raise ValueError("rules on units are not for this kernel, which counts rows")
+    if conjunction.c.n_sensitive == 0:
+        return None
+    sensitive_of(conjunction, sensitive, n_points)
+    return np.ascontiguousarray(np.asarray(sensitive, np.int32)[rows])
+
+
+cdef tuple _refined(points, const Metric* metric, rows, offsets, k, q, tried, seeds, largest, rules, sensitive):
+    # `points[i]`, and `sensitive[i]`, are those of row `rows[i]`.
+    cdef int64_t n = len(rows), m = metric.m, i, g, n_given, at = 0
     cdef int64_t least = whole(k, 1, n, "k"), most = 2 * least - 1, near_most = whole(q, 1, 64, "q")
+    if largest is not None:
+        most = max(most, min(whole(largest, most, 2**31 - 1, "most"), n))
     tried = array_of(tried, np.uint64, 1, "tried")
     seeds = array_of(seeds, np.uint8, 1, "seeds")
     n_given = len(offsets) - 1
-    if rows.max() >= n_points:
-        raise ValueError("rows must be numbers of points")
-    within(points)
     if np.diff(offsets).min() < least or np.diff(offsets).max() > most:
-        raise ValueError("groups must have k to 2k - 1 rows")
+        raise ValueError("groups must have k to 2k - 1 rows, or to `most`")
     if len(tried) != n_given or len(seeds) != n_given:
         raise ValueError("tried and seeds must be one per group")
-    cdef list keep = [points, rows]
+    cdef list keep = []
     cdef Pool pool
     cdef Groups groups
-    groups.n, groups.m, groups.most = n // least, m, most
+    cdef const uint32_t[::1] row = rows
+    cdef Conjunction conjunction
+    cdef const int32_t[:, ::1] given_codes
+    groups.metric = metric
+    groups.n, groups.m, groups.most, groups.id = n // least, m, most, &row[0]
     cdef int64_t n_rooms = (near_most + 1) * most, n_labels = n_rooms // least + 1
     groups.row = <uint32_t*>take(keep, groups.n * most, sizeof(uint32_t))
     groups.size = <int64_t*>take(keep, groups.n, sizeof(int64_t))
     groups.center = <double*>take(keep, groups.n * m, sizeof(double))
     groups.name = <uint64_t*>take(keep, groups.n, sizeof(uint64_t))
     groups.distance = <double*>take(keep, groups.n, sizeof(double))
+    groups.width = <double*>take(keep, groups.n, sizeof(double))
     pool.most, pool.k = n_rooms, least
     pool.row = <uint32_t*>take(keep, n_rooms, sizeof(uint32_t))
     pool.apart = <double*>take(keep, n_rooms * n_rooms, sizeof(double))
@@ -472,9 +702,25 @@ def refine(points, rows, offsets, k, q, tried, seeds):
     pool.place = <double*>take(keep, n_rooms, sizeof(double))
     pool.cost = <double*>take(keep, n_rooms + 1, sizeof(double))
     pool.step = <int64_t*>take(keep, n_rooms, sizeof(int64_t))
+    pool.cap, pool.spare, pool.rules, pool.n_sensitive = most, n_labels - 1, NULL, 0
+    if sensitive is not None:
+        conjunction = rules
+        pool.rules, pool.n_sensitive = &conjunction.c, conjunction.c.n_sensitive
+        given_codes = sensitive
+        pool.sensitive = &given_codes[0, 0]
+        pool.value = <int64_t**>take(keep, pool.n_sensitive, sizeof(int64_t*))
+        pool.tested = <int64_t**>take(keep, pool.n_sensitive, sizeof(int64_t*))
+        pool.tested_count = <int64_t**>take(keep, pool.n_sensitive, sizeof(int64_t*))
+        for i in range(pool.n_sensitive):
+            pool.value[i] = <int64_t*>take(keep, n_rooms, sizeof(int64_t))
+            pool.tested[i] = <int64_t*>take(keep, n_rooms, sizeof(int64_t))
+            pool.tested_count[i] = <int64_t*>take(keep, n_rooms, sizeof(int64_t))
+        pool.n_value = <int64_t*>take(keep, pool.n_sensitive, sizeof(int64_t))
+        pool.n_tested = <int64_t*>take(keep, pool.n_sensitive, sizeof(int64_t))
+        pool.kind = <int32_t*>take(keep, pool.n_sensitive * n_rooms, sizeof(int32_t))
+        pool.count = <int64_t*>take(keep, n_labels * pool.n_sensitive * n_rooms, sizeof(int64_t))
     cdef int64_t* near = <int64_t*>take(keep, n_labels + near_most, sizeof(int64_t))
     cdef const double[:, ::1] view = points
-    cdef const uint32_t[::1] row = rows
     cdef const int64_t[::1] offset = offsets
     marks = np.zeros(groups.n, np.uint64)
     marks[:n_given] = tried
@@ -487,7 +733,7 @@ def refine(points, rows, offsets, k, q, tried, seeds):
             if g < n_given:
                 groups.size[g] = offset[g + 1] - offset[g]
                 for i in range(groups.size[g]):
-                    groups.row[g * most + i] = row[offset[g] + i]
+                    groups.row[g * most + i] = <uint32_t>(offset[g] + i)
             place(&groups, g, &view[0, 0])
         improve(&groups, &pool, &view[0, 0], near_most, near, &mark[0], &seed[0])
     found = np.empty(n, np.uint32)
@@ -496,7 +742,7 @@ def refine(points, rows, offsets, k, q, tried, seeds):
     for g in range(groups.n):
         sizes[g] = groups.size[g]
         for i in range(groups.size[g]):
-            out[at] = groups.row[g * most + i]
+            out[at] = row[groups.row[g * most + i]]
             at += 1
     live = sizes > 0
     return found, np.concatenate([[0], np.cumsum(sizes[live])]).astype(np.int64), marks[live]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from fractions import Fraction
 from itertools import chain, combinations, pairwise
 from typing import Any
 
@@ -10,9 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_diversity import attribute_of, attributes
 
 import reference.sse as twin
 from anoncore import sse
+from anoncore.requirement import Conjunction
 
 
 def error_of(points: Any, groups: Any) -> float:
@@ -56,6 +60,81 @@ def test_refine_equals_its_twin(table: Any, q: int, data: st.DataObject) -> None
         assert all(k <= len(group) < 2 * k for group in found)
         assert error_of(points, found) <= error_of(points, groups) * (1 + 1e-12)
         groups, tried, seeds = found, names, np.ones(len(found), np.uint8)
+
+
+@given(st.lists(attributes(huge=False), min_size=1, max_size=3), grouped(), st.integers(1, 4), st.data())
+@settings(max_examples=80, deadline=None)
+def test_gower_and_spread_equal_their_twins(
+    twins: list[dict[str, Any]], table: Any, q: int, data: st.DataObject
+) -> None:
+    """Widths are sums of powers of two, so that their sums are exact."""
+    for each in twins:
+        each["weight"] = data.draw(st.sampled_from([1.0, 2.0, 0.0]))
+        if each["kind"] == "ordered":
+            each["n_values"], each["positions"] = 5, [0.0, 1.0, 2.0, 5.0, 8.0]
+        if each["kind"] == "tree":
+            each |= {"n_values": 4, "parent": [-1, 0, 0, 1, 1, 2, 2], "leaf": [3, 4, 5, 6]}
+    points, groups, k = table
+    row = st.tuples(*(st.integers(0, each["n_values"]) for each in twins))
+    codes = data.draw(st.lists(row, min_size=len(points), max_size=len(points)))
+    fast = [attribute_of(each, "byun", each["weight"]) for each in twins]
+    packed = np.array(codes, np.uint16)
+    tried, seeds = np.zeros(len(groups), np.uint64), np.ones(len(groups), np.uint8)
+
+    def flat(groups: Any) -> Any:
+        return np.concatenate(groups).astype(np.uint32), np.cumsum([0, *map(len, groups)])
+
+    errors = sse.spread(packed, fast, *flat(groups))
+    assert errors.tolist() == twin.spread(codes, twins, groups)
+    for _ in range(2):
+        rows, ends, names = sse.gower(packed, fast, *flat(groups), k, q, tried, seeds)
+        found = [rows[a:b].tolist() for a, b in pairwise(ends)]
+        expected = twin.gower(codes, twins, groups, k, q, tried.tolist(), seeds.tolist())
+        assert (found, names.tolist()) == expected
+        after = sse.spread(packed, fast, rows, ends)
+        assert after.sum() <= errors.sum() * (1 + 1e-12)
+        groups, errors, tried, seeds = found, after, names, np.ones(len(found), np.uint8)
+
+
+@given(grouped(), st.integers(1, 4), st.booleans(), st.data())
+@settings(max_examples=80, deadline=None)
+def test_groups_that_pass_go_on_passing(table: Any, q: int, coded: bool, data: st.DataObject) -> None:
+    """Two sensitive attributes: two values of the one, at most half of a group with one of the other."""
+    points, groups, k = table
+    n = len(points)
+    row = st.tuples(st.integers(0, 2), st.integers(0, 3))
+    sensitive = np.array(data.draw(st.lists(row, min_size=n, max_size=n)), np.int32)
+    counts = [np.bincount(column, minlength=5) for column in sensitive.T]
+    rules = Conjunction(counts, n, [("distinct", 0, 2), ("share", 1, Fraction(1, 2))])
+    most = data.draw(st.integers(2 * k - 1, 2 * k + 9))
+
+    values = list(map(tuple, sensitive.tolist()))
+
+    def passes(group: list[Any]) -> bool:
+        common = max(Counter(two for _, two in group).values())
+        return 2 * common <= len(group) and len({one for one, _ in group}) > 1
+
+    def all_pass(groups: list[list[int]]) -> bool:
+        return all(passes([values[row] for row in group]) for group in groups)
+
+    tried, seeds = np.zeros(len(groups), np.uint64), np.ones(len(groups), np.uint8)
+    rows, offsets = np.concatenate(groups).astype(np.uint32), np.cumsum([0, *map(len, groups)])
+    more = (k, q, tried, seeds, most, rules, sensitive)
+    if coded:
+        codes = (points % 5).astype(np.uint8)
+        line = {"kind": "ordered", "n_values": 5, "positions": [0.0, 1.0, 2.0, 5.0, 8.0], "weight": 1.0}
+        lines = [line] * points.shape[1]
+        out = sse.gower(codes, [attribute_of(line, "byun")] * len(lines), rows, offsets, *more)
+        expected = twin.gower(codes.tolist(), lines, groups, k, q, tried, seeds, most, passes, values)
+    else:
+        out = sse.refine(points, rows, offsets, *more)
+        ruled = {"most": most, "passes": passes, "sensitive": values}
+        expected = twin.refine(points.tolist(), groups, k, q, tried, seeds, **ruled)
+    found = [out[0][a:b].tolist() for a, b in pairwise(out[1])]
+    assert (found, out[2].tolist()) == expected
+    assert sorted(chain(*found)) == sorted(chain(*groups))
+    assert all(k <= len(group) <= most for group in found)
+    assert all_pass(found) or not all_pass(groups)
 
 
 @given(st.integers(1, 2), st.integers(1, 4), st.data())

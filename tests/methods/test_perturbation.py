@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import anon
 from anon.command.entry import main
 from anon.errors import DataError, RecheckError, UsageError
 from anon.methods.noise import with_noise
-from anon.methods.perturbation import quantile
+from anon.methods.perturbation import ordered, quantile
 from anon.methods.pram import invariant, redrawn, with_diagonal
 from anon.methods.shuffle import ranks, scores
 from anon.release.metadata import read_metadata
@@ -114,9 +116,29 @@ def test_shuffled_ranks_follow_the_columns_that_stay() -> None:
     """Without chance the order is that of the steering column, as far as it tells anything."""
     x = np.arange(50.0)
     moved = np.column_stack([x**3, -x])
-    wanted = scores(x[:, None], moved, np.zeros((50, 2)))
-    assert np.argsort(wanted[:, 0]).tolist() == list(range(50))
-    assert np.argsort(wanted[:, 1]).tolist() == list(range(49, -1, -1))
+    up, down = scores(x[:, None], moved, np.zeros((50, 2)))
+    assert np.argsort(up).tolist() == list(range(50))
+    assert np.argsort(down).tolist() == list(range(49, -1, -1))
+
+
+@given(
+    st.sampled_from(
+        [
+            (pa.float64(), st.one_of(st.floats(-1e300, 1e300), st.sampled_from([0.0, -0.0, 5e-324]))),
+            (pa.float32(), st.floats(-10, 10, width=32)),
+            (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+            (pa.int8(), st.integers(-2, 2)),
+            (pa.uint64(), st.integers(0, 2**64 - 1)),
+            (pa.decimal128(5, 2), st.decimals(-9, 9, places=2)),
+        ]
+    ),
+    st.data(),
+)
+def test_rows_are_ordered_by_value_and_number(kind: Any, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.one_of(st.none(), kind[1]), max_size=30))
+    rows = [row for row, value in enumerate(values) if value is not None]
+    column = pa.chunked_array([pa.array(values, kind[0])])
+    assert ordered(column, "x").tolist() == sorted(rows, key=lambda row: (values[row], row))
 
 
 # --- releases

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.classes import Classes
-from anon.encoding import Codes, Encoded
+from anon.encoding import Encoded
 from anon.errors import Parameter, UsageError
 from anon.methods import mondrian, squares
+from anon.methods.hilbert import Axes, curve_order
 from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task, refuse_few
 from anon.requirements import Option
@@ -22,7 +23,7 @@ from anon.threads import in_threads
 from anoncore import curve, merge, recut
 from anoncore.requirement import Conjunction
 
-BLOCK_ROWS = 1 << 16  # rows ordered, or cut for a start, by one call, whatever the number of threads
+BLOCK_ROWS = 1 << 16  # rows cut for a start by one call, whatever the number of threads
 BLOCK_CLASSES = 512  # classes worked on by one call; fewer where more than so many attributes make them large
 WIDE = 64
 # On so many rows of a block, from so many places, the curve must not lose so much more than Mondrian.
@@ -48,7 +49,6 @@ EFFORT = Option(
 
 RowNumbers = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
-Grid = npt.NDArray[np.uint32]
 Result = TypeVar("Result")
 
 
@@ -60,9 +60,11 @@ class Curve(Method):
     `effort="balanced"` recuts three times and refines small tables by moves and swaps of rows (for k up to
     20), `"best"` goes on until a pass gains less than 0.1 %. `loss="ncp"` minimizes NCP (spans of
     values, trees, sets), `"ordered"` the same with every attribute taken as ordered codes. `loss="sse"`
-    minimizes the squared error of numbers over their deviation, for `numeric="mean"`: classes of k to 2k - 1
-    rows, pooled with their nearest and dealt anew; what fails a requirement is merged afterwards. Ties
-    follow the ranks of the rows, or their order in the input.
+    minimizes the squared error of numbers over their deviation, and of a table with nominal or ordinal
+    quasi-identifiers the distances within classes by Gower, for `numeric="mean"` or `"median"` (what is shown
+    then is as of `Microaggregation`): classes of k to 2k - 1 rows, pooled with their nearest and dealt anew;
+    what fails a requirement is merged afterwards. Ties follow the ranks of the rows, or their order in the
+    input.
     """
 
     name: ClassVar[str] = "curve"
@@ -93,9 +95,21 @@ class Curve(Method):
                 Parameter(f"ties={self.ties!r}", f"--ties {self.ties}"), " is unknown: use 'rank' or 'input'"
             )
 
+    @property
+    def keeps_groups(self) -> bool:
+        return self.loss == "sse"
+
+    @property
+    def plain(self) -> Curve:
+        """The same by NCP."""
+        return replace(self, loss="ncp")
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         if self.loss == "sse":
-            return squares.partition(encoded, self.effort, self.ties, task, k)
+            quiet = replace(task, progress=None)
+            return squares.partition(
+                encoded, self.effort, self.ties, task, k, lambda: partition(encoded, self.plain, quiet, k)
+            )
         return partition(encoded, self, task, k)
 
 
@@ -185,66 +199,6 @@ class Table:
         return None if self.rules is None else self.sensitive[rows]
 
 
-@dataclass(frozen=True)
-class Axes:
-    """Where the codes of each attribute lie on the curve's axes: `grids[a][code]` < 2**bits.
-
-    `order` lists the attributes, finest first: the curve turns slowest around the first of them.
-    """
-
-    grids: tuple[Grid, ...]
-    bits: int
-    order: tuple[int, ...]
-
-    @classmethod
-    def of(cls, encoded: Encoded, loss: str) -> Axes:
-        """Linear in values or codes, trees by leaf, sets by falling frequency; null far off."""
-        domains = encoded.quasi
-        finest = max(domain.n_codes for domain in domains)
-        bits = max(min((finest - 1).bit_length(), 64 // len(domains)), 4)
-        grids = []
-        for domain, codes in zip(domains, encoded.quasi_codes, strict=True):
-            places = np.arange(domain.n_values, dtype=np.float64)
-            if loss == "ncp" and domain.positions is not None:
-                places = domain.positions
-            elif loss == "ncp" and domain.tree is None:
-                counts = np.bincount(codes, minlength=domain.n_codes)[: domain.n_values]
-                places[np.argsort(-counts, kind="stable")] = np.arange(domain.n_values)
-            # Null lies as far behind the last value as that behind the first.
-            end = 2**bits - 1
-            shares = places / (places.max(initial=0.0) or 1.0) / (2 if domain.has_null else 1)
-            grids.append(np.append(np.rint(shares * end), end).astype(np.uint32))
-        order = sorted(range(len(domains)), key=lambda a: (-domains[a].n_values, a))
-        return cls(tuple(grids), bits, tuple(order))
-
-    def keys(self, columns: Sequence[Codes]) -> npt.NDArray[np.uint64]:
-        """Hilbert indices of rows, given as columns in schema order."""
-        grids = [self.grids[a] for a in self.order]
-        packed = pack([columns[a] for a in self.order])
-        return curve.hilbert(packed, np.concatenate(grids), starts_of(grids), self.bits)
-
-
-def curve_order(encoded: Encoded, axes: Axes, ties: str, n_threads: int) -> RowNumbers:
-    """The rows that are not suppressed, along the curve; ties by (codes, `encoded.ties`, input position)."""
-
-    def keys(start: int) -> npt.NDArray[np.uint64]:
-        return axes.keys([column[start : start + BLOCK_ROWS] for column in encoded.quasi_codes])
-
-    key = np.concatenate(in_threads(n_threads, keys, range(0, encoded.n_rows, BLOCK_ROWS)))
-    rows = encoded.kept
-    if ties == "rank":
-        blurred = [
-            codes
-            for domain, codes, grid in zip(encoded.quasi, encoded.quasi_codes, axes.grids, strict=True)
-            if len(np.unique(grid[: domain.n_codes])) < domain.n_codes
-        ]
-        for column in reversed((*blurred, *encoded.ties)):
-            rows = curve.sort_rows(column.astype(np.uint64), rows)
-    for word in reversed(range(key.shape[1])):
-        rows = curve.sort_rows(np.ascontiguousarray(key[:, word]), rows)
-    return rows
-
-
 def start(table: Table, rows: RowNumbers, offsets: Offsets, along: bool, n_threads: int) -> Groups:
     """Mondrian's classes (which pass), cut further; with `along` the rows of a block of them are cut from
     the curve instead where that loses less.
@@ -316,8 +270,6 @@ def improve(
     only some of it is in `table`.
     """
     n_threads, progress, n_rows = task.n_threads, task.progress, n_rows or len(table.codes)
-    grid = np.concatenate([(axis >> max(axes.bits - 8, 0)) << max(8 - axes.bits, 0) for axis in axes.grids])
-    grid, starts = grid.astype(np.uint8), starts_of(axes.grids)
     refined = 1 < table.k <= REFINED_K
     if effort == "balanced":
         n_refined = min(REFINED_ROWS // (n_rows * table.k), MOST_REFINED) if refined else 0
@@ -333,8 +285,7 @@ def improve(
         if task.is_late:
             break
         before = groups.loss
-        centers = curve.centers(table.codes, groups.rows, groups.offsets, grid, starts)
-        order = along_another_curve(centers, number + 1, n_threads)
+        order = axes.class_order(table.codes, groups.rows, groups.offsets, number + 1, n_threads)
         groups = _pass(table, groups, step, order, FAR_REACH if small else REACH, n_threads)
         if progress is not None:
             progress(step, number + 1, len(steps))
@@ -377,29 +328,3 @@ def _pass(
         loss = recut.divide(table.widths, table.records(rows), ends, len(rows))[2]
         parts.append(Groups(rows, ends, loss))
     return Groups.joined(parts)
-
-
-def along_another_curve(centers: npt.NDArray[np.uint8], number: int, n_threads: int) -> npt.NDArray[np.int64]:
-    """Points (n x m, 0..255) along a Hilbert curve that is shifted and turned by the number of the pass."""
-    m = centers.shape[1]
-    turns = number * np.sqrt(np.arange(2, m + 2) * 2.0 + 1.0)
-    shifts = (256 * (turns % 1)).astype(np.uint32)
-    axes = np.argsort((turns * np.sqrt(2)) % 1)
-    places = np.arange(256, dtype=np.uint32)
-    grid = np.concatenate([(places + shift) >> 1 for shift in shifts[axes]])
-    starts = starts_of([places] * m)
-
-    def keys(start: int) -> npt.NDArray[np.uint64]:
-        points = np.ascontiguousarray(centers[start : start + BLOCK_ROWS, axes])
-        return curve.hilbert(points, grid, starts, 8)
-
-    key = np.concatenate(in_threads(n_threads, keys, range(0, len(centers), BLOCK_ROWS)))
-    order = np.arange(len(centers), dtype=np.uint32)
-    for word in reversed(range(key.shape[1])):
-        order = curve.sort_rows(np.ascontiguousarray(key[:, word]), order)
-    return order.astype(np.int64)
-
-
-def starts_of(parts: Iterable[Any]) -> Offsets:
-    """Where each part starts in their concatenation, and where the last ends."""
-    return starts_of_sizes(np.array([len(part) for part in parts], np.int64))

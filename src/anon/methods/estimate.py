@@ -10,6 +10,7 @@ import numpy as np
 from anon.classes import Classes
 from anon.encoding import Encoded
 from anon.methods import curve
+from anon.methods.hilbert import Axes
 from anon.methods.repair import class_order, pack, ranges, sensitive_of, starts_of_sizes, widths_of
 from anon.methods.task import Task
 from anoncore import recut
@@ -47,7 +48,7 @@ def estimate_balanced(encoded: Encoded, classes: Classes, task: Task, k: int) ->
             within |= (middles >= start) & (middles < start + wanted / BLOCKS)
         order = order[within]
     rows = classes.rows[ranges(classes.offsets[order], classes.offsets[order + 1])]
-    axes = curve.Axes.of(encoded, "ncp")
+    axes = Axes.of(encoded, "ncp")
     keys = axes.keys([column[rows] for column in encoded.quasi_codes])
     along = np.lexsort(keys.T[::-1])
     place = np.empty(len(rows), np.uint32)

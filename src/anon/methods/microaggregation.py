@@ -39,7 +39,6 @@ class Microaggregation(Method):
     grows: ClassVar[bool] = True
     needs_k: ClassVar[bool] = True
     repaired: ClassVar[bool] = True
-    keeps_groups: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option("groups", Groups, "Microaggregation: mdav (default) or optimal, for one number.", "method"),
         TIES,
@@ -52,6 +51,10 @@ class Microaggregation(Method):
         for name, choices in (("method", Groups), ("ties", Ties)):
             if getattr(self, name) not in get_args(choices):
                 raise UsageError(f"{name} must be {' or '.join(map(repr, get_args(choices)))}")
+
+    @property
+    def keeps_groups(self) -> bool:
+        return True
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         return partition(encoded, self, task, k)

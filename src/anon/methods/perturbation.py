@@ -25,6 +25,7 @@ from anon.methods.trivial import identity
 from anon.requirements import Option
 from anon.schema import Attribute, Schema, value_type
 from anon.tables import Source, read_table
+from anoncore.curve import sort_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,6 +35,7 @@ COLUMNS = Option(
     "Perturbations: the columns to change (default: the quasi-identifiers of their kind).",
     read=tuple,
 )
+_HIGHEST = np.uint64(1 << 63)
 NO_GUARANTEE = "none: no requirement holds of perturbed values, and no cell of them holds the original"
 
 
@@ -224,9 +226,27 @@ def refuse_infinite(infinite: npt.NDArray[np.bool_], name: str) -> None:
 
 def ordered(column: pa.ChunkedArray, name: str) -> npt.NDArray[np.int64]:
     """The rows that have a value, by (value, row number)."""
-    missing = np.isnan(floats(column, name))
-    order: npt.NDArray[np.int64] = pc.sort_indices(column.combine_chunks()).to_numpy().astype(np.int64)
+    values = floats(column, name)
+    missing = np.isnan(values)
+    array = column.combine_chunks()
+    if pa.types.is_floating(array.type):
+        return by_value(values, np.flatnonzero(~missing))
+    if pa.types.is_integer(array.type):
+        return by_value(array.fill_null(0).to_numpy(), np.flatnonzero(~missing))
+    order: npt.NDArray[np.int64] = pc.sort_indices(array).to_numpy().astype(np.int64)
     return order[~missing[order]]
+
+
+def by_value(values: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Some rows by (value, place among them), of integers or of float64 that are numbers."""
+    if values.dtype.kind == "f":  # the bits of floats, negative ones turned around, lie as they do
+        bits = (values + 0.0).view(np.uint64)  # no zero is negative
+        keys = np.where(bits >> np.uint64(63), ~bits, bits | _HIGHEST)
+    elif values.dtype.kind == "i":
+        keys = values.astype(np.int64).view(np.uint64) ^ _HIGHEST
+    else:
+        keys = values.astype(np.uint64)
+    return sort_rows(keys, rows.astype(np.uint32)).astype(np.int64)
 
 
 def not_constant(values: Floats, name: str) -> None:

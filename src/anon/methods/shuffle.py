@@ -17,6 +17,7 @@ from anon.methods.perturbation import (
     Change,
     ColumnPerturbation,
     Floats,
+    by_value,
     column_names,
     floats,
     normal,
@@ -71,8 +72,8 @@ class Shuffle(ColumnPerturbation):
         for at, name in enumerate(names):
             order = ordered(table.column(name), name)
             rows = np.arange(table.num_rows)
-            present = np.sort(order)
-            rows[present[np.argsort(wanted[present, at], kind="stable")]] = order
+            present = np.flatnonzero(~np.isnan(moved[:, at]))
+            rows[by_value(wanted[at], present)] = order
             columns[name] = table.column(name).combine_chunks().take(pa.array(rows))
         return Change(columns, {name: {"by": list(self.by)} for name in names})
 
@@ -98,7 +99,7 @@ def _steering(table: pa.Table, name: str) -> Floats:
 
 def ranks(values: Floats) -> Floats:
     """Ranks from 1 on; equal values share the mean of theirs."""
-    order = np.argsort(values)
+    order = by_value(values, np.arange(len(values)))
     in_order = values[order]
     starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1])[: len(values)])
     counts = np.diff(np.append(starts, len(values)))
@@ -107,31 +108,32 @@ def ranks(values: Floats) -> Floats:
     return shared
 
 
-def scores(fixed: Floats, moved: Floats, drawn: Floats) -> Floats:
-    """What the columns `moved` are re-ordered by: their normal scores given those of `fixed`, drawn anew.
+def scores(fixed: Floats, moved: Floats, drawn: Floats) -> list[Floats]:
+    """What each column of `moved` is re-ordered by: its normal scores given those of `fixed`, drawn anew.
 
     `drawn` are standard normal, one for each value of `moved`, whose missing values are not-a-number.
     """
-    n = len(fixed)
-    correlations = normal_correlations(np.column_stack([fixed, moved]))
-    q = fixed.shape[1]
-    steering = np.column_stack([quantile((ranks(column) - 0.5) / n) for column in fixed.T])
+    n, q = fixed.shape
+    whole = ~np.isnan(moved).any(axis=1)
+    of_fixed = [ranks(column) for column in fixed.T]
+    ranked = of_fixed if whole.all() else [ranks(column) for column in fixed[whole].T]
+    correlations = normal_correlations([*ranked, *(ranks(column) for column in moved[whole].T)])
+    steering = [quantile((column - 0.5) / n) for column in of_fixed]
     slopes = np.linalg.solve(correlations[:q, :q], correlations[:q, q:])
     rest = correlations[q:, q:] - correlations[q:, :q] @ slopes
     roots, vectors = np.linalg.eigh((rest + rest.T) / 2)
     root = vectors * np.sqrt(np.maximum(roots, 0)) @ vectors.T
-    return np.asarray(steering @ slopes + drawn @ root)
+    parts = list(zip([*steering, *drawn.T], np.vstack([slopes, root]), strict=True))
+    return [np.asarray(sum(column * share[at] for column, share in parts)) for at in range(moved.shape[1])]
 
 
-def normal_correlations(values: Floats) -> npt.NDArray[np.float64]:
-    """2 sin(pi rho / 6) of Spearman's rho over rows that miss nothing, made positive definite."""
-    whole = values[~np.isnan(values).any(axis=1)]
-    ranked = np.column_stack([ranks(column) for column in whole.T])
-    if len(whole) < 2 or (ranked == ranked[0]).all(axis=0).any():
+def normal_correlations(ranked: Sequence[Floats]) -> npt.NDArray[np.float64]:
+    """2 sin(pi rho / 6) of Spearman's rho, of ranks of rows that miss nothing, made positive definite."""
+    if len(ranked[0]) < 2 or any((column == column[0]).all() for column in ranked):
         raise DataError(
             "the rows that miss no value are too few or too alike to shuffle by: name less columns"
         )
-    matrix = 2 * np.sin(np.pi / 6 * np.corrcoef(ranked.T))
+    matrix = 2 * np.sin(np.pi / 6 * np.corrcoef(ranked))
     np.fill_diagonal(matrix, 1)
     roots, vectors = np.linalg.eigh(matrix)
     if roots.min() < LEAST_ROOT:

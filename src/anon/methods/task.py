@@ -96,11 +96,10 @@ class Method(Declared):
     parameters. `enforces` is whether it accepts requirements, `grows` whether it makes classes of at
     least k rows, `needs_k` whether a k must be asked for; the growing ones leave to repair what is
     `repaired`, and units where they do not themselves see to them (`counts_units`; `counts_bags`: their bags
-    of cells too). `keeps_households`: the rows of one show the same in its columns; `keeps_groups`: classes
-    with equal cells stay apart where each shows its own mean or median. `perturbs` is whether it changes the
-    table, `recodes` whether it chooses levels of whole columns first, `places_nulls` whether it makes single
-    cells null, `searches` whether it may be told to end, `on_spark` whether Spark runs it. `ties` orders
-    equal rows.
+    of cells too). `keeps_households`: the rows of one show the same in its columns. `perturbs` is whether it
+    changes the table, `recodes` whether it chooses levels of whole columns first, `places_nulls` whether it
+    makes single cells null, `searches` whether it may be told to end, `on_spark` whether Spark runs it.
+    `ties` orders equal rows.
     """
 
     name: ClassVar[str]
@@ -112,7 +111,6 @@ class Method(Declared):
     counts_units: ClassVar[bool] = False
     counts_bags: ClassVar[bool] = False
     keeps_households: ClassVar[bool] = False
-    keeps_groups: ClassVar[bool] = False
     perturbs: ClassVar[bool] = False
     recodes: ClassVar[bool] = False
     searches: ClassVar[bool] = False
@@ -139,6 +137,11 @@ class Method(Declared):
             if values.get(key) is None:
                 raise UsageError(f"--method {name} needs {flag(key)}")
         return cls.of(values, **cls.forms.get(name, {}))
+
+    @property
+    def keeps_groups(self) -> bool:
+        """Whether classes with equal cells stay apart where each shows its own mean or median."""
+        return False
 
     @property
     def chooses(self) -> bool:
