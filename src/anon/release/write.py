@@ -28,6 +28,7 @@ from anon.tables import ahead, opened, takeable
 
 if TYPE_CHECKING:
     from anon.release.spill import Spilled
+    from anon.tables import Target
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 
 
@@ -35,7 +36,7 @@ class _Sink(Protocol):
     def write_table(self, table: pa.Table) -> None: ...
 
 
-_Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
+_Open = Callable[[Any, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
 
 
 @contextmanager
@@ -65,6 +66,15 @@ def csv(path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[
     plain = pa.schema([pa.field(f.name, value_type(f.type)) for f in written])
     with opened(path) as file, pa.csv.CSVWriter(file, plain) as writer:
         yield _Casting(writer, plain)
+
+
+@contextmanager
+def to_table(
+    target: Target, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]
+) -> Iterator[_Sink]:
+    """A table of a database."""
+    target.create(written)
+    yield target
 
 
 @dataclass(frozen=True)
@@ -101,17 +111,22 @@ def writer_of(path: Path) -> _Open:
 
 
 def write_release(
-    release: Recoded, opener: _Open, temporary: Sequence[Path], formulas: Sequence[Formulas | None]
+    release: Recoded,
+    opener: _Open,
+    temporary: Sequence[Any],
+    formulas: Sequence[Formulas | None],
+    folder: Path,
 ) -> None:
     """Row group by row group; the next one is gathered while one is written.
 
-    `formulas` are those of each file of CSV, None for other formats.
+    `temporary` is what the opener opens. `formulas` are those of each file of CSV, None for other formats.
+    Rows of a streamed table are spilled in the folder.
     """
     rows, of_row = release._rows()
     metadata = release.metadata
     if len(temporary) > 1:
         metadata[PAIR] = secrets.token_hex(16)
-    with _spill(release, rows, temporary[0].parent) as spill:
+    with _spill(release, rows, folder) as spill:
         fields = fields_of(release, spill)
         piece = ROW_GROUP if spill is None else spill.piece
 
@@ -131,7 +146,7 @@ def write_release(
 
 def _write_tables(
     opener: _Open,
-    path: Path,
+    path: Any,
     in_memory: pa.Schema,
     written: pa.Schema,
     metadata: Mapping[str, Any],

@@ -24,7 +24,7 @@ from anon.tables.formats import common_schema, file_name
 
 FIRST_BYTES = 64
 OTHERS: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3\0", "an SQLite database: export the table as CSV or Parquet"),
+    (b"SQLite format 3\0", "an SQLite database: name it alone"),
     (b"%PDF", "a PDF file: ask for the table itself"),
     (b"<!DOCTYPE", "a web page: save the table itself as CSV"),
     (b"<html", "a web page: save the table itself as CSV"),
@@ -119,7 +119,7 @@ def _kind_of(path: Path) -> str | None:
     if first.startswith(b"\xd0\xcf\x11\xe0") or (first.startswith(b"PK\x03\x04") and _is_workbook(path)):
         return "Excel"
     if first[8:12] == b"DUCK":
-        raise DataError(f"{file_name(path)} is a DuckDB database: export the table as Parquet")
+        raise DataError(f"{file_name(path)} is a DuckDB database: name it alone")
     for start, what in OTHERS:
         if first.startswith(start):
             raise DataError(f"{file_name(path)} is {what}")
