@@ -52,9 +52,7 @@ def refuse_merged(release: Recoded) -> None:
             raise _not_in_csv(name, int(rows_of[merged].sum()))
 
 
-def read_back(
-    release: Recoded, files: Sequence[Path | Target], format: str, guard: bool = False
-) -> None:
+def read_back(release: Recoded, files: Sequence[Path | Target], format: str, guard: bool = False) -> None:
     """Raise unless the files, under their temporary names, hold the release as it was checked.
 
     `files` are the table, which may be one of a database, and, of a bucketization, its sensitive table;

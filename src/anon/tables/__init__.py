@@ -8,7 +8,7 @@ at all, `new_table` a table of a database. Knows nothing of privacy.
 from anon.tables.columns import check_publishable, takeable
 from anon.tables.databases import Target, check_target, identities, new_table
 from anon.tables.files import content_of, not_written, opened, remove_leftovers, replacing, write_new
-from anon.tables.places import Place, place_of, shown, target_of
+from anon.tables.places import Place, check_no_password, is_uri, place_of, shown, target_of
 from anon.tables.read import as_written, read_local, read_source, read_table, reading
 from anon.tables.scan import BATCH_ROWS, Scan, ahead, nameless
 from anon.tables.source import Source
@@ -21,10 +21,12 @@ __all__ = [
     "Target",
     "ahead",
     "as_written",
+    "check_no_password",
     "check_publishable",
     "check_target",
     "content_of",
     "identities",
+    "is_uri",
     "nameless",
     "new_table",
     "not_written",

@@ -146,12 +146,11 @@ def new_table(place: Place, table: str | None, replace: bool, sources: Sequence[
     """
     schema, name = parts_of(_said(table))
     if place.kind != "PostgreSQL" and not os.path.exists(place.where):
-        with _new_file(Path(os.path.realpath(place.where))) as path:
-            with _open(place, path) as cursor:
-                target = Target(cursor, place, schema)
-                yield target
-                target.take(name, False)
-                cursor.connection.commit()
+        with _new_file(Path(os.path.realpath(place.where))) as path, _open(place, path) as cursor:
+            target = Target(cursor, place, schema)
+            yield target
+            target.take(name, False)
+            cursor.connection.commit()
         return
     with _open(place, place.where) as cursor:
         there = _in_its_place(_tables(cursor, place), place, schema, name, replace, sources)
@@ -170,7 +169,9 @@ def _new_file(path: Path) -> Iterator[str]:
         try:
             os.link(made, path)
         except FileExistsError:
-            raise DataError(f"{str(path)!r} was made by another program meanwhile; nothing was written") from None
+            raise DataError(
+                f"{str(path)!r} was made by another program meanwhile; nothing was written"
+            ) from None
 
 
 def check_target(place: Place, table: str | None, replace: bool, sources: Sequence[str]) -> None:
@@ -253,7 +254,9 @@ def _tables(cursor: Any, place: Place) -> list[_Listed]:
     where = "" if place.kind == "PostgreSQL" else os.path.realpath(place.where)
     cursor.execute(_TABLES[place.kind])
     return [
-        _Listed(schema, name, bool(near), bool(view), sha256(f"{place.kind} {where} {what}".encode()).hexdigest())
+        _Listed(
+            schema, name, bool(near), bool(view), sha256(f"{place.kind} {where} {what}".encode()).hexdigest()
+        )
         for schema, name, near, view, what in cursor.fetchall()
     ]
 
@@ -270,8 +273,8 @@ def _chosen(there: Sequence[_Listed], place: Place, table: str | None) -> _Liste
     schema, name = parts_of(table)
     found = _found(there, place, schema, name)
     if found is None:
-        hint = did_you_mean(table, names) or f"its tables are {names_listed(names)}" if names else "it has none"
-        raise DataError(f"{place} has no table {table!r}; {hint.strip()}")
+        hint = did_you_mean(table, names).strip() or f"its tables are {names_listed(names) or 'none'}"
+        raise DataError(f"{place} has no table {table!r}; {hint}")
     return found
 
 
@@ -316,7 +319,8 @@ def _in_its_place(
         raise UsageError(f"{name!r} is a view, or no table of this database alone: name another table")
     if not replace:
         raise UsageError(
-            f"{place} has a table {name!r}: name another, or replace it: ", Parameter("replace=True", "--replace")
+            f"{place} has a table {name!r}: name another, or replace it: ",
+            Parameter("replace=True", "--replace"),
         )
     return found
 
@@ -404,8 +408,8 @@ def _refuse_infinite(cursor: Any, relation: str, declared: Mapping[str, str]) ->
     for name, count in zip(ending, cursor.fetchone(), strict=True):
         if count:
             raise DataError(
-                f"column {name!r} holds infinity in {count} rows, which is no date; name the others in a query, "
-                "or make it null there",
+                f"column {name!r} holds infinity in {count} rows, which is no date; leave these out in a "
+                "query, or make them null there",
                 column=name,
                 count=count,
             )

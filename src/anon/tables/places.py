@@ -30,6 +30,7 @@ TABLE = Parameter("table=", "--table")
 RELEASE_TABLE = Parameter("table=", "--release-table")
 SECRETS = {"password", "sslpassword"}
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+_URI = re.compile(rf"\b(?:{'|'.join(SCHEMES)}):/\S*", re.IGNORECASE)
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+))\s*(\.|$)')
 
 
@@ -63,7 +64,7 @@ def place_of(source: Any) -> Place | None:
     if scheme[1].lower() in SCHEMES:
         if isinstance(source, os.PathLike):
             raise UsageError("a path cannot hold the URI of a database: give it as text")
-        _refuse_password(text)
+        check_no_password(text)
         return Place("PostgreSQL", text)
     if text.startswith(f"{scheme[1]}://"):
         raise UsageError(
@@ -82,12 +83,14 @@ def target_of(output: Any) -> Place | None:
     return None if kind is None else Place(kind, os.fsdecode(output))
 
 
-def shown(source: str) -> str:
-    """A source or an output as it may be told and kept: a URI without what it says."""
-    scheme = _SCHEME.match(source)
-    if scheme is not None and scheme[1].lower() in SCHEMES:
-        return "postgresql://…"
-    return source
+def is_uri(source: str) -> bool:
+    """Whether it is the URI of a PostgreSQL database."""
+    return re.match(f"({'|'.join(SCHEMES)})://", source, re.IGNORECASE) is not None
+
+
+def shown(text: str) -> str:
+    """A source, an output or a message as it may be told and kept: URIs without what they say."""
+    return _URI.sub("postgresql://…", text)
 
 
 def parts_of(name: str) -> tuple[str | None, str]:
@@ -113,6 +116,21 @@ def quoted(*parts: str | None) -> str:
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts if part is not None)
 
 
+def check_no_password(source: str) -> None:
+    """Raise UsageError for a URI that holds a password."""
+    if not is_uri(source):
+        return
+    rest = source.partition("://")[2]
+    before, _, query = rest.partition("?")
+    keys = {unquote(each.partition("=")[0]).lower() for each in query.partition("#")[0].split("&")}
+    user = re.match("[^@/]*@", rest)  # as libpq finds it
+    if re.search(":.*@", before) or (user is not None and ":" in user[0]) or SECRETS & keys:
+        raise UsageError(
+            "the URI holds a password, which others can read in lists of processes and in files: leave it "
+            "out, and set PGPASSWORD, name a service (PGSERVICE), or keep it in a password file (~/.pgpass)"
+        )
+
+
 def _of_file(path: str | bytes) -> Place | None:
     try:
         with open(path, "rb") as file:
@@ -122,15 +140,3 @@ def _of_file(path: str | bytes) -> Place | None:
     if first == b"SQLite format 3\0":
         return Place("SQLite", os.fsdecode(path))
     return Place("DuckDB", os.fsdecode(path)) if first[8:12] == b"DUCK" else None
-
-
-def _refuse_password(uri: str) -> None:
-    rest = uri.partition("://")[2]
-    before, _, query = rest.partition("?")
-    keys = {unquote(each.partition("=")[0]).lower() for each in query.partition("#")[0].split("&")}
-    user = re.match("[^@/]*@", rest)  # as libpq finds it
-    if re.search(":.*@", before) or (user is not None and ":" in user[0]) or SECRETS & keys:
-        raise UsageError(
-            "the URI holds a password, which others could read in lists of processes and files: leave it out, "
-            "and set PGPASSWORD, name a service (PGSERVICE), or keep it in a password file (~/.pgpass)"
-        )

@@ -12,8 +12,8 @@ from anon.tables.places import Place
 _CONNECTING = (  # what libpq says, and what is said here
     (
         "password|authentication failed",
-        "refuses the user or the password: set PGUSER and PGPASSWORD, name a service (PGSERVICE), or keep the "
-        "password in a password file (~/.pgpass)",
+        "refuses the user or the password: set PGUSER and PGPASSWORD, name a service (PGSERVICE), or keep "
+        "the password in a password file (~/.pgpass)",
     ),
     ('database ".*" does not exist', "does not exist on that server; name one that does"),
     ('role ".*" does not exist', "does not know that user; name one in the URI or PGUSER"),
@@ -25,7 +25,10 @@ _CONNECTING = (  # what libpq says, and what is said here
     ("pg_hba", "does not admit this user from this machine; ask who runs it"),
     ("SSL|certificate|TLS", "refuses the encryption asked for; look at sslmode in the URI or PGSSLMODE"),
     ("service", "is named by a service that is not known; look at PGSERVICE and ~/.pg_service.conf"),
-    ("URI|option|port number", "has a URI that libpq does not read; write postgresql://USER@HOST:PORT/DATABASE"),
+    (
+        "URI|option|port number",
+        "has a URI that libpq does not read; write postgresql://USER@HOST:PORT/DATABASE",
+    ),
     ("too many", "has no connection left; try again later"),
 )
 _STATES = (  # PostgreSQL's SQLSTATE, by how it begins
@@ -51,7 +54,7 @@ _IN_FILES = (  # what SQLite and DuckDB say
     ("is full|out of disk|No space", "has no room left on its disk"),
     (
         "read-?only mode|readonly|read-only",
-        "may only be read: a query changes nothing, and a release needs a file and a folder that can be written",
+        "may only be read: a query changes nothing, and a release needs a file that can be written",
     ),
     ("disabled by configuration|Permission Error", "is read alone: no other files and no network"),
     ("unable to open|failed to open|Permission denied|Cannot open", "cannot be opened; look at its rights"),

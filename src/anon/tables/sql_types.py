@@ -95,17 +95,19 @@ def _decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     plain = pc.match_substring_regex(column, r"^-?[0-9]+(\.[0-9]+)?$")
     if count := pc.sum(pc.invert(plain)).as_py():
         raise DataError(
-            f"column {name!r} holds NaN or infinity in {count} rows, which are no decimal numbers; cast it to "
-            "float8 in a query, or exclude these rows",
+            f"column {name!r} holds NaN or infinity in {count} rows, which are no decimal numbers; cast it "
+            "to float8 in a query, or exclude these rows",
             column=name,
             count=count,
         )
     parts = pc.extract_regex(column, r"^-?0*(?P<whole>[0-9]*)(?P<dot>\.(?P<part>[0-9]*))?$")
-    whole, part = (pc.max(pc.utf8_length(pc.struct_field(parts, each))).as_py() or 0 for each in ("whole", "part"))
+    whole, part = (
+        pc.max(pc.utf8_length(pc.struct_field(parts, each))).as_py() or 0 for each in ("whole", "part")
+    )
     if whole + part > MOST_DIGITS:
         raise DataError(
-            f"column {name!r} holds numbers of more than {MOST_DIGITS} digits; cast it to float8 or text in a "
-            "query",
+            f"column {name!r} holds numbers of more than {MOST_DIGITS} digits; cast it to float8 or text in "
+            "a query",
             column=name,
         )
     return column.cast(pa.decimal128(max(whole + part, 1), part))
