@@ -329,6 +329,11 @@ def test_what_a_database_cannot_hold_is_refused_by_name(database: Database) -> N
     with pytest.raises(DataError, match=f"{database.kind} holds no column such as 'parts' of type list"):
         release.write(database.source, table="safe")
     assert not os.path.exists(database.source)
+    if database.kind == "SQLite":
+        table = pa.table({"age": [1, 1, 1, 2, 2, 2], "part": [0.5, float("nan"), 1.5] * 2})
+        release = anon.anonymize(table, anon.Schema(["age"], neutral="rest"), require=[anon.KAnonymity(3)])
+        with pytest.raises(DataError, match="column 'part' holds NaN in 2 rows"):
+            release.write(database.source, table="safe")
     if database.kind == "PostgreSQL":
         assert database.tables() == []
         table = pa.table({"age": [1, 1, 1, 2, 2, 2], "text": ["a", "b", "c\0"] * 2})

@@ -14,7 +14,7 @@ import typer
 from anon.command.options import KEYS, UNSAID
 from anon.errors import UsageError
 
-TWO_TABLES = "a bucketization has two tables, which go together to files alone: end -o in .parquet"
+TWO_TABLES = "a bucketization has two tables, which go together: end -o in .parquet, .feather or .csv"
 
 if TYPE_CHECKING:
     from anon.command.job import Job

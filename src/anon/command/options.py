@@ -127,7 +127,7 @@ INPUT = Flag("input", Text, FILE, metavar="IN", is_path=True, is_argument=True)
 OUTPUT = Flag(
     "output",
     Text,
-    "The release: .parquet, .feather or .csv, or a database.",
+    "The release: .parquet, .feather, .csv, .sav, .dta or .xlsx, or a database.",
     spelled=("-o", "--output"),
     is_path=True,
 )

@@ -92,7 +92,7 @@ def anonymize(
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
     import anon
-    from anon.release import note_on_unpublished, refuse_guard
+    from anon.release import check_output, note_on_unpublished, refuse_guard
     from anon.tables import shown
 
     schema = job.roles()
@@ -132,8 +132,10 @@ def anonymize(
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
+        table = anon.read_source(source, **job.read_options())
+        check_output(output, table.schema, schema)
         release = anon.anonymize(
-            anon.read_source(source, **job.read_options()),
+            table,
             schema,
             require=require,
             **how,

@@ -64,7 +64,7 @@ def read_back(release: Recoded, files: Sequence[Path | Target], format: str, gua
         return
     try:
         with ExitStack() as stack:
-            wrong = _misread(release, [_to_be_opened(path, stack) for path in files], guard)
+            wrong = _misread(release, [_to_be_opened(path, stack) for path in files], format, guard)
     except AnonError as error:
         if format not in WHOLE:
             raise DataError(
@@ -111,7 +111,9 @@ def _not_in_csv(name: str, count: int) -> DataError:
     )
 
 
-def _misread(release: Recoded, files: Sequence[Path | Target], guard: bool) -> tuple[str, int] | None:
+def _misread(
+    release: Recoded, files: Sequence[Path | Target], format: str, guard: bool
+) -> tuple[str, int] | None:
     """The first column that was not read as it was written; else every requirement is tested."""
     n_threads = available_threads()
     rows, of_row = release._rows()
@@ -124,7 +126,7 @@ def _misread(release: Recoded, files: Sequence[Path | Target], guard: bool) -> t
         sensitive = _guarded(release)
         original = {each.name: name for each, name in zip(sensitive, original, strict=True)}
     names = [*cells, *kept]
-    source = _read(release, files[0], names)
+    source = _read(release, files[0], names, format)
     if source.table.num_rows != len(rows):
         raise RecheckError(f"{len(rows)} rows were written and {source.table.num_rows} read back")
     labels = [each for each in sensitive if each.name in kept and each.kind in ("nominal", "ordinal")]
@@ -151,7 +153,7 @@ def _misread(release: Recoded, files: Sequence[Path | Target], guard: bool) -> t
     else:
         ids = bucket_ids(source.table, n_threads)
         [read[CLASS_ID]] = ids.quasi_codes
-        second = read_table(values_as_written(_read(release, files[1])))
+        second = read_table(values_as_written(_read(release, files[1], None, format)))
         before = _guarded_texts(release.sensitive_table) if guard else release.sensitive_table
         if wrong := _misread_second(before, second):
             return wrong
@@ -182,12 +184,14 @@ def _misread(release: Recoded, files: Sequence[Path | Target], guard: bool) -> t
 _NO_CLASSES = Classes(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 
 
-def _read(release: Recoded, path: Path | Target, columns: Sequence[str] | None = None) -> Source:
-    """A file as `check` reads it; its rows stay there where those of the input do. A table is read whole."""
+def _read(release: Recoded, path: Path | Target, columns: Sequence[str] | None, format: str) -> Source:
+    """A file as `check` reads it; its rows stay there where those of the input do and the format has them
+    one by one. A table of a database is read whole.
+    """
     if isinstance(path, Target):
         return read_source(path.read(columns))
     table = release.encoded.table
-    if isinstance(table, Scan):
+    if isinstance(table, Scan) and format in (*WHOLE, "CSV"):
         return read_source(path, columns=columns, engine="stream", memory=table.memory, spill=table.folder)
     return read_source(path, columns=columns, engine="local")
 

@@ -55,19 +55,19 @@ from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
 from anon.release.recoded import Recoded
 from anon.release.write import (
-    FORMAT,
     csv,
     is_path,
+    labels_of_columns,
     refuse_source,
     to_table,
     unwritable,
     write_release,
     writer_of,
 )
-from anon.tables import Place, new_table, not_written, replacing, target_of
+from anon.tables import PROGRAM_OF_SUFFIX, Place, new_table, not_written, replacing, target_of
 from anon.threads import available_threads
 
-TWO_TABLES = "a bucketization has two tables, which go together to files alone: write .parquet or .feather"
+TWO_TABLES = "a bucketization has two tables, which go together: write .parquet, .feather or .csv"
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,7 +127,11 @@ class Release(Recoded):
         table: str | None = None,
         replace: bool = False,
     ) -> None:
-        """Write the release to a Parquet, Feather or CSV file, chosen by the suffix of `path`, or to a table.
+        """Write the release to a file, in the format of the suffix of `path`, or to a table of a database.
+
+        Parquet and Feather carry everything; CSV, SPSS (`.sav`), Stata (`.dta`) and Excel (`.xlsx`, extra
+        `files` for these three) what they can: DataError, by the name of the column, for what one cannot.
+        Columns that are published as they were keep the labels that an SPSS or Stata input had for them.
 
         A bucketization writes its sensitive table beside it, with `.sensitive` before the suffix.
         The files appear complete, both together, or not at all: first they are read back as `check` reads
@@ -161,7 +165,9 @@ class Release(Recoded):
             raise UsageError("a release is a table of a database alone: PostgreSQL, SQLite or DuckDB")
         from anon.release.readback import read_back, refuse_merged
 
-        writer = writer_of(Path(path))
+        writer, format = writer_of(Path(path), labels_of_columns(self))
+        if self.publish == "bucketization" and format in PROGRAM_OF_SUFFIX.values():
+            raise UsageError(TWO_TABLES)
         if csv_guard:
             refuse_guard(Path(path).suffix)
         paths = [Path(os.path.realpath(path))]
@@ -175,7 +181,7 @@ class Release(Recoded):
         try:
             with replacing(paths) as temporary:
                 write_release(self, writer, temporary, formulas, temporary[0].parent)
-                read_back(self, temporary, FORMAT[writer], csv_guard)
+                read_back(self, temporary, format, csv_guard)
         except OSError as error:
             raise not_written(repr(str(path)), error) from error
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -9,24 +9,38 @@ from anon.tables.columns import check_publishable, takeable
 from anon.tables.databases import Target, check_target, identities, new_table
 from anon.tables.files import content_of, not_written, opened, remove_leftovers, replacing, write_new
 from anon.tables.places import Place, check_no_password, is_uri, place_of, shown, target_of
+from anon.tables.programs import (
+    PROGRAM_OF_SUFFIX,
+    Labels,
+    Program,
+    check_held,
+    labels_of,
+    write_program,
+)
 from anon.tables.read import as_written, read_local, read_source, read_table, reading
 from anon.tables.scan import BATCH_ROWS, Scan, ahead, nameless
 from anon.tables.source import Source
+from anon.tables.sql_types import written
 
 __all__ = [
     "BATCH_ROWS",
+    "PROGRAM_OF_SUFFIX",
+    "Labels",
     "Place",
+    "Program",
     "Scan",
     "Source",
     "Target",
     "ahead",
     "as_written",
+    "check_held",
     "check_no_password",
     "check_publishable",
     "check_target",
     "content_of",
     "identities",
     "is_uri",
+    "labels_of",
     "nameless",
     "new_table",
     "not_written",
@@ -42,4 +56,6 @@ __all__ = [
     "takeable",
     "target_of",
     "write_new",
+    "write_program",
+    "written",
 ]

@@ -27,7 +27,16 @@ from anon.schema import check_unique, is_text, names_listed
 from anon.tables.formats import check_data, wanted_names
 from anon.tables.places import RELEASE_TABLE, TABLE, Place, parts_of, quoted
 from anon.tables.refusals import refusal
-from anon.tables.sql_types import UNENDING, Written, as_declared, expression, in_arrow, of_sqlite, written
+from anon.tables.sql_types import (
+    UNENDING,
+    Written,
+    as_declared,
+    check_values,
+    expression,
+    in_arrow,
+    of_sqlite,
+    written,
+)
 
 DRIVERS = {
     "PostgreSQL": ("adbc_driver_postgresql.dbapi",),
@@ -116,6 +125,7 @@ class Target:
         kinds = zip(table.schema, self._columns, strict=True)
         schema = pa.schema([pa.field(field.name, column.arrow) for field, column in kinds])
         options = {} if self._schema is None else {"db_schema_name": self._schema}
+        check_values(self._place.kind, table)
         self._cursor.adbc_ingest(self._name, table.cast(schema), mode="append", **options)
 
     def read(self, columns: Sequence[str] | None) -> pa.Table:

@@ -148,6 +148,19 @@ def _written(kind: Kind, name: str, arrow: pa.DataType) -> Written:
     )
 
 
+def check_values(kind: Kind, table: pa.Table) -> None:
+    """Raise DataError for values that a database takes, and keeps as others: SQLite has no NaN."""
+    for name in table.column_names if kind == "SQLite" else ():
+        column = table.column(name)
+        if pa.types.is_floating(column.type) and (count := pc.sum(pc.is_nan(column)).as_py()):
+            raise DataError(
+                f"column {name!r} holds NaN in {count} rows, which SQLite does not hold; make them null, or "
+                "write Parquet",
+                column=name,
+                count=count,
+            )
+
+
 _KINDS: Sequence[Kind] = ("PostgreSQL", "SQLite", "DuckDB")
 _Row = tuple[Callable[[pa.DataType], bool], Sequence[str | None], pa.DataType | None]
 
