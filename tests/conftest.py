@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,7 @@ settings.register_profile("mutants", settings.get_profile("anon"), phases=[Phase
 
 ROOT = Path(__file__).parent.parent
 os.environ.setdefault("ANON_DATA", str(ROOT.parent / "shared" / "data"))
+POSTGRES = max(glob.glob("/usr/lib/postgresql/*/bin"), default=os.path.dirname(shutil.which("initdb") or ""))
 ADULT = Path(os.environ["ANON_DATA"]) / "adult"
 
 
@@ -46,6 +51,10 @@ NEEDS = {  # marker: whether what its tests need is here, and what to say where 
         bool(shutil.which("java") or os.environ.get("JAVA_HOME")) and have("pyspark"),
         "no Spark: Debian's package openjdk-17-jre-headless, and the extra `spark`",
     ),
+    "postgres": (
+        bool(POSTGRES) and have("adbc_driver_postgresql"),
+        "no PostgreSQL: Debian's package postgresql, and the extra `db`",
+    ),
     "docs": (have("mkdocs", "material", "mkdocstrings"), "no mkdocs: the extra `docs`"),
     "mlxtend": (have("mlxtend"), "no mlxtend: the extra `peers`"),
     "peers": (
@@ -60,6 +69,33 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (here, message) in NEEDS.items():
         if item.get_closest_marker(marker) and not here:
             (pytest.fail if os.environ.get("ANON_REQUIRE") == "all" else pytest.skip)(message)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URI of a PostgreSQL of our own, for tests marked `postgres`; user `asked` has a password there."""
+    with tempfile.TemporaryDirectory(prefix="anon-") as folder:
+        who = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
+        if who:
+            shutil.chown(folder, "nobody", "nogroup")
+
+        def run(program: str, *words: str) -> None:
+            subprocess.run(
+                [f"{POSTGRES}/{program}", "-D", f"{folder}/data", *words],
+                **who,
+                cwd=folder,
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+
+        run("initdb", "-U", "anon", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+        rules = Path(folder, "data", "pg_hba.conf")
+        rules.write_text(f"local all asked scram-sha-256\n{rules.read_text()}")
+        run("pg_ctl", "-l", f"{folder}/log", "-w", "-o", f"-k {folder} -h '' -F", "start")
+        try:
+            yield f"postgresql://anon@/postgres?host={folder}"
+        finally:
+            run("pg_ctl", "-m", "immediate", "-w", "stop")
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from anon.errors import AnonError, DataError, InfeasibleError
+from anon.tables import shown
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -48,7 +49,7 @@ def failure_of(error: BaseException, show_values: bool) -> dict[str, Any]:
     details: dict[str, Any] = {}
     match error:
         case AnonError():
-            code, message = error.exit_code, error.in_flags
+            code, message = error.exit_code, shown(error.in_flags)
             if isinstance(error, DataError):
                 details = {"column": error.column, "row": error.row, "count": error.count}
                 if show_values:
@@ -65,7 +66,7 @@ def failure_of(error: BaseException, show_values: bool) -> dict[str, Any]:
                 "not enough memory for this table; use --engine stream, or a larger machine",
             )
         case OSError():
-            code, message = 2, os_message(error)
+            code, message = 2, shown(os_message(error))
         case _:
             code, message = 70, _internal_message(error)
     known = {name: detail for name, detail in details.items() if detail is not None}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -27,6 +28,7 @@ from anon.command.ends import (
     stopped,
 )
 from anon.command.words import print_json
+from anon.tables import shown
 
 COMMANDS = (releases, risks, trials)  # importing them adds their commands to `app`
 
@@ -56,17 +58,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(number, handler)
 
 
+def _kept(words: Sequence[str]) -> str:
+    """The command as a report keeps it: where a database is, and what it was asked, is left out."""
+    kept, is_query = ["anon"], False
+    asks = words[:1] != ["frontier"]  # whose queries are counted on the releases
+    for word in words:
+        kept.append("…" if is_query else re.sub("(?s)^--query=.*", "--query=…", word) if asks else word)
+        is_query = asks and word == "--query"
+    return shlex.join(map(shown, kept))
+
+
 def _run(words: Sequence[str]) -> int:
     """The command's exit code; what went wrong is printed."""
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
     try:
-        code = app(words, prog_name="anon", standalone_mode=False, obj=shlex.join(["anon", *words])) or 0
+        code = app(words, prog_name="anon", standalone_mode=False, obj=_kept(words)) or 0
         if code == 128 + signal.SIGINT:  # what typer makes of KeyboardInterrupt
             raise Stopped(signal.SIGINT)
         return int(code)
     except (BrokenPipeError, SystemExit):
         raise
     except usage_error as error:
+        error.message = shown(error.message)
         if "--json" not in words:
             error.show()
             return int(error.exit_code)

@@ -14,11 +14,13 @@ import typer
 from anon.command.options import KEYS, UNSAID
 from anon.errors import UsageError
 
+TWO_TABLES = "a bucketization has two tables, which go together: end -o in .parquet, .feather or .csv"
+
 if TYPE_CHECKING:
     from anon.command.job import Job
     from anon.html import Audience
     from anon.pages import Origin, Report
-    from anon.tables import Source
+    from anon.tables import Place, Source
 
 
 def job_of(context: typer.Context, values: Mapping[str, Any]) -> Job:
@@ -27,7 +29,9 @@ def job_of(context: typer.Context, values: Mapping[str, Any]) -> Job:
 
     keys = {each.key for each in KEYS}
     given = {key: value for key, value in values.items() if key in keys and value not in UNSAID}
-    job = load_job(values.get("config"), given)
+    if "table" in given and values.get("query") is not None:
+        raise UsageError("--table and --query are given: name one of them")
+    job = load_job(values.get("config"), given).asking(values.get("query"))
     if job.engine == "spark" and "engine" not in given and context.command.name != "anonymize":
         job = job.model_copy(update={"engine": None})  # it tells how a release is made, and nothing else
     return job
@@ -44,46 +48,91 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     options = job.read_options()
     if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
         said = {name for name, value in context.params.items() if value not in UNSAID}
-        of_input = {"null", "delimiter", "encoding", "decimal", "header", "sheet", "date"} - said
+        of_input = {"null", "delimiter", "encoding", "decimal", "header", "sheet", "date", "table"} - said
         options = {name: value for name, value in options.items() if name not in of_input}
     return reading(path, options)
 
 
+def release_options(context: typer.Context, job: Job, path: str) -> dict[str, Any]:
+    """How a release is read beside its original: in a database it is the job's `release_table`."""
+    from anon.tables import reading
+
+    options = reading_options(context, job, path)
+    return reading(path, {**options, "table": job.release_table, "query": None})
+
+
 def people_of(context: typer.Context, job: Job) -> Source | None:
     """The table of the population, where the job names one."""
-    from anon.tables import read_source
+    from anon.tables import read_source, reading
 
     if job.population is None:
         return None
-    return read_source(job.population, **reading_options(context, job, job.population))
+    options = reading_options(context, job, job.population)
+    return read_source(job.population, **reading(job.population, {**options, "table": None, "query": None}))
 
 
-def ends_of(job: Job, *others: str | None) -> tuple[str, str]:
-    """The input and the output, which is not to take the place of anything that is read."""
+def ends_of(job: Job, *others: str | None, replace: bool = False) -> tuple[str, str]:
+    """The input and the output, which is not to take the place of anything that is read.
+
+    A table of a database is one that is not there, or that is to be `replace`d.
+    """
     if job.input is None:
         raise UsageError("no input: name the file to anonymize")
     if job.output is None:
         raise UsageError("no output: name the release's file with -o")
+    from anon.tables import is_uri, place_of, remove_leftovers, target_of
+
     if job.engine == "spark":  # URIs and folders, which it looks at itself
+        if is_uri(job.input) or is_uri(job.output):
+            raise UsageError(
+                "Spark reads Parquet and writes it, and asks no database: leave out --engine spark"
+            )
+        return job.input, job.output
+    target, place = target_of(job.output), place_of(job.input)
+    if target is None and (job.release_table is not None or replace):
+        raise UsageError(
+            "--release-table and --replace are for a release in a database: name one with -o, such as "
+            "release.sqlite"
+        )
+    if target is not None and job.publish == "bucketization":
+        raise UsageError(TWO_TABLES)
+    if target is not None and target.kind == "PostgreSQL":
+        _check_target(target, place, job, replace)
         return job.input, job.output
     if os.path.isdir(job.output):
         raise UsageError(f"the output {job.output} is a folder: name a file")
     folder = Path(job.output).parent
     if not folder.is_dir():
         raise UsageError(f"the folder {folder} of the output does not exist")
-    from anon.tables import remove_leftovers
-
+    if target is not None:
+        for source in others:
+            keep(job.output, [source])
+        if place is None:
+            keep(job.output, [job.input])
+        _check_target(target, place, job, replace)
+        return job.input, job.output
     for output in outputs_of(job):
         keep(output, [job.input, *job.files(), *others])
     remove_leftovers(Path(os.path.realpath(job.output)))
     return job.input, job.output
 
 
+def _check_target(target: Place, place: Place | None, job: Job, replace: bool) -> None:
+    """Raise where the table of a release could not be made; `place` is the database of the input."""
+    from anon.tables import check_target, identities
+
+    sources = () if place is None else identities(place, job.table, job.read_options().get("query"))
+    check_target(target, job.release_table, replace, sources)
+
+
 def outputs_of(job: Job) -> list[str]:
-    """The files that the job writes."""
+    """The files that the job writes: none of a database, which may hold more than the release."""
     from anon.release import sensitive_path
+    from anon.tables import target_of
 
     assert job.output is not None
+    if job.engine != "spark" and target_of(job.output) is not None:
+        return []
     both = job.publish == "bucketization"
     return [job.output, *([str(sensitive_path(job.output))] if both else [])]
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
 
 from anon.command.options import (
     CHOOSE,
@@ -31,6 +31,7 @@ from anon.errors import NAME_QUASI, UsageError, did_you_mean
 from anon.methods import BY_NAME, PERTURBATIONS, Method, Mondrian, read_method
 from anon.requirements import REQUIREMENTS as REQUIREMENT_CLASSES
 from anon.requirements import Requirement, flag, in_toml, merged, read_requirements
+from anon.tables import check_no_password
 
 if TYPE_CHECKING:
     from anon.schema import Attribute, Schema
@@ -84,6 +85,7 @@ class Job(_Keys):
     """
 
     perturb: list[Perturbation] = Field(default=[])
+    _query: str | None = PrivateAttr(None)  # no key: who writes a job file does not ask a database at will
 
     def given(self, flags: Iterable[Flag]) -> dict[str, Any]:
         """What is given of these keys, as keyword arguments of the engine."""
@@ -92,7 +94,13 @@ class Job(_Keys):
 
     def read_options(self) -> dict[str, Any]:
         """Keyword arguments of `anon.read_source`."""
-        return self.given(READING)
+        return self.given(READING) | ({} if self._query is None else {"query": self._query})
+
+    def asking(self, query: str | None) -> Job:
+        """The job with a query of its input, in place of its table."""
+        asking = self.model_copy(update={} if query is None else {"table": None})
+        asking._query = query
+        return asking
 
     def files(self) -> list[str]:
         """The files of hierarchies and orders."""
@@ -193,7 +201,8 @@ class Job(_Keys):
 
     def write_options(self) -> dict[str, Any]:
         """Keyword arguments of `Release.write`."""
-        return self.given([CSV_GUARD])
+        table = {} if self.release_table is None else {"table": self.release_table}
+        return self.given([CSV_GUARD]) | table
 
     def sweep(self) -> dict[str, Any]:
         """Keyword arguments of `anon.frontier`."""
@@ -244,6 +253,9 @@ def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job)
     other URIs are left as they are.
     """
     given = {**(_read_toml(path) if path is not None else {}), **flags}
+    for each in KEYS:
+        if each.is_path and isinstance(given.get(each.key), str):
+            check_no_password(given[each.key])
     try:
         return model.model_validate(given)
     except ValidationError as error:

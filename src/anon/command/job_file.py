@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anon.errors import UsageError
-from anon.tables import replacing
+from anon.tables import is_uri, replacing
 
 if TYPE_CHECKING:
     from anon.verbs import Inspection
@@ -46,7 +46,8 @@ def write_job_file(path: str, source: str, reading: Mapping[str, Any], inspectio
 
     `reading` are the keys of a job that tell how the source was read.
     """
-    text = job_text(os.path.relpath(source, Path(path).parent), reading, inspection)
+    source = source if is_uri(source) else os.path.relpath(source, Path(path).parent)
+    text = job_text(source, reading, inspection)
     check_job_file(path)
     with replacing([Path(path)]) as [temporary]:
         temporary.write_text(text, encoding="utf-8")

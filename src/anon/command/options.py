@@ -118,16 +118,26 @@ def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
 
 # --- what is read and written
 
-FILE = "Parquet, Feather/IPC, CSV, Excel, SPSS, Stata or SAS file, a directory or a glob."
+FILE = (
+    "Parquet, Feather/IPC, CSV, Excel, SPSS, Stata or SAS file, a directory, a glob, an SQLite or DuckDB "
+    "file, or postgresql://."
+)
 SOURCE = Flag("source", Text, FILE, metavar="FILE", is_path=True, is_argument=True, is_required=True)
 INPUT = Flag("input", Text, FILE, metavar="IN", is_path=True, is_argument=True)
 OUTPUT = Flag(
     "output",
     Text,
-    "The release: .parquet, .feather or .csv.",
+    "The release: .parquet, .feather, .csv, .sav, .dta or .xlsx, or a database.",
     spelled=("-o", "--output"),
     is_path=True,
 )
+RELEASE_TABLE = Flag(
+    "release_table",
+    Text,
+    "The table of a release in a database.",
+    metavar="NAME",
+)
+REPLACE = Flag("replace", bool, "Replace the release's table where there is one.", default=False)
 REPORT = Flag(
     "report",
     Text,
@@ -175,6 +185,14 @@ CSV = (
         parse=partial(parse.pairs, "--date"),
     ),
     Flag("sheet", str, "Sheet of an Excel file that has several.", panel=READ),
+    Flag("table", Text, "Table or view of a database: visits, or clinic.visits.", panel=READ),
+)
+QUERY = Flag(
+    "query",
+    Text,
+    "A SELECT of a database instead of a table.",
+    panel=READ,
+    metavar="SQL",
 )
 READING = (
     *CSV,
@@ -457,7 +475,7 @@ OF_POPULATION = (
 )
 
 KEYS = (
-    *(INPUT, OUTPUT, REPORT, REPORT_PUBLIC),
+    *(INPUT, OUTPUT, RELEASE_TABLE, REPORT, REPORT_PUBLIC),
     *READING,
     *ROLES,
     WEIGHT,

@@ -22,6 +22,7 @@ from anon.command.inputs import (
     pages_of,
     people_of,
     reading_options,
+    release_options,
     write_reports,
 )
 from anon.command.options import (
@@ -36,7 +37,10 @@ from anon.command.options import (
     OUTPUT,
     PRINTING,
     PUBLISHING,
+    QUERY,
     READING,
+    RELEASE_TABLE,
+    REPLACE,
     REPORT,
     REPORT_PUBLIC,
     REQUIREMENTS,
@@ -51,6 +55,7 @@ from anon.command.options import (
 from anon.command.parse import whole_numbers
 from anon.command.progress import progress_line
 from anon.command.words import (
+    name_of,
     notes_of,
     print_json,
     print_tables,
@@ -68,13 +73,14 @@ if TYPE_CHECKING:
 
 
 @command(
-    *(INPUT, OUTPUT, CONFIG),
+    *(INPUT, OUTPUT, RELEASE_TABLE, REPLACE, CONFIG),
     *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
-    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
     job: Job,
+    replace: bool,
     config: str | None,
     as_json: bool,
     quiet: bool,
@@ -86,19 +92,20 @@ def anonymize(
     anon anonymize people.csv -o release.csv --quasi age,sex,zip --sensitive disease --k 10
     """
     import anon
-    from anon.release import note_on_unpublished, refuse_guard
+    from anon.release import check_output, note_on_unpublished, refuse_guard
+    from anon.tables import shown
 
     schema = job.roles()
     if schema is None:
         raise UsageError("no column has a role: name the quasi-identifiers with --quasi")
     if not job.is_requiring and job.method in (None, "mondrian"):
         raise UsageError("nothing is required: give at least one requirement, such as --k 10")
-    source, output = ends_of(job, config, job.population)
+    source, output = ends_of(job, config, job.population, *job.files(), replace=replace)
     people = None if job.engine == "spark" else people_of(context, job)
     require, how = job.requirements(people), {**job.how(), **job.beside()}
     read = [source, config, job.population, *job.files()]
     written = outputs_of(job)
-    pages = pages_of(job.report, job.report_public, [*read, *written])
+    pages = pages_of(job.report, job.report_public, [*read, *written, output])
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
@@ -125,8 +132,10 @@ def anonymize(
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
+        table = anon.read_source(source, **job.read_options())
+        check_output(output, table.schema, schema)
         release = anon.anonymize(
-            anon.read_source(source, **job.read_options()),
+            table,
             schema,
             require=require,
             **how,
@@ -135,9 +144,10 @@ def anonymize(
         )
         caught.clear()  # the report shows the release's own
         if release.meets_requirements:
-            release.write(output, **job.write_options())
+            release.write(output, **job.write_options(), replace=replace)
     notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
-    files = {"input": source, "output": output if release.meets_requirements else None}
+    made_at = shown(output) if release.meets_requirements else None
+    files: dict[str, str | None] = {"input": shown(source), "output": made_at}
     privacy = None
     if as_json or pages or not quiet:
         privacy = release.privacy(
@@ -186,7 +196,7 @@ def anonymize(
     ),
     *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
-    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def check(
     context: typer.Context,
@@ -223,7 +233,9 @@ def check(
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
-    table, people = anon.read_source(source, **reading_options(context, job, source)), people_of(context, job)
+    asked = context.params["table"] is None and context.params["query"] is None
+    options = release_options if source == job.output and asked else reading_options
+    table, people = anon.read_source(source, **options(context, job, source)), people_of(context, job)
     require = job.demands(people)
     privacy = anon.check(
         table,
@@ -258,7 +270,7 @@ def check(
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
-        print_tables(*privacy_words(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        print_tables(*privacy_words(f"Privacy of {name_of(source)}", privacy.to_dict()))
         for note in privacy.notes:
             print(f"note: {note}", file=sys.stderr)
         for requirement in privacy.unmet or ():
@@ -272,7 +284,7 @@ def check(
     replace(
         SOURCE, key="released", metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone."
     ),
-    *(SENSITIVE_TABLE, CONFIG, *ROLES, *CODING),
+    *(RELEASE_TABLE, SENSITIVE_TABLE, CONFIG, *ROLES, *CODING),
     Flag(
         "id_column",
         str,
@@ -282,7 +294,7 @@ def check(
     ),
     Flag("r", float, "Range r of S-diversity (1)."),
     replace(MIN_SUPPORT, panel=None),
-    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def compare(
     context: typer.Context,
@@ -309,7 +321,7 @@ def compare(
     pages = pages_of(report, report_public, read)
     first = anon.read_source(original, **reading(original, job.read_options()))
     second, third = (
-        None if path is None else anon.read_source(path, **reading_options(context, job, path))
+        None if path is None else anon.read_source(path, **release_options(context, job, path))
         for path in (released, sensitive_table)
     )
     settings = {"r": job.r, "min_support": job.min_support}
@@ -329,4 +341,4 @@ def compare(
     if as_json:
         print_json({**utility, **reported})
     elif not quiet:
-        print_tables(*utility_words(f"Utility of {Path(released).name}", utility))
+        print_tables(*utility_words(f"Utility of {name_of(released)}", utility))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,6 +19,7 @@ from anon.command.options import (
     OF_POPULATION,
     OUTPUT,
     PRINTING,
+    QUERY,
     REPORT,
     ROLES,
     SOURCE,
@@ -27,7 +27,7 @@ from anon.command.options import (
     Text,
 )
 from anon.command.parse import names, whole_numbers
-from anon.command.words import print_grid, print_json, print_tables
+from anon.command.words import name_of, print_grid, print_json, print_tables
 from anon.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ RISK_K = Flag(
     ),
     Flag("nulls", str, "A missing value is one more (own), or matches any (wildcard).", default="own"),
     Flag("approximate", bool, "The approximation that sdcMicro takes by default.", default=False),
-    *(RISK_K, PER_ROW, *CSV, REPORT, *PRINTING),
+    *(RISK_K, PER_ROW, *CSV, QUERY, REPORT, *PRINTING),
 )
 def risk(
     context: typer.Context,
@@ -129,7 +129,7 @@ def risk(
     replace(
         PER_ROW, help="Write the score of every row, in the order of the table: .parquet, .feather or .csv."
     ),
-    *(*CSV, REPORT, *PRINTING),
+    *(*CSV, QUERY, REPORT, *PRINTING),
 )
 def suda(
     context: typer.Context,
@@ -187,18 +187,15 @@ def suda(
     Flag("max_size", int, "Sets of so many columns at most.", default=2, least=1),
     Flag("most", int, "How many of the sets that tell most to list.", default=20, least=0),
     replace(OUTPUT, help="Every set: .parquet, .feather or .csv."),
-    *(*CSV, *PRINTING),
+    *(*CSV, QUERY, *PRINTING),
 )
 def discover(
-    context: typer.Context,
+    job: Job,
     source: str,
     columns: list[str] | None,
     max_size: int,
     most: int,
     output: str | None,
-    null: list[str] | None,
-    delimiter: str | None,
-    encoding: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -208,15 +205,12 @@ def discover(
     """
     import anon
     from anon import datasets
-    from anon.tables import reading
     from anon.verbs import as_table
 
     if output is not None:
         datasets.check_output(output)
         keep(output, [source])
-    given = {"null": null, "delimiter": delimiter, "encoding": encoding}
-    options = {name: value for name, value in given.items() if value}
-    result = anon.discover(anon.read_source(source, **reading(source, options)), columns, max_size=max_size)
+    result = anon.discover(anon.read_source(source, **job.read_options()), columns, max_size=max_size)
     if output is not None:
         datasets.write_table(as_table(result.sets), output)
     if as_json:
@@ -224,7 +218,7 @@ def discover(
     elif not quiet:
         table = as_table(result.most(most))
         rows = [tuple(row.values()) for row in table.to_pylist()]
-        print_tables(print_grid(f"{Path(source).name}: sets that tell most", table.column_names, rows))
+        print_tables(print_grid(f"{name_of(source)}: sets that tell most", table.column_names, rows))
         for name in result.not_counted:
             print(f"note: column {name!r} has no values to count", file=sys.stderr)
 
@@ -239,7 +233,7 @@ def _source(source: str | None, job: Job) -> str:
 def _print(source: str, *tables: Table) -> None:
     """Tables of a page on the terminal; the first is titled with the file's name."""
     titles = [tables[0].title, *(table.title for table in tables[1:])]
-    titles[0] = f"{Path(source).name}: {titles[0][:1].lower()}{titles[0][1:]}"
+    titles[0] = f"{name_of(source)}: {titles[0][:1].lower()}{titles[0][1:]}"
     print_tables(
         *(
             print_grid(

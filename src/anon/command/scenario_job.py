@@ -44,7 +44,7 @@ class Made(Job):
         if self.table is not None:
             if given - {"name", "table"}:
                 raise UsageError("a sanitization has a table or a method, not both")
-            table = read_source(self.table, **reading(self.table, options))
+            table = read_source(self.table, **reading(self.table, {**options, "table": None}))
             return Sanitization(self.name or self.table, table=table)
         method, require = chosen(**self.how()), self.requirements()
         name = self.name or ", ".join([method.word, *map(str, require)])

@@ -22,6 +22,7 @@ from anon.command.options import (
     MISSING,
     OUTPUT,
     PRINTING,
+    QUERY,
     QUIET,
     REPORT,
     ROLES,
@@ -37,6 +38,7 @@ from anon.command.progress import progress_line
 from anon.command.words import (
     columns,
     frontier_words,
+    name_of,
     print_grid,
     print_json,
     print_tables,
@@ -75,6 +77,7 @@ def frontier(
     import anon
     from anon import datasets
     from anon.choice import let_memory_go
+    from anon.tables import shown
 
     schema = job.roles()
     if schema is None:
@@ -111,9 +114,9 @@ def frontier(
         reported = write_reports(pages, lambda audience: made)
     if as_json:
         picked = {} if chosen is None else {"chosen": chosen.to_dict()}
-        print_json({"input": job.input, "output": output, **swept.to_dict(), **picked, **reported})
+        print_json({"input": shown(job.input), "output": output, **swept.to_dict(), **picked, **reported})
     elif not quiet:
-        print_tables(*frontier_words(f"Frontier of {Path(job.input).name}", swept, chosen))
+        print_tables(*frontier_words(f"Frontier of {name_of(job.input)}", swept, chosen))
     if unkept is not None:
         raise unkept
 
@@ -128,7 +131,7 @@ def frontier(
         spelled=("-o", "--output"),
         is_path=True,
     ),
-    *(*CSV, JSON, SHOW_VALUES),
+    *(*CSV, QUERY, JSON, SHOW_VALUES),
 )
 def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
     """Tell what the columns of FILE are like, and guess their roles. No value is shown."""
@@ -139,7 +142,8 @@ def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
         check_job_file(job_file)
     inspected = verbs.inspect(source, **job.read_options())
     if job_file is not None:
-        write_job_file(job_file, source, job.read_options(), inspected)
+        keys = {key: value for key, value in job.read_options().items() if key != "query"}
+        write_job_file(job_file, source, keys, inspected)
     if as_json:
         print_json(inspected.to_dict())
     else:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anon.plain import as_plain
+from anon.tables import is_uri
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,6 +51,11 @@ def report_release(
             _facts("Release", {**files, **release.summary(), **_instead(balanced)}),
             *privacy_words("Privacy", privacy.to_dict()),
         )
+
+
+def name_of(source: str) -> str:
+    """A source as a title names it."""
+    return "PostgreSQL" if is_uri(source) else Path(source).name
 
 
 def _instead(balanced: Any | None) -> dict[str, str]:
@@ -291,7 +297,7 @@ def columns(source: str, inspection: Inspection) -> list[Table]:
     from rich import box
     from rich.table import Table
 
-    title = f"{Path(source).name}: {inspection.n_rows:,} rows"
+    title = f"{name_of(source)}: {inspection.n_rows:,} rows"
     counts = Table(title=title, box=box.SIMPLE, title_justify="left")
     for heading in ("column", "type", "kind"):
         counts.add_column(heading, overflow="fold")

@@ -28,6 +28,7 @@ from anon.release.recoded import Publish, counts_rows, note_on_unpublished, show
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import Release, note_on_known, release_table
 from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
+from anon.release.write import check_output
 
 __all__ = [
     "CLASS_ID",
@@ -41,6 +42,7 @@ __all__ = [
     "are_numbers",
     "bucket_ids",
     "buckets_of",
+    "check_output",
     "check_weights",
     "counts_rows",
     "failing_groups",

@@ -30,9 +30,10 @@ from anon.release.recheck import misread, recheck_file
 from anon.release.recheck_nulls import read_as
 from anon.release.recoded import Recoded
 from anon.schema import Attribute, Schema, is_text, value_type
-from anon.tables import Scan, Source, as_written, read_source, read_table
+from anon.tables import Scan, Source, Target, as_written, read_source, read_table
 from anon.threads import available_threads
 
+WHOLE = ("Parquet", "Feather")  # formats that carry everything
 MISSING_TO_READERS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "NaN", "nan"),
     *("-NaN", "-nan", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
@@ -51,27 +52,35 @@ def refuse_merged(release: Recoded) -> None:
             raise _not_in_csv(name, int(rows_of[merged].sum()))
 
 
-def read_back(release: Recoded, files: Sequence[Path], format: str, guard: bool = False) -> None:
+def read_back(release: Recoded, files: Sequence[Path | Target], format: str, guard: bool = False) -> None:
     """Raise unless the files, under their temporary names, hold the release as it was checked.
 
-    `files` are the table and, of a bucketization, its sensitive table; `format` is named in messages.
-    `guard`: formulas have an apostrophe before them in the files.
-    DataError where a CSV does not carry what it should; RecheckError, a fault of the tool, elsewhere.
+    `files` are the table, which may be one of a database, and, of a bucketization, its sensitive table;
+    `format` is named in messages. `guard`: formulas have an apostrophe before them in the files.
+    DataError where a format does not carry what it should; RecheckError, a fault of the tool, of those
+    that carry everything.
     """
     if not release.n_rows:
         return
     try:
         with ExitStack() as stack:
-            wrong = _misread(release, [_to_be_opened(path, stack) for path in files], guard)
+            wrong = _misread(release, [_to_be_opened(path, stack) for path in files], format, guard)
     except AnonError as error:
-        if format == "CSV":
+        if format not in WHOLE:
             raise DataError(
-                f"the CSV would not pass its own check: {error}; nothing was written; write Parquet",
+                f"the {format} would not pass its own check: {error}; nothing was written; write Parquet",
                 column=getattr(error, "column", None),
             ) from None
         raise RecheckError(f"{format}: {error}; this is a fault of the tool, nothing was written") from None
     if wrong is not None and format == "CSV":
         raise _not_in_csv(*wrong)
+    if wrong is not None and format not in WHOLE:
+        raise DataError(
+            f"column {wrong[0]!r} holds in {wrong[1]} rows values that {format} does not tell apart; nothing "
+            "was written; write Parquet, or recode them so that they differ",
+            column=wrong[0],
+            count=wrong[1],
+        )
     if wrong is not None:
         raise RecheckError(
             f"column {wrong[0]!r}: {wrong[1]} rows were not read back from {format} as they were written; "
@@ -79,8 +88,10 @@ def read_back(release: Recoded, files: Sequence[Path], format: str, guard: bool 
         )
 
 
-def _to_be_opened(path: Path, stack: ExitStack) -> Path:
+def _to_be_opened(path: Path | Target, stack: ExitStack) -> Path | Target:
     """The path, or where Arrow cannot take its name, because it is no Unicode, one of the open file."""
+    if isinstance(path, Target):
+        return path
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:
@@ -100,7 +111,9 @@ def _not_in_csv(name: str, count: int) -> DataError:
     )
 
 
-def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str, int] | None:
+def _misread(
+    release: Recoded, files: Sequence[Path | Target], format: str, guard: bool
+) -> tuple[str, int] | None:
     """The first column that was not read as it was written; else every requirement is tested."""
     n_threads = available_threads()
     rows, of_row = release._rows()
@@ -113,7 +126,7 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
         sensitive = _guarded(release)
         original = {each.name: name for each, name in zip(sensitive, original, strict=True)}
     names = [*cells, *kept]
-    source = _read(release, files[0], names)
+    source = _read(release, files[0], names, format)
     if source.table.num_rows != len(rows):
         raise RecheckError(f"{len(rows)} rows were written and {source.table.num_rows} read back")
     labels = [each for each in sensitive if each.name in kept and each.kind in ("nominal", "ordinal")]
@@ -140,7 +153,7 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
     else:
         ids = bucket_ids(source.table, n_threads)
         [read[CLASS_ID]] = ids.quasi_codes
-        second = read_table(values_as_written(_read(release, files[1])))
+        second = read_table(values_as_written(_read(release, files[1], None, format)))
         before = _guarded_texts(release.sensitive_table) if guard else release.sensitive_table
         if wrong := _misread_second(before, second):
             return wrong
@@ -171,10 +184,14 @@ def _misread(release: Recoded, files: Sequence[Path], guard: bool) -> tuple[str,
 _NO_CLASSES = Classes(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 
 
-def _read(release: Recoded, path: Path, columns: Sequence[str] | None = None) -> Source:
-    """A file as `check` reads it; its rows stay there where those of the input do."""
+def _read(release: Recoded, path: Path | Target, columns: Sequence[str] | None, format: str) -> Source:
+    """A file as `check` reads it; its rows stay there where those of the input do and the format has them
+    one by one. A table of a database is read whole.
+    """
+    if isinstance(path, Target):
+        return read_source(path.read(columns))
     table = release.encoded.table
-    if isinstance(table, Scan):
+    if isinstance(table, Scan) and format in (*WHOLE, "CSV"):
         return read_source(path, columns=columns, engine="stream", memory=table.memory, spill=table.folder)
     return read_source(path, columns=columns, engine="local")
 

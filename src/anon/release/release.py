@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -53,9 +54,20 @@ from anon.release.columns import fields_of, in_memory, rows_taken
 from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
 from anon.release.recoded import Recoded
-from anon.release.write import FORMAT, csv, is_path, refuse_source, unwritable, write_release, writer_of
-from anon.tables import not_written, replacing
+from anon.release.write import (
+    csv,
+    is_path,
+    labels_of_columns,
+    refuse_source,
+    to_table,
+    unwritable,
+    write_release,
+    writer_of,
+)
+from anon.tables import PROGRAM_OF_SUFFIX, Place, new_table, not_written, replacing, target_of
 from anon.threads import available_threads
+
+TWO_TABLES = "a bucketization has two tables, which go together: write .parquet, .feather or .csv"
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,8 +119,19 @@ class Release(Recoded):
 
         return polars.from_arrow(self.table)
 
-    def write(self, path: str | os.PathLike[str], *, csv_guard: bool = False) -> None:
-        """Write the release to a Parquet, Feather or CSV file, chosen by the suffix of `path`.
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        csv_guard: bool = False,
+        table: str | None = None,
+        replace: bool = False,
+    ) -> None:
+        """Write the release to a file, in the format of the suffix of `path`, or to a table of a database.
+
+        Parquet and Feather carry everything; CSV, SPSS (`.sav`), Stata (`.dta`) and Excel (`.xlsx`, extra
+        `files` for these three) what they can: DataError, by the name of the column, for what one cannot.
+        Columns that are published as they were keep the labels that an SPSS or Stata input had for them.
 
         A bucketization writes its sensitive table beside it, with `.sensitive` before the suffix.
         The files appear complete, both together, or not at all: first they are read back as `check` reads
@@ -118,6 +141,10 @@ class Release(Recoded):
         Spreadsheets run text of a CSV file that begins with `=`, `+`, `-`, `@`, a tab or a carriage return
         and is no number: a PrivacyWarning tells where there is any. `csv_guard` puts an apostrophe before
         each such cell and name of a column; DataError where two values become one by that.
+
+        Where `path` is a database (extra `db`: a PostgreSQL URI without a password, an SQLite or DuckDB
+        file) the release becomes its `table`, in one transaction that is committed when all was read back
+        and tested. A table that is there is refused unless `replace`; one that was an input always is.
         """
         if not self.meets_requirements:
             raise InfeasibleError(
@@ -130,9 +157,17 @@ class Release(Recoded):
             )
         if not is_path(path):
             raise UsageError("write takes the path of a file, as a string or a Path")
+        place = target_of(path)
+        if place is not None:
+            self._write_table(place, table, replace, csv_guard)
+            return
+        if table is not None or replace:
+            raise UsageError("a release is a table of a database alone: PostgreSQL, SQLite or DuckDB")
         from anon.release.readback import read_back, refuse_merged
 
-        writer = writer_of(Path(path))
+        writer, format = writer_of(Path(path), labels_of_columns(self))
+        if self.publish == "bucketization" and format in PROGRAM_OF_SUFFIX.values():
+            raise UsageError(TWO_TABLES)
         if csv_guard:
             refuse_guard(Path(path).suffix)
         paths = [Path(os.path.realpath(path))]
@@ -145,8 +180,8 @@ class Release(Recoded):
         formulas = [Formulas(csv_guard) if writer is csv else None for _ in paths]
         try:
             with replacing(paths) as temporary:
-                write_release(self, writer, temporary, formulas)
-                read_back(self, temporary, FORMAT[writer], csv_guard)
+                write_release(self, writer, temporary, formulas, temporary[0].parent)
+                read_back(self, temporary, format, csv_guard)
         except OSError as error:
             raise not_written(repr(str(path)), error) from error
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -156,6 +191,29 @@ class Release(Recoded):
         for note in (each.note() for each in formulas if each is not None):
             if note is not None:
                 warnings.warn(note, stacklevel=2)
+
+    def _write_table(self, place: Place, table: str | None, replace: bool, csv_guard: bool) -> None:
+        """As `write`, to a table of a database."""
+        from anon.release.readback import read_back
+
+        if csv_guard:
+            refuse_guard("")
+        if self.publish == "bucketization":
+            raise UsageError(TWO_TABLES)
+        rows = self.encoded.table
+        beside = None if isinstance(rows, pa.Table) else rows.folder
+        folder = Path(tempfile.gettempdir() if beside is None else beside)
+        try:
+            with new_table(place, table, replace, self.sources) as target:
+                write_release(self, to_table, [target], [None], folder)
+                read_back(self, [target], place.kind)
+        except OSError as error:
+            raise not_written(str(place), error) from error
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise DataError(
+                f"cannot write {place}: a column holds values that its type there does not; write Parquet, "
+                "or make them text; nothing was written"
+            ) from None
 
     def privacy(
         self,

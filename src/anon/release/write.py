@@ -9,7 +9,8 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,11 +24,24 @@ from anon.release.columns import columns_of, fields_of, hidden_columns, rows_tak
 from anon.release.formulas import Formulas
 from anon.release.metadata import CSV, FEATHER, METADATA_KEY, PAIR, PARQUET
 from anon.release.recoded import Recoded
-from anon.schema import value_type
-from anon.tables import ahead, opened, takeable
+from anon.schema import Schema, value_type
+from anon.tables import (
+    PROGRAM_OF_SUFFIX,
+    Labels,
+    Program,
+    ahead,
+    check_held,
+    labels_of,
+    opened,
+    takeable,
+    target_of,
+    write_program,
+)
+from anon.tables import written as sql_types
 
 if TYPE_CHECKING:
     from anon.release.spill import Spilled
+    from anon.tables import Target
 ROW_GROUP = 1 << 20  # rows held in release order at a time while writing
 
 
@@ -35,7 +49,7 @@ class _Sink(Protocol):
     def write_table(self, table: pa.Table) -> None: ...
 
 
-_Open = Callable[[Path, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
+_Open = Callable[[Any, pa.Schema, pa.Schema, Mapping[str, Any]], Any]
 
 
 @contextmanager
@@ -67,6 +81,45 @@ def csv(path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[
         yield _Casting(writer, plain)
 
 
+@contextmanager
+def to_table(
+    target: Target, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]
+) -> Iterator[_Sink]:
+    """A table of a database."""
+    target.create(written)
+    yield target
+
+
+@contextmanager
+def to_program(
+    path: Path,
+    in_memory: pa.Schema,
+    written: pa.Schema,
+    metadata: Mapping[str, Any],
+    *,
+    program: Program,
+    labels: Mapping[str, Labels],
+) -> Iterator[_Sink]:
+    """The file of another program, which is made of the whole table."""
+    plain = pa.schema([pa.field(f.name, value_type(f.type)) for f in written])
+    check_held(program, plain)
+    parts: list[pa.Table] = []
+    yield _Kept(parts, plain)
+    with opened(path) as file:
+        write_program(file, program, pa.concat_tables([plain.empty_table(), *parts]), labels)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A sink that keeps its tables, in the types of the file."""
+
+    parts: list[pa.Table]
+    schema: pa.Schema
+
+    def write_table(self, table: pa.Table) -> None:
+        self.parts.append(table.cast(self.schema))
+
+
 @dataclass(frozen=True)
 class _Casting:
     """A sink that gives its tables the types of the file first."""
@@ -78,7 +131,11 @@ class _Casting:
         self.sink.write_table(table.cast(self.schema).combine_chunks())
 
 
-FORMAT: Mapping[_Open, str] = {_parquet: "Parquet", _feather: "Feather", csv: "CSV"}
+_WRITERS: tuple[tuple[tuple[str, ...], _Open, str], ...] = (
+    (PARQUET, _parquet, "Parquet"),
+    (FEATHER, _feather, "Feather"),
+    (CSV, csv, "CSV"),
+)
 
 
 def is_path(path: Any) -> bool:
@@ -90,28 +147,64 @@ def is_path(path: Any) -> bool:
         return False
 
 
-def writer_of(path: Path) -> _Open:
+def writer_of(path: Path, labels: Mapping[str, Labels]) -> tuple[_Open, str]:
+    """What writes the format of this suffix, and the format's name; `labels` are those of columns."""
     suffix = path.suffix.lower()
-    for suffixes, opener in ((PARQUET, _parquet), (FEATHER, _feather), (CSV, csv)):
+    for suffixes, opener, format in _WRITERS:
         if suffix in suffixes:
-            return opener
-    raise UsageError(
-        f"{str(path)!r} does not tell its format; end it in {', '.join((*PARQUET, *FEATHER, *CSV))}"
-    )
+            return opener, format
+    if suffix in PROGRAM_OF_SUFFIX:
+        program = PROGRAM_OF_SUFFIX[suffix]
+        return partial(to_program, program=program, labels=labels), program
+    known = (*PARQUET, *FEATHER, *CSV, *PROGRAM_OF_SUFFIX)
+    raise UsageError(f"{str(path)!r} does not tell its format; end it in {', '.join(known)}")
+
+
+def labels_of_columns(release: Recoded) -> dict[str, Labels]:
+    """What the input's file said of the published columns; of cells, which are no values, no words."""
+    known = release.file_schema
+    found = {}
+    for each in fields_of(release):
+        if known is not None and known.get_field_index(each.name) >= 0:
+            labels = labels_of(known.field(each.name))
+            found[each.name] = replace(labels, values={}) if each.cells else labels
+    return found
+
+
+def check_output(output: str, columns: pa.Schema, schema: Schema) -> None:
+    """Raise before the work where what a table publishes by this schema cannot be written to the output.
+
+    The release may hold more columns, and cells of quasi-identifiers as text; `write` looks again.
+    """
+    of_cells = {each.name for each in schema.quasi}
+    names = schema.published(columns.names)
+    fields = [pa.field(n, pa.string()) if n in of_cells else columns.field(n) for n in names]
+    plain = pa.schema([pa.field(each.name, value_type(each.type)) for each in fields])
+    place = target_of(output)
+    program = PROGRAM_OF_SUFFIX.get(Path(output).suffix.lower())
+    if place is not None:
+        sql_types(place.kind, plain)
+    elif program is not None:
+        check_held(program, plain)
 
 
 def write_release(
-    release: Recoded, opener: _Open, temporary: Sequence[Path], formulas: Sequence[Formulas | None]
+    release: Recoded,
+    opener: _Open,
+    temporary: Sequence[Any],
+    formulas: Sequence[Formulas | None],
+    folder: Path,
 ) -> None:
     """Row group by row group; the next one is gathered while one is written.
 
-    `formulas` are those of each file of CSV, None for other formats.
+    `temporary` is what the opener opens. `formulas` are those of each file of CSV, None for other formats.
+    Rows of a streamed table are spilled in the folder.
     """
     rows, of_row = release._rows()
     metadata = release.metadata
     if len(temporary) > 1:
         metadata[PAIR] = secrets.token_hex(16)
-    with _spill(release, rows, temporary[0].parent) as spill:
+    with _spill(release, rows, folder) as spill:
         fields = fields_of(release, spill)
         piece = ROW_GROUP if spill is None else spill.piece
 
@@ -131,7 +224,7 @@ def write_release(
 
 def _write_tables(
     opener: _Open,
-    path: Path,
+    path: Any,
     in_memory: pa.Schema,
     written: pa.Schema,
     metadata: Mapping[str, Any],

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of other programs, told by their first bytes: Excel, SPSS, Stata and SAS are read, others named.
 
-Reading takes the extra `files`. A column whose every value has a label is its labels; codes that the file
+Reading takes the extra `files`. A column whose every value has a label is its labels, and its field keeps
+both; codes that the file
 calls missing are missing, as is an empty text. Numbers that are whole are integers.
 """
 
@@ -21,10 +22,11 @@ import pyarrow as pa
 from anon.errors import DataError, Parameter, UsageError
 from anon.schema import check_unique
 from anon.tables.formats import common_schema, file_name
+from anon.tables.programs import Labels, as_read
 
 FIRST_BYTES = 64
 OTHERS: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3\0", "an SQLite database: export the table as CSV or Parquet"),
+    (b"SQLite format 3\0", "an SQLite database: name it alone"),
     (b"%PDF", "a PDF file: ask for the table itself"),
     (b"<!DOCTYPE", "a web page: save the table itself as CSV"),
     (b"<html", "a web page: save the table itself as CSV"),
@@ -68,9 +70,9 @@ def read_foreign(paths: Sequence[Path], kind: str, sheet: str | None) -> pa.Tabl
         raise UsageError(Parameter("sheet", "--sheet"), " is for Excel files only")
     tables = []
     for path in paths:
-        columns = _excel(path, sheet) if kind == "Excel" else _statistical(path, kind)
-        names = list(columns)
-        tables.append(pa.table([typed(values) for values in columns.values()], names))
+        columns, labels = (_excel(path, sheet), {}) if kind == "Excel" else _statistical(path, kind)
+        said = [labels.get(name, Labels()) for name in columns]
+        tables.append(as_read(list(columns), [typed(values) for values in columns.values()], said))
     schema = common_schema(paths, [table.schema for table in tables])
     return pa.concat_tables(table.select(schema.names).cast(schema) for table in tables)
 
@@ -119,7 +121,7 @@ def _kind_of(path: Path) -> str | None:
     if first.startswith(b"\xd0\xcf\x11\xe0") or (first.startswith(b"PK\x03\x04") and _is_workbook(path)):
         return "Excel"
     if first[8:12] == b"DUCK":
-        raise DataError(f"{file_name(path)} is a DuckDB database: export the table as Parquet")
+        raise DataError(f"{file_name(path)} is a DuckDB database: name it alone")
     for start, what in OTHERS:
         if first.startswith(start):
             raise DataError(f"{file_name(path)} is {what}")
@@ -175,7 +177,7 @@ def _excel(path: Path, sheet: str | None) -> dict[str, list[Any]]:
     return {name: [row[i] for row in filled_rows] for i, name in enumerate(names)}
 
 
-def _statistical(path: Path, kind: str) -> dict[str, list[Any]]:
+def _statistical(path: Path, kind: str) -> tuple[dict[str, list[Any]], dict[str, Labels]]:
     pyreadstat = _library("pyreadstat", path, kind)
     read: Callable[..., tuple[Mapping[str, list[Any]], Any]] = {
         "SPSS": pyreadstat.read_sav,
@@ -186,8 +188,15 @@ def _statistical(path: Path, kind: str) -> dict[str, list[Any]]:
         columns, about = read(str(path), output_format="dict")
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeDecodeError):
         raise DataError(f"{file_name(path)} is damaged or truncated; save it again in {kind}") from None
-    labels = about.variable_value_labels
-    return {name: _labelled(list(values), labels.get(name)) for name, values in columns.items()}
+    words, descriptions = about.variable_value_labels, about.column_names_to_labels
+    labels = {
+        name: Labels(
+            descriptions.get(name),
+            {code: word for code, word in words.get(name, {}).items() if isinstance(code, int | float)},
+        )
+        for name in columns
+    }
+    return {name: _labelled(list(values), words.get(name)) for name, values in columns.items()}, labels
 
 
 def _is_transport(path: Path) -> bool:

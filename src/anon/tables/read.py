@@ -2,7 +2,7 @@
 """Any source of a table -> pyarrow.Table, with no value changed on the way.
 
 Files are Parquet, Arrow IPC (Feather), CSV, or those of `anon.tables.foreign`; a directory or glob
-pattern is one table. In CSV a
+pattern is one table. A table of a database is asked for. In CSV a
 column is numeric, boolean, a date or a timestamp only if every field that is not empty is one;
 otherwise all its fields are strings exactly as written. Integers with leading zeros (postcodes) and
 integers too long to be told apart as floats keep a column a string. An empty field is missing; `NA`
@@ -42,10 +42,12 @@ from anon.tables.formats import (
     wanted_names,
 )
 from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
+from anon.tables.places import place_of
 from anon.tables.source import Engine, Source
 
 PLAIN_CSV = Csv((), None, "utf-8")
 ONLY_CSV = "null, delimiter, encoding, decimal and header are for CSV files only"
+OF_CSV = ("null", "delimiter", "encoding", "decimal", "header", "sheet")
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
@@ -75,11 +77,13 @@ def read_source(
     header: bool = True,
     sheet: str | None = None,
     date: Mapping[str, str] | None = None,
+    table: str | None = None,
+    query: str | None = None,
     engine: Engine | None = None,
     memory: int | str | None = None,
     spill: str | os.PathLike[str] | None = None,
 ) -> Source:
-    """Read a table from a path, several paths, Arrow data, a data frame or a dict of arrays.
+    """Read a table from a path, several paths, a database, Arrow data, a data frame or a dict of arrays.
 
     A Source is given back as it is.
 
@@ -91,6 +95,11 @@ def read_source(
     ("." or ","), and without a `header` the columns are `column 1`, `column 2`, …. A file that starts
     with the mark of UTF-16 is read as that. `sheet` names the sheet of an Excel file. Excel, SPSS,
     Stata and SAS files (extra `files`) are read whole.
+
+    A database (extra `db`) is an SQLite or DuckDB file, or a PostgreSQL URI without a password, such as
+    `postgresql://user@host/name`. `table` names a table or a view of it (`visits`, `clinic.visits`, or
+    `"a.b"` in double quotes), `query` is a SELECT instead. It is read whole, in a transaction that only
+    reads; its rows have no order.
 
     With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
     they are needed; everything that takes a Source takes such a one, with the same results. None
@@ -110,6 +119,18 @@ def read_source(
     everywhere, by_column = _markers((null,) if isinstance(null, str) else null)
     meaning = Meaning(by_column, date or {})
     how = Csv(everywhere, delimiter, encoding, decimal, header)
+    place = place_of(source)
+    if place is not None:
+        if how != PLAIN_CSV or sheet is not None:
+            raise UsageError(ONLY_CSV)
+        if engine == "stream":
+            raise UsageError(f"a {place.kind} table is read whole: leave out engine='stream'")
+        from anon.tables.databases import read_database
+
+        asked, identities = read_database(place, table, query, columns)
+        return _checked(Source(asked, asked.schema, identities=identities), meaning, columns is None)
+    if table is not None or query is not None:
+        raise UsageError("a table or a query is asked of a database: PostgreSQL, SQLite or DuckDB")
     if isinstance(source, str | os.PathLike):
         paths = files_of([source])
     elif (
@@ -121,12 +142,12 @@ def read_source(
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError("a table in memory cannot be streamed: name its file")
-        table = from_memory(source)
-        check_unique(table.column_names)
-        table = table if columns is None else table.select(wanted_names(columns, table.column_names))
+        given = from_memory(source)
+        check_unique(given.column_names)
+        given = given if columns is None else given.select(wanted_names(columns, given.column_names))
         # strings in memory are trusted, to look at each would cost as much as to encode it
-        check_data(table, "the table", lambda column: pa.types.is_dictionary(column))
-        return _checked(Source(table, table.schema), meaning, columns is None)
+        check_data(given, "the table", lambda column: pa.types.is_dictionary(column))
+        return _checked(Source(given, given.schema), meaning, columns is None)
 
     kind = foreign_kind(paths)
     if kind is not None or sheet is not None:
@@ -151,9 +172,9 @@ def read_source(
         if format == "feather":  # a date64 need not be a whole day: it is read as its day
             check_data(each, file_name(path), lambda column: not pa.types.is_date64(column))
     schema = common_schema(paths, [each.schema for each in tables])
-    table = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
-    table = table if columns is None else table.select(wanted_names(columns, table.column_names))
-    return _checked(Source(table, table.schema, format, tuple(paths), how), meaning, columns is None)
+    whole = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
+    whole = whole if columns is None else whole.select(wanted_names(columns, whole.column_names))
+    return _checked(Source(whole, whole.schema, format, tuple(paths), how), meaning, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -184,10 +205,16 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
 
 
 def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of reading, those of CSV only for a file that is not known to be another."""
+    """The options of reading: those of CSV only for a file that is not known to be another, those of
+    databases only for one of these.
+    """
+    if place_of(path) is not None:
+        options = {name: value for name, value in options.items() if name not in OF_CSV}
+    else:
+        options = {name: value for name, value in options.items() if name not in ("table", "query")}
     if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
         return dict(options)
-    kept = {name: options[name] for name in ("engine", "memory", "spill", "date") if name in options}
+    kept = {name: value for name, value in options.items() if name not in OF_CSV}
     of_columns = [each for each in options.get("null") or () if "=" in each]
     return kept | ({"null": of_columns} if of_columns else {})
 

@@ -242,7 +242,7 @@ def anonymize(
         seed=seed,
         warnings=notes,
         judge=made.impossible is None,
-        sources=[str(path) for path in source.paths],
+        sources=[*map(str, source.paths), *source.identities],
         file_schema=source.schema,
     )
     for note in release.warnings:
