@@ -54,6 +54,7 @@ from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
 from anon.release.recoded import Recoded
 from anon.release.write import FORMAT, csv, is_path, refuse_source, unwritable, write_release, writer_of
+from anon.schema import as_word, quoted
 from anon.tables import not_written, replacing
 from anon.threads import available_threads
 
@@ -437,7 +438,7 @@ def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
                 f"column {name!r} is neutral and narrows {' and '.join(map(repr, telling.narrows))} inside "
                 f"classes: it leaves {fewer} candidates for {telling.n_narrowed:,} of {release.n_rows:,} "
                 f"people; do not publish it, make it a quasi-identifier, or link it (linked=[[{first!r}, "
-                f"{name!r}]] or --linked {first}={name})"
+                f"{name!r}]] or --linked {as_word(first, quoted(name))})"
             )
         if telling.n_copied:
             copied = " and ".join(map(repr, telling.copies))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, Parameter, UsageError
 from anon.schema import check_unique
 from anon.tables.formats import (
     bytes_in_files,
@@ -121,11 +121,12 @@ class Csv:
 
     def check_ends(self, path: Path, header: Sequence[str], delimiter: str) -> None:
         """Raise DataError where two columns have one name, or a quote has no end."""
-        check_unique(header, file_name(path))
-        if self._has_open_quote(path):
+        if "" in header or self._has_open_quote(path):
             fault = self.fault(path, delimiter)
             if fault.row is not None:
                 raise fault
+        way_out = (", or read the first line as a row ", Parameter("(header=False)", "(--no-header)"))
+        check_unique(header, file_name(path), *(way_out if self.header else ()))
 
     def _read(self, path: Path, as_text: Iterable[str], columns: Sequence[str] | None) -> pa.Table:
         read, parse, convert, header = self.options(path)

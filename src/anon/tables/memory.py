@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, Parameter, UsageError
-from anon.schema import check_names, check_unique, is_measurable, is_text
+from anon.schema import as_word, check_names, check_unique, is_measurable, is_text
 from anon.tables.columns import values_alone, values_type
 
 
@@ -90,7 +90,7 @@ def _days(column: pa.ChunkedArray, name: str, format: str, first_row: int) -> pa
         raise DataError(
             f"column {name!r}: {n_wrong} values are no dates of the format {format!r}, the first in row "
             f"{first_row + row + 1}; name a text that is a missing value: ",
-            Parameter(f"null='{name}=TEXT'", f"--null {name}=TEXT"),
+            Parameter(f"null={f'{name}=TEXT'!r}", f"--null {as_word(name, 'TEXT')}"),
             column=name,
             row=first_row + row,
             count=n_wrong,

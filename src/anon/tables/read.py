@@ -24,7 +24,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_unique, is_text, value_type
+from anon.schema import check_unique, is_text, name_and_value, value_type
 from anon.tables.csv import Csv
 from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
@@ -196,11 +196,11 @@ def _markers(null: Iterable[str]) -> tuple[tuple[str, ...], dict[str, frozenset[
     """The texts that are missing in every column, and those of one, `age=97`."""
     everywhere, by_column = [], defaultdict(set)
     for marker in null:
-        name, is_of_one, text = marker.rpartition("=")
-        if is_of_one:
-            by_column[name].add(text)
-        else:
+        pair = name_and_value(marker)
+        if pair is None:
             everywhere.append(marker)
+        else:
+            by_column[pair[0]].add(pair[1])
     return tuple(everywhere), {name: frozenset(texts) for name, texts in by_column.items()}
 
 

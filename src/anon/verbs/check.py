@@ -39,7 +39,7 @@ from anon.release import (
     with_kinds,
 )
 from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
-from anon.schema import Attribute, Schema, check_names, is_text, listed, value_type
+from anon.schema import Attribute, Schema, as_word, check_names, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anon.verbs.foreign import as_coded_in_file
@@ -317,7 +317,8 @@ def _merged(source: Source, schema: Schema, n_threads: int) -> tuple[str, ...]:
     ]
     return tuple(
         f"column {name!r}: {n_texts - n_values} of its {n_texts - 1} texts were read as values that others "
-        f"stand for, such as 1 and 1.0; declare it nominal (--kind {name}=nominal) to keep them apart"
+        f"stand for, such as 1 and 1.0; declare it nominal (--kind {as_word(name, 'nominal')}) to keep "
+        "them apart"
         for name, n_texts, n_values in zip(names, *counts, strict=True)
         if n_texts > n_values
     )
@@ -443,7 +444,7 @@ def _refuse_undecided(
             way_out: list[str | Parameter] = [
                 Parameter(
                     f"give it in the schema (nominal({name!r}, hierarchy=...))",
-                    f"give it with --hierarchy {name}=FILE",
+                    f"give it with --hierarchy {as_word(name, 'FILE')}",
                 )
             ]
             if in_file is not None and in_file.get(name) is not None:

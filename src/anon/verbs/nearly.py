@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anon.schema import as_word
+
 Mask = npt.NDArray[np.bool_]
 
 DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]\d{1,2})(\s.*)?$"
@@ -38,7 +40,7 @@ def note_on_text(
         fitting = formats_of(values.filter(pa.array(dates)).to_pylist())
         reads = "to have them as dates, write all as in 1980-12-31"
         if fitting:
-            pairs = " or ".join(f"--date {name}={each}" for each in fitting)
+            pairs = " or ".join(f"--date {as_word(name, each)}" for each in fitting)
             reads = f"{pairs} reads them (date={{{name!r}: {fitting[0]!r}}})"
         return (
             f"column {name!r} holds dates that are not ISO in {n_dates} rows, the first of them row "
@@ -53,7 +55,7 @@ def note_on_text(
         return (
             f"{n_numbers} of {n} values of column {name!r} are numbers, the first other is in row "
             f"{first_row(~numbers) + 1}; all are labels as they stand: correct the others, or make them "
-            f"missing, --null {name}=TEXT (null='{name}=TEXT')"
+            f"missing, --null {as_word(name, 'TEXT')} (null={f'{name}=TEXT'!r})"
         )
     return None
 
