@@ -44,7 +44,17 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     options = job.read_options()
     if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
         said = {name for name, value in context.params.items() if value not in UNSAID}
-        of_input = {"null", "delimiter", "encoding", "decimal", "header", "sheet", "date"} - said
+        of_input = {
+            "null",
+            "delimiter",
+            "encoding",
+            "decimal",
+            "thousands",
+            "header",
+            "trim",
+            "sheet",
+            "date",
+        } - said
         options = {name: value for name, value in options.items() if name not in of_input}
     return reading(path, options)
 

@@ -147,6 +147,8 @@ def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
         for column in inspected.columns:
             if column.note is not None:
                 print(f"note: {column.note}", file=sys.stderr)
+        for note in inspected.notes:
+            print(f"note: {note}", file=sys.stderr)
 
 
 @command(

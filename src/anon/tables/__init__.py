@@ -10,6 +10,7 @@ from anon.tables.files import content_of, not_written, opened, remove_leftovers,
 from anon.tables.read import as_written, read_local, read_source, read_table, reading
 from anon.tables.scan import BATCH_ROWS, Scan, ahead, nameless
 from anon.tables.source import Source
+from anon.tables.written import thousands_pattern
 
 __all__ = [
     "BATCH_ROWS",
@@ -29,5 +30,6 @@ __all__ = [
     "remove_leftovers",
     "replacing",
     "takeable",
+    "thousands_pattern",
     "write_new",
 ]

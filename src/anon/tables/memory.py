@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, Parameter, UsageError
-from anon.schema import as_word, check_names, check_unique, is_measurable, is_text
+from anon.schema import as_word, check_names, check_unique, is_measurable, is_text, value_type
 from anon.tables.columns import values_alone, values_type
+from anon.tables.written import day_of
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -38,11 +38,13 @@ def in_plain_types(table: pa.Table) -> pa.Table:
 class Meaning:
     """What the user says of columns: the texts that are missing values, and the format of dates.
 
-    `dates` has formats as `datetime.strptime` reads them.
+    `dates` has formats as `datetime.strptime` reads them. `trim`: blanks at the ends of texts say
+    nothing, and a text of blanks alone is a missing value.
     """
 
     null: Mapping[str, frozenset[str]]
     dates: Mapping[str, str]
+    trim: bool = False
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse a name that the table has not, and dates that are not text."""
@@ -62,7 +64,7 @@ class Meaning:
 
     def of_table(self, table: pa.Table, first_row: int = 0) -> pa.Table:
         """The table as it is meant; its rows are numbered from `first_row` on."""
-        table = without(table, self.null)
+        table = without(trimmed(table) if self.trim else table, self.null)
         return with_columns(
             table,
             {
@@ -77,12 +79,7 @@ def _days(column: pa.ChunkedArray, name: str, format: str, first_row: int) -> pa
     """Texts as the days that they write."""
     coded = column.combine_chunks()
     coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-    days: list[date | None] = []
-    for text in coded.dictionary.to_pylist():
-        try:
-            days.append(datetime.strptime(text, format).date())
-        except ValueError:
-            days.append(None)
+    days = [day_of(text, format) for text in coded.dictionary.to_pylist()]
     found = pc.take(pa.array(days, pa.date32()), coded.indices)
     wrong = pc.and_(coded.is_valid(), found.is_null())
     if n_wrong := pc.sum(wrong).as_py():
@@ -97,6 +94,18 @@ def _days(column: pa.ChunkedArray, name: str, format: str, first_row: int) -> pa
             value=coded[row].as_py(),
         )
     return pa.chunked_array([found])
+
+
+def trimmed(table: pa.Table) -> pa.Table:
+    """The table without blanks at the ends of its texts, those of blanks alone missing."""
+    changed = {}
+    for i, column in enumerate(table.columns):
+        plain = value_type(column.type)
+        if is_text(plain):
+            texts = pc.utf8_trim_whitespace(column.cast(plain))
+            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, plain), texts)
+            changed[i] = texts.cast(column.type) if texts.type != column.type else texts
+    return with_columns(table, changed)
 
 
 def without(table: pa.Table, null: Mapping[str, Iterable[str]]) -> pa.Table:

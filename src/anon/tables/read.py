@@ -43,9 +43,9 @@ from anon.tables.formats import (
 )
 from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
 from anon.tables.source import Engine, Source
+from anon.tables.suspicions import notes_on_csv
 
-PLAIN_CSV = Csv((), None, "utf-8")
-ONLY_CSV = "null, delimiter, encoding, decimal and header are for CSV files only"
+ONLY_CSV = "null, delimiter, encoding, decimal, thousands and header are for CSV files only"
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
@@ -73,6 +73,8 @@ def read_source(
     encoding: str = "utf-8",
     decimal: str = ".",
     header: bool = True,
+    thousands: str | None = None,
+    trim: bool = False,
     sheet: str | None = None,
     date: Mapping[str, str] | None = None,
     engine: Engine | None = None,
@@ -88,8 +90,10 @@ def read_source(
     column of text that holds days, as `datetime.strptime` takes it: `{"born": "%d.%m.%Y"}`.
 
     For CSV only: `delimiter` is found from the first line if None, `decimal` is the mark in numbers
-    ("." or ","), and without a `header` the columns are `column 1`, `column 2`, …. A file that starts
-    with the mark of UTF-16 is read as that. `sheet` names the sheet of an Excel file. Excel, SPSS,
+    ("." or ","), `thousands` the one that groups their digits, and without a `header` the columns are
+    `column 1`, `column 2`, …. Days that are all written 31.12.1999, one after the 12th, are read as days. A
+    file that starts with the mark of UTF-16 is read as that. `trim` drops blanks at the ends of texts of any
+    source; texts of blanks alone are then missing. `sheet` names the sheet of an Excel file. Excel, SPSS,
     Stata and SAS files (extra `files`) are read whole.
 
     With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
@@ -108,8 +112,8 @@ def read_source(
         raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
     everywhere, by_column = _markers((null,) if isinstance(null, str) else null)
-    meaning = Meaning(by_column, date or {})
-    how = Csv(everywhere, delimiter, encoding, decimal, header)
+    meaning = Meaning(by_column, date or {}, trim)
+    how = Csv(everywhere, delimiter, encoding, decimal, header, tuple(date or ()), thousands)
     if isinstance(source, str | os.PathLike):
         paths = files_of([source])
     elif (
@@ -117,7 +121,7 @@ def read_source(
     ):
         paths = files_of(source)
     else:
-        if how != PLAIN_CSV:
+        if not how.is_plain:
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError("a table in memory cannot be streamed: name its file")
@@ -130,19 +134,22 @@ def read_source(
 
     kind = foreign_kind(paths)
     if kind is not None or sheet is not None:
-        if how != PLAIN_CSV:
+        if not how.is_plain:
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
-        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date)
+        return read_source(
+            read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date, trim=trim
+        )
     format = common_format(paths)
-    if format != "csv" and how != PLAIN_CSV:
+    if format != "csv" and not how.is_plain:
         raise UsageError(ONLY_CSV)
     from anon.tables.scan import scan, table_bytes
 
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
         rows = scan(paths, format, columns, how, budget, spill, meaning)
-        return Source(rows, rows.file_schema, format, tuple(paths), how)
+        notes = notes_on_csv(how, paths, rows.head()) if format == "csv" else ()
+        return Source(rows, rows.file_schema, format, tuple(paths), how, notes)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns), meaning, columns is None)
     tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
@@ -153,7 +160,8 @@ def read_source(
     schema = common_schema(paths, [each.schema for each in tables])
     table = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     table = table if columns is None else table.select(wanted_names(columns, table.column_names))
-    return _checked(Source(table, table.schema, format, tuple(paths), how), meaning, columns is None)
+    notes = notes_on_csv(how, paths, table) if format == "csv" else ()
+    return _checked(Source(table, table.schema, format, tuple(paths), how, notes), meaning, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -187,7 +195,7 @@ def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of reading, those of CSV only for a file that is not known to be another."""
     if FORMAT_OF_SUFFIX.get(Path(path).suffix.lower(), "csv") == "csv":
         return dict(options)
-    kept = {name: options[name] for name in ("engine", "memory", "spill", "date") if name in options}
+    kept = {name: options[name] for name in ("engine", "memory", "spill", "date", "trim") if name in options}
     of_columns = [each for each in options.get("null") or () if "=" in each]
     return kept | ({"null": of_columns} if of_columns else {})
 

@@ -144,6 +144,7 @@ def anonymize(
 
     tell("read", 0, 1)
     source = read_source(table)
+    read_with = list(source.notes)
     in_files = None if isinstance(source.table, pa.Table) else "of a table that stays in its files"
     method = chosen(method, effort, of_units or in_files)
     noise: dict[str, Any] | None = None
@@ -175,6 +176,7 @@ def anonymize(
     tell("encode", 0, 1)
     encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=n_threads))
     check_publishable(encoded.table.schema)
+    notes += read_with
     notes += _notes_on_neutral(encoded, {*named, *(noise["attributes"] if noise else ())})
     notes += _notes_on_names(encoded, method)
     notes += _notes_on_text(encoded)

@@ -122,7 +122,7 @@ def check(
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     given, weight = schema, refuse_unknown_weight(schema, table)
     note = note_on_perturbed(perturbed_by(metadata)) if schema is None else None
-    notes: tuple[str, ...] = () if note is None else (note,)
+    notes = table_source.notes if note is None else (*table_source.notes, note)
     if schema is not None:
         if metadata is not None:
             schema = replace(
