@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anon.command.options import KEYS, UNSAID
+from anon.command.options import CSV, KEYS, UNSAID
 from anon.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,6 +57,12 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
         } - said
         options = {name: value for name, value in options.items() if name not in of_input}
     return reading(path, options)
+
+
+def csv_options(context: typer.Context) -> dict[str, Any]:
+    """What the flags of a command say of how its file is read."""
+    words = {each: context.params.get(each.key) for each in CSV}
+    return {each.key: each.parsed(said) for each, said in words.items() if said not in UNSAID}
 
 
 def people_of(context: typer.Context, job: Job) -> Source | None:

@@ -18,6 +18,17 @@ def names(texts: Iterable[str]) -> list[str]:
     return listed
 
 
+def levels(texts: Iterable[str]) -> list[int | float | str]:
+    """Numbers where they are some, else words."""
+    listed: list[int | float | str] = []
+    for text in names(texts):
+        try:
+            listed.append(_number(text))
+        except ValueError:
+            listed.append(text)
+    return listed
+
+
 def neutral(texts: Iterable[str]) -> list[str] | str:
     """Names, or `*` for all the rest."""
     given = names(texts)

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import keep, origin_of, pages_of, people_of, reading_options, write_reports
+from anon.command.inputs import (
+    csv_options,
+    keep,
+    origin_of,
+    pages_of,
+    people_of,
+    reading_options,
+    write_reports,
+)
 from anon.command.options import (
     CONFIG,
     CSV,
@@ -196,9 +204,6 @@ def discover(
     max_size: int,
     most: int,
     output: str | None,
-    null: list[str] | None,
-    delimiter: str | None,
-    encoding: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -214,9 +219,8 @@ def discover(
     if output is not None:
         datasets.check_output(output)
         keep(output, [source])
-    given = {"null": null, "delimiter": delimiter, "encoding": encoding}
-    options = {name: value for name, value in given.items() if value}
-    result = anon.discover(anon.read_source(source, **reading(source, options)), columns, max_size=max_size)
+    table = anon.read_source(source, **reading(source, csv_options(context)))
+    result = anon.discover(table, columns, max_size=max_size)
     if output is not None:
         datasets.write_table(as_table(result.sets), output)
     if as_json:

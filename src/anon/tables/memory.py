@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,7 +157,7 @@ def from_memory(source: Any) -> pa.Table:
         if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
             names = [str(name) for name in source.columns]
             check_unique(names)
-            return _from_arrays({name: source.iloc[:, i] for i, name in enumerate(names)})
+            return _as_meant(_from_arrays({name: source.iloc[:, i] for i, name in enumerate(names)}))
         if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
             return pa.table(source)
     except pa.ArrowException:
@@ -165,6 +166,25 @@ def from_memory(source: Any) -> pa.Table:
         "a table is a path, Arrow data, a data frame or a dict of arrays, "
         f"not {type(source).__module__}.{type(source).__qualname__}"
     )
+
+
+def _as_meant(table: pa.Table) -> pa.Table:
+    """A pandas frame's whole numbers, which are floats where some are missing, and days, which are times."""
+    changed = {}
+    for i, column in enumerate(table.columns):
+        kind = None
+        if pa.types.is_floating(column.type) and 0 < column.null_count < len(column):
+            kind = pa.int64()
+        elif (
+            pa.types.is_timestamp(column.type) and column.type.tz is None and column.null_count < len(column)
+        ):
+            kind = pa.date32()
+        if kind is not None:
+            with suppress(pa.ArrowInvalid):  # a fraction, or a time of day
+                meant = column.cast(kind)
+                if meant.cast(column.type).equals(column):  # Arrow drops times of a day
+                    changed[i] = meant
+    return with_columns(table, changed)
 
 
 def _plain_type(arrow_type: pa.DataType) -> pa.DataType:

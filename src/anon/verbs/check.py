@@ -169,14 +169,14 @@ def check(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
         )
         quasi_only = Schema([attribute.name for attribute in schema.quasi])
-        intact = encode(table, quasi_only, empty=True, n_threads=n_threads)
+        intact = encode(table, quasi_only, n_threads=n_threads)
         groups = group(intact.quasi_codes, n_threads=n_threads)
         privacy = of_intact(privacy, groups, at_risk)
         published = ids
         if of_people:
             raise UsageError(f"{of_people[0]}: a bucketization has no cells that people could be inside")
     else:
-        encoded = encode(table, schema, empty=True, n_threads=n_threads)
+        encoded = encode(table, schema, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
         if metadata is not None and "nulls" not in metadata:
             quasi = [_with_missing(*column) for column in quasi]
