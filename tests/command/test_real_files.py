@@ -282,3 +282,47 @@ def test_trap_40_what_the_command_says_of_it(tmp_path: Path, capsys: pytest.Capt
         assert "'97' is a missing value in 2 columns" in run(capsys, *words, "--null", "97")[2]
     told = json.loads(run(capsys, "inspect", path, "--null", "97", "--json")[1])
     assert len(told["notes"]) == 1
+
+
+# --- what a release keeps and notices
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_trap_56_neutral_cells_of_csv_stay_as_they_stand(
+    engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "a.csv", tmp_path / "out.csv"
+    path.write_text("age,a,b,c,d\n1,1.50,True,12:30,-3\n1,2.00,False,01:15,\n")
+    words = ["anonymize", path, "--quasi", "age", "--k", "2", "--neutral", "*", "-q", "--engine", engine]
+    assert run(capsys, *words, "-o", out)[0] == 0
+    kept = anon.read_table(out, typed=[]).to_pylist()
+    assert {tuple(row.values()) for row in kept} == {
+        ("1", "1.50", "True", "12:30", "-3"),
+        ("1", "2.00", "False", "01:15", None),
+    }
+    assert run(capsys, *words, "-o", tmp_path / "out.parquet")[0] == 0
+    kinds = anon.read_table(tmp_path / "out.parquet").schema
+    assert [str(kinds.field(name).type) for name in "ab"] == ["double", "bool"]
+
+
+def test_a_release_given_as_input_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = {"age": [*range(20, 60)], "sex": [*"mf"] * 20}
+    release = anon.anonymize(table, anon.Schema(["age", "sex"]), require=[anon.KAnonymity(4)])
+    for suffix, said in (
+        ("parquet", "is a release of this tool already"),
+        ("csv", "'age' holds intervals, as a"),
+    ):
+        release.write(tmp_path / f"r.{suffix}")
+        words = [
+            "anonymize",
+            tmp_path / f"r.{suffix}",
+            "-o",
+            tmp_path / "o.csv",
+            "--quasi",
+            "age",
+            "--k",
+            "2",
+        ]
+        assert said in run(capsys, *words)[2]
+    assert "holds intervals" in run(capsys, "inspect", tmp_path / "r.csv")[2]

@@ -126,7 +126,7 @@ def anonymize(
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
         release = anon.anonymize(
-            anon.read_source(source, **job.read_options()),
+            anon.read_source(source, **job.read_options(), typed=job.typed(schema)),
             schema,
             require=require,
             **how,

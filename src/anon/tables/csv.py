@@ -52,6 +52,7 @@ class Csv:
     header: bool = True
     text: tuple[str, ...] = ()  # columns that are strings whatever they hold
     thousands: str | None = None
+    typed: frozenset[str] | None = None  # the columns that are more than text (None: all)
 
     def __post_init__(self) -> None:
         delimiter = self.delimiter
@@ -78,7 +79,12 @@ class Csv:
     @property
     def is_plain(self) -> bool:
         """Is nothing said of CSV files?"""
-        return replace(self, text=()) == Csv((), None, "utf-8")
+        return replace(self, text=(), typed=None) == Csv((), None, "utf-8")
+
+    def texts(self, header: Iterable[str], further: Iterable[str] = ()) -> set[str]:
+        """Which columns are strings whatever they hold."""
+        typed = self.typed
+        return {*self.text, *further} | {name for name in header if typed is not None and name not in typed}
 
     def tables(self, paths: Sequence[Path], columns: Sequence[str] | None = None) -> list[pa.Table]:
         """One table per file, of types that agree: a column that they type differently is text in all.
@@ -105,7 +111,7 @@ class Csv:
     def read(self, path: Path, as_text: Iterable[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
         """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all)."""
         try:
-            return self._read(path, (*self.text, *as_text), columns)
+            return self._read(path, as_text, columns)
         except (pa.ArrowException, OSError, EOFError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "csv") from None
@@ -169,7 +175,7 @@ class Csv:
         if columns is not None:
             convert.include_columns = wanted_names(columns, header)
         try:
-            kept = set(as_text)
+            kept = self.texts(header, as_text)
             convert.column_types = dict.fromkeys(kept, pa.string())
             table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
             numbers = [f.name for f in table.schema if is_number(f.type)]

@@ -75,6 +75,7 @@ def read_source(
     header: bool = True,
     thousands: str | None = None,
     trim: bool = False,
+    typed: Iterable[str] | None = None,
     sheet: str | None = None,
     date: Mapping[str, str] | None = None,
     engine: Engine | None = None,
@@ -91,10 +92,12 @@ def read_source(
 
     For CSV only: `delimiter` is found from the first line if None, `decimal` is the mark in numbers
     ("." or ","), `thousands` the one that groups their digits, and without a `header` the columns are
-    `column 1`, `column 2`, …. Days that are all written 31.12.1999, one after the 12th, are read as days. A
-    file that starts with the mark of UTF-16 is read as that. `trim` drops blanks at the ends of texts of any
-    source; texts of blanks alone are then missing. `sheet` names the sheet of an Excel file. Excel, SPSS,
-    Stata and SAS files (extra `files`) are read whole.
+    `column 1`, `column 2`, …. Days that are all written 31.12.1999, one after the 12th, are read as days.
+    `typed` names the columns that are more than text (None: all): cells of the others are kept as they
+    stand, `1.50` or `True`. A file that starts with the mark of UTF-16 is read as that.
+
+    `trim` drops blanks at the ends of texts of any source; texts of blanks alone are then missing. `sheet`
+    names the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra `files`) are read whole.
 
     With `engine="stream"` the rows stay in their files, which are read again, in batches, whenever
     they are needed; everything that takes a Source takes such a one, with the same results. None
@@ -113,7 +116,16 @@ def read_source(
     budget = bytes_of(memory)
     everywhere, by_column = _markers((null,) if isinstance(null, str) else null)
     meaning = Meaning(by_column, date or {}, trim)
-    how = Csv(everywhere, delimiter, encoding, decimal, header, tuple(date or ()), thousands)
+    how = Csv(
+        everywhere,
+        delimiter,
+        encoding,
+        decimal,
+        header,
+        tuple(date or ()),
+        thousands,
+        None if typed is None else frozenset(typed),
+    )
     if isinstance(source, str | os.PathLike):
         paths = files_of([source])
     elif (

@@ -443,8 +443,8 @@ def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
 
 def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
     """A file with the types of its columns, found by reading it; those of `as_text` are strings."""
-    types = dict.fromkeys((*csv.text, *as_text), pa.string())
     read, parse, convert, header = csv.options(path)
+    types = dict.fromkeys(csv.texts(header, as_text), pa.string())
     csv.check_ends(path, header, parse.delimiter)
     convert.column_types = types
     try:

@@ -58,8 +58,8 @@ def draft_hierarchy(
 
     `source` and the further keyword arguments are those of `read_table`. `by`: "intervals" of numbers,
     "dates" in calendar units, "prefix" (`0213*`) or "suffix" (`*2139`) of codes, "frequency" (labels of few
-    rows are told as others). None chooses by the values. `levels` are widths, calendar units, lengths that are
-    kept, or shares of the rows; without them some are chosen. Missing values have no place in a hierarchy.
+    rows are told as others). None chooses by the values. `levels` are widths, calendar units, lengths that
+    are kept, or shares of the rows; without them some are chosen. Missing values have no place.
 
     Raises UsageError where the values are not what `by` is for, DataError where there are none.
     """

@@ -22,6 +22,8 @@ DATE_NOT_ISO = r"^\s*(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./]\d{1,2}[./]
 ISO_DAY = r"^\s*\d{4}-\d\d-\d\d\s*$"
 NUMBER = r"^\s*[+-]?\d+(\.\d+)?\s*$"
 WITH_COMMA = r"^\s*[+-]?\d+,\d+\s*$"
+INTERVAL = r"^\[[^\[\]]+, [^\[\]]+[\])]$"
+CELL = r"^(\[[^\[\]]+, [^\[\]]+[\])]|\*|\{.*\})$"  # as a release shows several values
 FORMATS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
@@ -37,6 +39,12 @@ def note_on_text(
     `first_row(mask)` is the number, from 0 on, of the first row that has one of the values of the mask.
     """
     n = int(counts.sum())
+    cells = _match(values, CELL)
+    if 2 * int(counts[cells].sum()) > n and (cells & _match(values, INTERVAL)).any():
+        return (
+            f"column {name!r} holds intervals, as a release does, the first in row {first_row(cells) + 1}: "
+            "they are labels here; anonymize the original"
+        )
     bare = pc.utf8_trim_whitespace(values)
     n_alike = len(values) - len(bare.unique())
     with_blanks = np.asarray(pc.not_equal(bare, values).to_numpy(zero_copy_only=False), np.bool_)
