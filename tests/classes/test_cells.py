@@ -194,7 +194,7 @@ def test_how_numbers_look() -> None:
     assert texts(pa.array([dt.date(2020, 1, 5)])) == ["2020-01-05"]
     assert texts(pa.array([1577836800500], pa.timestamp("ms", tz="UTC"))) == ["2020-01-01T00:00:00.5Z"]
     assert texts(pa.array([5400], pa.time32("s"))) == ["01:30:00"]
-    assert texts(pa.array([90], pa.duration("s"))) == ["90s"]
+    assert texts(pa.array([90], pa.duration("s"))) == ["90 seconds"]
     assert texts(pa.array([True, False])) == ["true", "false"]
     assert shown(domain([-5, -4, -3, 0], "numeric"), {0, 2}) == ["[-5, -3]"]
 

@@ -29,6 +29,8 @@ null = ["?", "n/a"]
 delimiter = ";"
 encoding = "latin-1"
 decimal = ","
+thousands = "."
+trim = true
 header = false
 date = { seen = "%d.%m.%Y" }
 sheet = "People"
@@ -177,7 +179,14 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert (job.report, job.report_public) == (str(tmp_path / "owner.html"), "/elsewhere/public.html")
     assert job.read_options() == {
         **{"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"},
-        **{"decimal": ",", "header": False, "sheet": "People", "date": {"seen": "%d.%m.%Y"}},
+        **{
+            "decimal": ",",
+            "thousands": ".",
+            "trim": True,
+            "header": False,
+            "sheet": "People",
+            "date": {"seen": "%d.%m.%Y"},
+        },
         **{"engine": "stream", "memory": "4G", "spill": str(tmp_path / "scratch")},
     }
     assert job.bound() == {"min_k": 15.0}

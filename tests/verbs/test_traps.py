@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,3 +87,79 @@ def test_trap_51_a_neutral_column_that_is_a_quasi_identifier() -> None:
     assert measured.known.k == 1
     assert "column 'education-num' is neutral and narrows 'education' inside classes" in said
     assert "--linked education=education-num" in said
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.date32(), pa.null()])
+def test_trap_48_a_column_without_values(kind: pa.DataType, tmp_path: Path) -> None:
+    table = pa.table({"age": pa.nulls(4, kind), "sex": [*"mmff"], "dx": pa.nulls(4, kind)})
+    roles = anon.Schema(["age", "sex"], ["dx"])
+    measured = anon.check(table, roles)
+    assert (measured.k, measured.l_distinct) == (2, 1)
+    for method in (anon.Curve(), anon.Mondrian(), anon.KMembers(), anon.FullDomain()):
+        release = anon.anonymize(table, roles, require=[anon.KAnonymity(2)], method=method)
+        for suffix in ("csv", "parquet", "feather"):
+            release.write(tmp_path / f"r.{suffix}")
+            assert anon.check(tmp_path / f"r.{suffix}", roles).k == 2
+        assert anon.read_table(tmp_path / "r.csv")["sex"].to_pylist() in ([*"mmff"], [*"ffmm"])
+    assert anon.compare(table, tmp_path / "r.parquet", roles).gcp == 0
+
+
+def test_trap_39_one_value_and_missing_ones_are_shown_as_they_are(tmp_path: Path) -> None:
+    table = {"smoker": ["yes", "yes", None, None], "age": [1, 2, 3, 4]}
+    roles = anon.Schema(["smoker", "age"])
+    release = anon.anonymize(table, roles, require=[anon.KAnonymity(2)])
+    for suffix in ("csv", "parquet", "feather"):
+        release.write(tmp_path / f"r.{suffix}")
+        assert anon.check(tmp_path / f"r.{suffix}", roles).k == 2
+    assert {*anon.read_table(tmp_path / "r.csv")["smoker"].to_pylist()} == {"yes", "missing"}
+
+
+@pytest.mark.parametrize("age", [["*"] * 4, [None] * 4])
+def test_a_column_that_another_tool_suppressed_is_lost(age: list[str | None]) -> None:
+    original = {"age": [1, 2, 3, 4], "sex": [*"mmff"]}
+    compared = anon.compare(original, {"age": age, "sex": [*"mmff"]}, anon.Schema(["age", "sex"]))
+    assert compared.by_attribute["age"].ncp == 1
+    assert compared.by_attribute["sex"].ncp == 0
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_trap_55_days_and_one_zone_everywhere(tmp_path: Path) -> None:
+    berlin = pa.timestamp("us", "Europe/Berlin")
+    table = pa.table(
+        {
+            "stay": [dt.timedelta(days=1 + 2 * (i % 2)) for i in range(4)],
+            "ward": [dt.timedelta(hours=12 + i) for i in range(4)],
+            "clock": [dt.time(12 + i, 30) for i in range(4)],
+            "seen": pa.array([dt.datetime(2020, 1, 1, i) for i in range(4)], berlin),
+            "left": pa.array([dt.datetime(2020, 7, 1, i // 2) for i in range(4)], berlin),
+        }
+    )
+    roles = anon.Schema(["stay", "ward", "clock", "seen"], neutral=["left"])
+    release = anon.anonymize(table, roles, require=[anon.KAnonymity(2)], method=anon.Mondrian())
+    release.write(tmp_path / "r.csv")
+    text = (tmp_path / "r.csv").read_text()
+    assert {*anon.read_table(tmp_path / "r.csv")["stay"].to_pylist()} <= {"1 day", "3 days", "*"}
+    assert "hours" in text
+    assert "us" not in text
+    assert ":30:00" in text
+    assert "+0" not in text
+    assert text.count("Z") >= 8
+    assert anon.compare(table, tmp_path / "r.csv", roles).gcp == pytest.approx(release.utility().gcp)
+
+
+def test_pandas_days_and_whole_numbers_that_miss_values() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "born": pd.to_datetime(["2020-01-01", None, "2020-03-01"]),
+            "seen": pd.to_datetime(["2020-01-01 12:00", None, "2020-03-01 00:00"]),
+            "children": [1, None, 3],
+            "height": [1.5, None, 2],
+            "whole": [1.0, 2.0, 3.0],
+            "none": [float("nan")] * 3,
+        }
+    )
+    seen = str(pa.Array.from_pandas(frame["seen"]).type)
+    kinds = [str(kind) for kind in anon.read_table(frame).schema.types]
+    assert kinds == ["date32[day]", seen, "int64", "double", "double", "double"]
+    assert anon.read_table(frame)["children"].to_pylist() == [1, None, 3]

@@ -32,7 +32,18 @@ from anon.classes.published import Published, RowWeights, Showing, counts_of, pu
 from anon.classes.reaches import Reach, intact_cells, reach, single_cells
 from anon.classes.reading import Cell, reader
 from anon.classes.rendering import Column, looks, measures, middles, render
-from anon.classes.text import BY_NUMBER, MISSING, OR_MISSING, ROOT, Rendering, keys, number, quote, texts
+from anon.classes.text import (
+    BY_NUMBER,
+    MISSING,
+    OR_MISSING,
+    ROOT,
+    Rendering,
+    keys,
+    number,
+    quote,
+    texts,
+    ticks_of_duration,
+)
 from anon.classes.union import Union, refuse_smaller, union_of
 from anon.classes.uniques import Model as UniquesModel
 from anon.classes.uniques import (
@@ -98,6 +109,7 @@ __all__ = [
     "single_cells",
     "take",
     "texts",
+    "ticks_of_duration",
     "to_levels",
     "union_of",
     "value_cells",

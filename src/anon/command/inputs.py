@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anon.command.options import KEYS, UNSAID
+from anon.command.options import CSV, KEYS, UNSAID
 from anon.errors import UsageError
 
 TWO_TABLES = "a bucketization has two tables, which go together: end -o in .parquet, .feather or .csv"
@@ -48,7 +48,18 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     options = job.read_options()
     if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
         said = {name for name, value in context.params.items() if value not in UNSAID}
-        of_input = {"null", "delimiter", "encoding", "decimal", "header", "sheet", "date", "table"} - said
+        of_input = {
+            "null",
+            "delimiter",
+            "encoding",
+            "decimal",
+            "thousands",
+            "header",
+            "trim",
+            "sheet",
+            "date",
+            "table",
+        } - said
         options = {name: value for name, value in options.items() if name not in of_input}
     return reading(path, options)
 
@@ -59,6 +70,12 @@ def release_options(context: typer.Context, job: Job, path: str) -> dict[str, An
 
     options = reading_options(context, job, path)
     return reading(path, {**options, "table": job.release_table, "query": None})
+
+
+def csv_options(context: typer.Context) -> dict[str, Any]:
+    """What the flags of a command say of how its file is read."""
+    words = {each: context.params.get(each.key) for each in CSV}
+    return {each.key: each.parsed(said) for each, said in words.items() if said not in UNSAID}
 
 
 def people_of(context: typer.Context, job: Job) -> Source | None:

@@ -102,6 +102,14 @@ class Job(_Keys):
         asking._query = query
         return asking
 
+    def typed(self, schema: Schema) -> set[str] | None:
+        """The columns whose values count, where the others go from CSV to CSV as they stand; None: all."""
+        method = self.configured_method()
+        if self.perturb or (method is not None and method.perturbs) or not str(self.output).endswith(".csv"):
+            return None
+        named = {each.name for each in (*schema.quasi, *schema.sensitive)} | {*schema.identifying}
+        return named | {name for name in (schema.unit, schema.sampling_weight) if name is not None}
+
     def files(self) -> list[str]:
         """The files of hierarchies and orders."""
         hierarchies = [text for text in self.hierarchy.values() if isinstance(text, str) and _is_file(text)]

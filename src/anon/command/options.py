@@ -175,6 +175,7 @@ CSV = (
     Flag("delimiter", str, "CSV delimiter.", panel=READ),
     Flag("encoding", str, "CSV encoding (utf-8, or utf-16 by its mark).", panel=READ),
     Flag("decimal", Literal[".", ","], "Decimal mark of CSV numbers (.).", panel=READ),
+    Flag("thousands", str, "Mark that groups digits of CSV numbers: 1,006 (none).", panel=READ),
     Flag("header", bool, "A CSV file's first line names its columns (default), or not.", panel=READ),
     Flag(
         "date",
@@ -184,6 +185,7 @@ CSV = (
         metavar="COLUMN=FORMAT",
         parse=partial(parse.pairs, "--date"),
     ),
+    Flag("trim", bool, "Drop blanks at the ends of cells of text (default: not).", panel=READ),
     Flag("sheet", str, "Sheet of an Excel file that has several.", panel=READ),
     Flag("table", Text, "Table or view of a database: visits, or clinic.visits.", panel=READ),
 )

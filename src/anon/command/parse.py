@@ -7,11 +7,26 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anon.errors import UsageError
+from anon.schema import name_and_value, names_in, pairs_in
 
 
 def names(texts: Iterable[str]) -> list[str]:
-    """`A,B` and `C`, each a flag's word, as three names."""
-    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    """`A,B` and `C`, each a flag's word, as three names; `"A, in years",B` has two."""
+    listed = [name for text in texts for name in names_in(text)]
+    if "" in listed:
+        raise UsageError("a list of columns has an empty name in it: leave out the comma, or name the column")
+    return listed
+
+
+def levels(texts: Iterable[str]) -> list[int | float | str]:
+    """Numbers where they are some, else words."""
+    listed: list[int | float | str] = []
+    for text in names(texts):
+        try:
+            listed.append(_number(text))
+        except ValueError:
+            listed.append(text)
+    return listed
 
 
 def neutral(texts: Iterable[str]) -> list[str] | str:
@@ -24,10 +39,10 @@ def linked(texts: Iterable[str]) -> list[list[str]]:
     """QUASI=COLUMN, or QUASI=COLUMN,COLUMN."""
     groups = []
     for text in texts:
-        name, equals, others = text.partition("=")
-        if not (name and equals and names([others])):
+        pair = name_and_value(text)
+        if pair is None or not pair[1]:
             raise UsageError("--linked takes QUASI=COLUMN, such as age=birth_year")
-        groups.append([name, *names([others])])
+        groups.append([pair[0], *names([pair[1]])])
     return groups
 
 
@@ -35,9 +50,10 @@ def pairs(flag: str, texts: Iterable[str]) -> dict[str, str]:
     """COLUMN=VALUE, each column once."""
     values: dict[str, str] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
+        pair = name_and_value(text)
+        if pair is None or not pair[1]:
             raise UsageError(f"{flag} takes COLUMN=VALUE")
+        name, value = pair
         if name in values:
             raise UsageError(f"{flag} is given twice for column {name!r}")
         values[name] = value
@@ -76,11 +92,10 @@ def by_column(flag: str, texts: Sequence[str]) -> Any:
 
 def importance(text: str) -> dict[str, float] | list[str]:
     """`A=2,B=1` as weights, or `A,B` as an order."""
-    listed = names([text])
-    if "=" not in text:
-        return listed
+    if all(name_and_value(each) is None for each in pairs_in(text)):
+        return names([text])
     try:
-        return {name: float(value) for name, value in pairs("--importance", listed).items()}
+        return {name: float(value) for name, value in pairs("--importance", pairs_in(text)).items()}
     except ValueError:
         raise UsageError("--importance takes COLUMN=W,COLUMN=W or COLUMN,COLUMN") from None
 

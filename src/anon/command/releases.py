@@ -132,7 +132,7 @@ def anonymize(
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
-        table = anon.read_source(source, **job.read_options())
+        table = anon.read_source(source, **job.read_options(), typed=job.typed(schema))
         check_output(output, table.schema, schema)
         release = anon.anonymize(
             table,

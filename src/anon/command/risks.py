@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import keep, origin_of, pages_of, people_of, reading_options, write_reports
+from anon.command.inputs import (
+    keep,
+    origin_of,
+    pages_of,
+    people_of,
+    reading_options,
+    write_reports,
+)
 from anon.command.options import (
     CONFIG,
     CSV,
@@ -205,12 +212,14 @@ def discover(
     """
     import anon
     from anon import datasets
+    from anon.tables import reading
     from anon.verbs import as_table
 
     if output is not None:
         datasets.check_output(output)
         keep(output, [source])
-    result = anon.discover(anon.read_source(source, **job.read_options()), columns, max_size=max_size)
+    table = anon.read_source(source, **reading(source, job.read_options()))
+    result = anon.discover(table, columns, max_size=max_size)
     if output is not None:
         datasets.write_table(as_table(result.sets), output)
     if as_json:

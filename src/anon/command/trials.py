@@ -7,12 +7,13 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from anon.command import parse
 from anon.command.app import command, data_app
-from anon.command.inputs import keep, origin_of, pages_of, write_reports
+from anon.command.inputs import csv_options, keep, origin_of, pages_of, write_reports
 from anon.command.options import (
     CODING,
     CONFIG,
@@ -47,6 +48,7 @@ from anon.command.words import (
     reproduction,
 )
 from anon.errors import InfeasibleError, UsageError
+from anon.schema import as_word
 
 if TYPE_CHECKING:
     from anon.command.job import Job
@@ -151,6 +153,65 @@ def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
         for column in inspected.columns:
             if column.note is not None:
                 print(f"note: {column.note}", file=sys.stderr)
+        for note in inspected.notes:
+            print(f"note: {note}", file=sys.stderr)
+
+
+@command(
+    SOURCE,
+    Flag("column", str, "The column.", metavar="COLUMN", is_argument=True, is_required=True),
+    Flag(
+        "output",
+        Text,
+        "The hierarchy, a CSV file as ARX has them.",
+        spelled=("-o", "--output"),
+        is_path=True,
+        is_required=True,
+    ),
+    Flag(
+        "by",
+        Literal["intervals", "dates", "prefix", "suffix", "frequency"],
+        "intervals, dates, prefix (0213*), suffix (*2139) or frequency (default: as the values are).",
+    ),
+    Flag(
+        "levels",
+        list[str],
+        "Widths, calendar units, characters kept, or shares of the rows: 5,10,20.",
+        metavar="A,B,C",
+        parse=parse.levels,
+    ),
+    *(*CSV, *PRINTING),
+)
+def hierarchy(
+    context: typer.Context,
+    source: str,
+    column: str,
+    output: str,
+    by: Any,
+    levels: list[int | float | str] | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Draft a hierarchy of one column of FILE from its values, to be edited before it is used.
+
+    anon hierarchy people.csv zip -o zip.csv && anon anonymize people.csv --hierarchy zip=zip.csv …
+    """
+    from anon import verbs
+    from anon.tables import reading
+
+    keep(output, [source])
+    drafted = verbs.draft_hierarchy(
+        source, column, by=by, levels=levels or (), **reading(source, csv_options(context))
+    )
+    drafted.write(output)
+    facts = {"output": output, "by": drafted.by, "values": len(drafted.rows), "levels": len(drafted.rows[0])}
+    if as_json:
+        print_json(facts)
+    elif not quiet:
+        print(
+            f"{facts['values']:,} values on {facts['levels']} levels by {drafted.by} written to {output}: "
+            f"look through it, then --hierarchy {as_word(column, output)}"
+        )
 
 
 @command(

@@ -53,19 +53,14 @@ def _label_codes(factors: Factors, attribute: Attribute) -> tuple[Codes, list[st
     return factors.recode(code_of), [*labels.to_pylist(), None]
 
 
-def encode_factors(factors: Factors, attribute: Attribute, empty: bool = False) -> tuple[Domain, Codes]:
-    """The domain of an attribute and the code of every row; `empty` as for `encode`."""
+def encode_factors(factors: Factors, attribute: Attribute) -> tuple[Domain, Codes]:
+    """The domain of an attribute and the code of every row."""
     name = attribute.name
     used = factors.used()
     present = _present(factors, used, name)
-    if len(present) == 0 and empty:
+    if len(present) == 0:
         nulls = factors.recode(np.zeros(len(factors.values) + 1, np.uint8))
         return Domain(name, "nominal", pa.array([], pa.string()), True), nulls
-    if len(present) == 0:
-        raise DataError(
-            f"column {name!r} has no values; leave it out of the quasi-identifiers and sensitive attributes",
-            column=name,
-        )
     kept = factors.values.take(pa.array(present))
     absent = used.copy()
     absent[present] = False

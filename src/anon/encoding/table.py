@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -28,7 +27,6 @@ def encode(
     schema: Schema,
     *,
     missing: Missing = "category",
-    empty: bool = False,
     n_threads: int | None = None,
 ) -> Encoded:
     """Codes and domains of the quasi-identifiers and sensitive attributes of a table.
@@ -36,8 +34,8 @@ def encode(
     A Scan is read once, for these columns alone; only their codes and values are kept.
 
     Null and NaN are missing: with `missing="category"` one more value, with `"suppress"` their rows
-    are left out of every class, with `"error"` a DataError. A column without values is one too, unless
-    `empty`, for tables that are only measured: then it is nominal. Columns are encoded by `n_threads`
+    are left out of every class, with `"error"` a DataError. A column without values is nominal.
+    Columns are encoded by `n_threads`
     threads (None: one per processor); the answer does not depend on their number.
     """
     if missing not in get_args(Missing):
@@ -52,7 +50,7 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    encoded = each_column(table, attributes, partial(encode_factors, empty=empty), n_threads)
+    encoded = each_column(table, attributes, encode_factors, n_threads)
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
         if not domain.has_null or missing == "category":

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Classes, group
+from anon.classes import Classes, group, ticks_of_duration
 from anon.encoding import Codes, Domain, Encoded, encode
 from anon.errors import DataError, Parameter
 from anon.release.metadata import CLASS_ID, PAIR, metadata_of, sensitive_path
@@ -231,7 +231,7 @@ def _bucket_codes(
         values = values.cast(values.type.value_type)
     if attribute.kind == "numeric" and is_text(values.type):
         values = read_numbers(values, name)
-    encoded = encode(pa.table({name: values}), Schema([attribute]), empty=True)
+    encoded = encode(pa.table({name: values}), Schema([attribute]))
     order = np.argsort(bucket, kind="stable")
     codes = np.empty(len(classes.rows), encoded.quasi_codes[0].dtype)
     codes[classes.rows] = np.repeat(encoded.quasi_codes[0][order], counts[order])
@@ -240,7 +240,10 @@ def _bucket_codes(
 
 def read_numbers(texts: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """What `texts` wrote of numbers, dates, times or durations, of a type that keeps them distinct."""
-    words = pc.replace_substring_regex(texts, r"^(-?\d+)(s|ms|us|ns)$", r"\1")
+    with suppress(ValueError):
+        spans = [None if text is None else ticks_of_duration(text, "ns") for text in texts.to_pylist()]
+        return pa.chunked_array([pa.array(spans, pa.decimal128(38))])
+    words = texts
     words = pc.replace_substring_regex(words, r"^(\d\d:.*)$", r"1970-01-01T\1")
     n_decimals = pc.max(pc.utf8_length(pc.replace_substring_regex(words, r"^[^.]*\.?", ""))).as_py()
     kinds = (

@@ -133,9 +133,7 @@ def _misread(
     written = as_written(source, [each.name for each in labels])
     if written is not source:  # as they are read where nobody says that they are labels
         typed = [name for name in kept if source.table.schema.field(name) != written.table.schema.field(name)]
-        values = encode(
-            source.table.select(typed), Schema(typed), empty=True, n_threads=n_threads
-        ).quasi_codes
+        values = encode(source.table.select(typed), Schema(typed), n_threads=n_threads).quasi_codes
         both = {name: (kept[name], codes) for name, codes in zip(typed, values, strict=True)}
         if wrong := misread(_NO_CLASSES, rows, of_row, {}, both):
             return wrong
@@ -143,7 +141,7 @@ def _misread(
     apart = release.publish == "bucketization"
     attributes = [] if apart else [_as_read(each, source) for each in sensitive]
     quasi = [name for name in names if name not in (CLASS_ID, *(each.name for each in attributes))]
-    encoded = encode(source.table, Schema(quasi, attributes), empty=True, n_threads=n_threads)
+    encoded = encode(source.table, Schema(quasi, attributes), n_threads=n_threads)
     domains, codes = encoded.sensitive, encoded.sensitive_codes
     read = dict(
         zip((*quasi, *(each.name for each in attributes)), (*encoded.quasi_codes, *codes), strict=True)

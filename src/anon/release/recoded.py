@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anon.classes import Cells, Classes, Column, Rendering, coded_column, is_full, sensitive_counts, texts
 from anon.encoding import Domain, Encoded, narrowed
@@ -18,7 +19,7 @@ from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID, note_on_perturbed
 from anon.release.weights import Weights, class_means
-from anon.schema import CODING, hierarchy_to_dict, names_listed, value_type
+from anon.schema import CODING, as_word, hierarchy_to_dict, names_listed, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
@@ -46,6 +47,7 @@ _MEANING = {
     "shuffle": "perturbed: a value of the column, re-dealt by a model of ranks",
 }
 LONG_SET = 50  # labels of a cell, in the mean of its column, from which a hierarchy is proposed
+LONG_CELL = 200  # characters of a cell, likewise
 _CODED = (
     "; nothing finer than the least level of its coding, >= top and <= bottom one value each, ends rounded "
     "outward"
@@ -137,20 +139,29 @@ class Recoded:
         if self.publish != "generalization" or not self.n_rows:
             return None
         long, sizes = {}, self.classes.sizes
-        for cells in self.cells:
-            if cells.set_offsets is not None:
-                n_labels = np.where(is_full(cells), 1, np.diff(cells.set_offsets))
-                mean = float(n_labels[cells.of_class] @ sizes) / self.n_rows
-                if mean >= LONG_SET:
-                    long[cells.domain.name] = mean
+        n_characters = 0
+        for cells, columns in zip(self.cells, self.columns, strict=True):
+            if cells.set_offsets is None or not columns:
+                continue
+            n_labels = np.where(is_full(cells), 1, np.diff(cells.set_offsets))
+            mean = float(n_labels[cells.of_class] @ sizes) / self.n_rows
+            longest = pc.max(pc.utf8_length(columns[0].values)).as_py() or 0
+            if mean >= LONG_SET or (longest > LONG_CELL and n_labels.max() > 1):
+                long[cells.domain.name] = mean
+                n_characters = max(n_characters, longest)
         if not long:
             return None
         first = next(iter(long))
-        columns = "1 column lists" if len(long) == 1 else f"{len(long)} columns list"
+        if min(long.values()) >= LONG_SET:
+            which = "1 column lists" if len(long) == 1 else f"{len(long)} columns list"
+            what = f"each cell of {which} {min(long.values()):,.0f} labels or more on average"
+        else:
+            which = "1 column list" if len(long) == 1 else f"{len(long)} columns list"
+            what = f"cells of {which} labels in up to {n_characters:,} characters"
         return (
-            f"each cell of {columns} {min(long.values()):,.0f} labels or more on average, which nobody reads "
-            f"and makes a large file: {names_listed(list(long))}; give them a hierarchy, hierarchy=prefix(2) "
-            f"or --hierarchy {first}=prefix:2, or a dict or file of their own"
+            f"{what}, which nobody reads and makes a large file: {names_listed(list(long))}; give them a "
+            f"hierarchy, hierarchy=prefix(2) or --hierarchy {as_word(first, 'prefix:2')}, or a dict or file "
+            "of their own, such as `anon hierarchy` drafts"
         )
 
     @cached_property

@@ -64,6 +64,7 @@ from anon.release.write import (
     write_release,
     writer_of,
 )
+from anon.schema import as_word, quoted
 from anon.tables import PROGRAM_OF_SUFFIX, Place, new_table, not_written, replacing, target_of
 from anon.threads import available_threads
 
@@ -495,7 +496,7 @@ def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
                 f"column {name!r} is neutral and narrows {' and '.join(map(repr, telling.narrows))} inside "
                 f"classes: it leaves {fewer} candidates for {telling.n_narrowed:,} of {release.n_rows:,} "
                 f"people; do not publish it, make it a quasi-identifier, or link it (linked=[[{first!r}, "
-                f"{name!r}]] or --linked {first}={name})"
+                f"{name!r}]] or --linked {as_word(first, quoted(name))})"
             )
         if telling.n_copied:
             copied = " and ".join(map(repr, telling.copies))

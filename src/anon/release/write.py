@@ -75,8 +75,8 @@ def _feather(
 
 @contextmanager
 def csv(path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
-    """Every string is quoted, null is an empty field without quotes."""
-    plain = pa.schema([pa.field(f.name, value_type(f.type)) for f in written])
+    """Every string is quoted, null is an empty field without quotes; moments with a zone are in UTC."""
+    plain = pa.schema([pa.field(f.name, _in_csv(value_type(f.type))) for f in written])
     with opened(path) as file, pa.csv.CSVWriter(file, plain) as writer:
         yield _Casting(writer, plain)
 
@@ -118,6 +118,12 @@ class _Kept:
 
     def write_table(self, table: pa.Table) -> None:
         self.parts.append(table.cast(self.schema))
+
+
+def _in_csv(kind: pa.DataType) -> pa.DataType:
+    """The type as which a column is written to CSV: of moments in the zone of cells."""
+    zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return pa.timestamp(kind.unit, "UTC") if zoned else kind
 
 
 @dataclass(frozen=True)

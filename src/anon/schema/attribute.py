@@ -15,7 +15,7 @@ from typing import Any, get_args
 import pyarrow as pa
 
 from anon.errors import DataError, UsageError, did_you_mean
-from anon.schema.columns import Kind, kind_of
+from anon.schema.columns import Kind, as_word, kind_of
 from anon.schema.hierarchy.declared import (
     CALENDAR,
     Dates,
@@ -95,7 +95,7 @@ class Attribute:
                 if isinstance(self.hierarchy, Prefix):
                     way_out = (
                         "; to publish its first characters declare it nominal, by "
-                        f"anon.nominal({self.name!r}, prefix(...)) or --kind {self.name}=nominal"
+                        f"anon.nominal({self.name!r}, prefix(...)) or --kind {as_word(self.name, 'nominal')}"
                     )
                 raise UsageError(
                     f"column {self.name!r}: this hierarchy is not for a {self.kind} attribute; numbers and "

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from anon.errors import DataError, UsageError, did_you_mean
+from anon.errors import DataError, Parameter, UsageError, did_you_mean
 
 Kind = Literal["numeric", "ordinal", "nominal"]
 
@@ -54,15 +57,26 @@ def is_text(arrow_type: pa.DataType) -> bool:
     )
 
 
-def check_unique(names: Sequence[str], where: str = "the table") -> None:
-    """Raise DataError where a table has two columns of one name."""
-    before: set[str] = set()
-    for name in names:
-        if name in before:
-            raise DataError(
-                f"{where} has {names.count(name)} columns named {name!r}; rename all but one", column=name
-            )
-        before.add(name)
+def check_unique(names: Sequence[str], where: str = "the table", *way_out: str | Parameter) -> None:
+    """Raise DataError where a table has columns of one name, or one without; `way_out` ends the message."""
+    counts = Counter(names)
+    again = [name for name, n in counts.items() if n > 1 and name]
+    if again:
+        others = "".join(f", {counts[name]} named {name!r}" for name in again[1:MOST_NAMED])
+        raise DataError(
+            f"{where} has {counts[again[0]]} columns named {again[0]!r}{others}; rename all but one of each",
+            *way_out,
+            column=again[0],
+        )
+    if "" in counts:
+        places = [str(i) for i, name in enumerate(names, 1) if not name]
+        which = ", ".join(places[:MOST_NAMED]) + (", ..." if len(places) > MOST_NAMED else "")
+        raise DataError(
+            f"{where}: of its {len(names)} columns these have no name, so that no role can be given: number "
+            f"{which}; name them",
+            *way_out,
+            column="",
+        )
 
 
 MOST_NAMED = 100  # columns, in one message
@@ -73,9 +87,15 @@ def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     known = set(columns)
     for name in names:
         if name not in known:
+            alike = [each for each in columns if "".join(each.split()) == "".join(name.split())]
+            hint = (
+                f"{alike[0]!r} differs from it by white space alone (in a list of names: "
+                f"{shlex.quote(quoted(alike[0], always=True))}); "
+                if alike
+                else did_you_mean(name, columns)
+            )
             raise DataError(
-                f"the table has no column {name!r}; {did_you_mean(name, columns)}"
-                f"its columns are {names_listed(columns)}",
+                f"the table has no column {name!r}; {hint}its columns are {names_listed(columns)}",
                 column=name,
             )
 
@@ -91,3 +111,63 @@ def listed_in(data: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(items, list | tuple):
         raise UsageError(f"{key} must be a list of names or attributes")
     return list(items)
+
+
+# --- names in the words of a flag
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_ITEM = re.compile(rf"\s*({_QUOTED}[^,]*|[^,]*)(?:,|$)")
+_NAME_AND_REST = re.compile(rf"\s*({_QUOTED})\s*=(.*)", re.DOTALL)
+
+
+def names_in(text: str) -> list[str]:
+    """The names of a list `A,B`, as CSV quotes them: `"age, in years",zip`.
+
+    Of several, blanks around names without quotes are dropped; a name alone is taken as it stands.
+    """
+    items = _items(text)
+    if len(items) == 1:
+        return [unquoted(text)]
+    return [unquoted(each.strip()) for each in items]
+
+
+def pairs_in(text: str) -> list[str]:
+    """The parts of a list `A=2,B=1` whose names may have quotes, each as it stands."""
+    return [each.strip() for each in _items(text)]
+
+
+def name_and_value(text: str) -> tuple[str, str] | None:
+    """`COLUMN=VALUE`, or `"a name with = in it"=VALUE`; None where there is no `=` after a name."""
+    found = _NAME_AND_REST.fullmatch(text)
+    name, equals, value = text.partition("=")
+    if found is not None:
+        name, value = unquoted(found[1]), found[2]
+    return (name, value) if name and equals else None
+
+
+def unquoted(text: str) -> str:
+    """A name without the quotes around it."""
+    inner = text.strip()
+    return inner[1:-1].replace('""', '"') if re.fullmatch(_QUOTED, inner) else text
+
+
+def quoted(name: str, *, always: bool = False) -> str:
+    """A name as a flag takes it in a list or before `=`: in quotes where it needs them."""
+    needs = always or not name or name != name.strip() or any(mark in name for mark in ',="')
+    return '"' + name.replace('"', '""') + '"' if needs else name
+
+
+def as_word(name: str, value: str) -> str:
+    """`NAME=VALUE` as a shell hands it to a flag."""
+    return shlex.quote(f"{quoted(name)}={value}")
+
+
+def _items(text: str) -> list[str]:
+    items, at = [], 0
+    while True:
+        found = _ITEM.match(text, at)
+        assert found is not None  # the empty text matches
+        items.append(found[1])
+        if found.end() == len(text) and not found[0].endswith(","):
+            return items
+        at = found.end()

@@ -21,6 +21,7 @@ from anon.tables.read import as_written, read_local, read_source, read_table, re
 from anon.tables.scan import BATCH_ROWS, Scan, ahead, nameless
 from anon.tables.source import Source
 from anon.tables.sql_types import written
+from anon.tables.written import thousands_pattern
 
 __all__ = [
     "BATCH_ROWS",
@@ -55,6 +56,7 @@ __all__ = [
     "shown",
     "takeable",
     "target_of",
+    "thousands_pattern",
     "write_new",
     "write_program",
     "written",

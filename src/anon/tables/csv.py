@@ -8,9 +8,10 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, Parameter, UsageError
 from anon.schema import check_unique
 from anon.tables.formats import (
     bytes_in_files,
@@ -29,6 +30,7 @@ from anon.tables.formats import (
     wanted_names,
 )
 from anon.tables.memory import with_columns
+from anon.tables.written import read_as, written_in
 
 CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
 
@@ -49,6 +51,8 @@ class Csv:
     decimal: str = "."
     header: bool = True
     text: tuple[str, ...] = ()  # columns that are strings whatever they hold
+    thousands: str | None = None
+    typed: frozenset[str] | None = None  # the columns that are more than text (None: all)
 
     def __post_init__(self) -> None:
         delimiter = self.delimiter
@@ -60,10 +64,27 @@ class Csv:
             )
         if self.decimal not in (".", ","):
             raise UsageError("the decimal mark of a CSV file is . or ,")
+        if self.thousands is not None and (
+            self.thousands not in (".", ",", " ", "'", "_") or self.thousands == self.decimal
+        ):
+            raise UsageError(
+                "the thousands mark of a CSV file is , . ' _ or a space, and another than the decimal mark ",
+                Parameter("(decimal=',')", "(--decimal ,)"),
+            )
         try:
             io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
         except (LookupError, ValueError):
             raise UsageError(f"there is no encoding {self.encoding!r}") from None
+
+    @property
+    def is_plain(self) -> bool:
+        """Is nothing said of CSV files?"""
+        return replace(self, text=(), typed=None) == Csv((), None, "utf-8")
+
+    def texts(self, header: Iterable[str], further: Iterable[str] = ()) -> set[str]:
+        """Which columns are strings whatever they hold."""
+        typed = self.typed
+        return {*self.text, *further} | {name for name in header if typed is not None and name not in typed}
 
     def tables(self, paths: Sequence[Path], columns: Sequence[str] | None = None) -> list[pa.Table]:
         """One table per file, of types that agree: a column that they type differently is text in all.
@@ -90,7 +111,7 @@ class Csv:
     def read(self, path: Path, as_text: Iterable[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
         """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all)."""
         try:
-            return self._read(path, (*self.text, *as_text), columns)
+            return self._read(path, as_text, columns)
         except (pa.ArrowException, OSError, EOFError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "csv") from None
@@ -119,13 +140,34 @@ class Csv:
         )
         return read, parse, convert, header
 
+    def null_hits(self, path: Path) -> Iterator[tuple[str, str, int]]:
+        """Every marker of missing values that occurs in a column, the column, and in how many rows."""
+        read, parse, convert, header = self.options(path)
+        convert.column_types = dict.fromkeys(header, AS_WRITTEN)
+        convert.null_values = [""]
+        counts: Counter[tuple[str, str]] = Counter()
+        try:
+            with pa_csv.open_csv(os.fspath(path), read, parse, convert) as reader:
+                for batch in reader:
+                    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                        found = pc.is_in(column.dictionary, pa.array(self.null))
+                        for at in pc.indices_nonzero(found).to_pylist():
+                            n_rows = pc.sum(pc.equal(column.indices, at)).as_py()
+                            counts[column.dictionary[at].as_py(), name] += n_rows
+        except (pa.ArrowException, UnicodeError, OSError) as error:
+            raise_if_out_of_memory(error)
+            raise self.fault(path, parse.delimiter) from None
+        for (marker, name), n_rows in counts.items():
+            yield marker, name, n_rows
+
     def check_ends(self, path: Path, header: Sequence[str], delimiter: str) -> None:
         """Raise DataError where two columns have one name, or a quote has no end."""
-        check_unique(header, file_name(path))
-        if self._has_open_quote(path):
+        if "" in header or self._has_open_quote(path):
             fault = self.fault(path, delimiter)
             if fault.row is not None:
                 raise fault
+        way_out = (", or read the first line as a row ", Parameter("(header=False)", "(--no-header)"))
+        check_unique(header, file_name(path), *(way_out if self.header else ()))
 
     def _read(self, path: Path, as_text: Iterable[str], columns: Sequence[str] | None) -> pa.Table:
         read, parse, convert, header = self.options(path)
@@ -133,7 +175,8 @@ class Csv:
         if columns is not None:
             convert.include_columns = wanted_names(columns, header)
         try:
-            convert.column_types = dict.fromkeys(as_text, pa.string())
+            kept = self.texts(header, as_text)
+            convert.column_types = dict.fromkeys(kept, pa.string())
             table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
             numbers = [f.name for f in table.schema if is_number(f.type)]
             if numbers:
@@ -145,7 +188,11 @@ class Csv:
             raise self.fault(path, parse.delimiter) from None
         if any(pa.types.is_binary(field.type) for field in table.schema):
             raise self.fault(path, parse.delimiter)
-        finished = {i: self._finished(column) for i, column in enumerate(table.columns)}
+        finished = {
+            i: self._finished(column)
+            for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True))
+            if name not in kept
+        }
         place = {name: i for i, name in enumerate(table.column_names)}
         for name, text in zip(numbers, written.columns if numbers else (), strict=True):
             if is_unsafe(text.chunks, table.schema.field(place[name]).type):
@@ -154,11 +201,17 @@ class Csv:
 
     def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         if pa.types.is_timestamp(column.type):
-            try:
+            with suppress(pa.ArrowInvalid):
                 return column.cast(pa.timestamp("us", column.type.tz))
-            except pa.ArrowInvalid:
-                return column
+        elif pa.types.is_string(column.type):
+            kind = written_in(column.chunks, self.thousands, self.decimal).type
+            if kind is not None:
+                return self.held(column, kind)
         return column
+
+    def held(self, texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        """Texts as the numbers with thousands marks, or the days, that they write."""
+        return read_as(texts, kind, self.thousands, self.decimal)
 
     def _header(self, path: Path) -> tuple[list[str], str, int]:
         """The names of the columns, the delimiter, and the number of lines before the first row or header.

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError, Parameter, UsageError
-from anon.schema import check_names, check_unique, is_measurable, is_text
+from anon.schema import as_word, check_names, check_unique, is_measurable, is_text, value_type
 from anon.tables.columns import values_alone, values_type
+from anon.tables.written import day_of
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -38,11 +39,13 @@ def in_plain_types(table: pa.Table) -> pa.Table:
 class Meaning:
     """What the user says of columns: the texts that are missing values, and the format of dates.
 
-    `dates` has formats as `datetime.strptime` reads them.
+    `dates` has formats as `datetime.strptime` reads them. `trim`: blanks at the ends of texts say
+    nothing, and a text of blanks alone is a missing value.
     """
 
     null: Mapping[str, frozenset[str]]
     dates: Mapping[str, str]
+    trim: bool = False
 
     def check(self, schema: pa.Schema) -> None:
         """Refuse a name that the table has not, and dates that are not text."""
@@ -62,7 +65,7 @@ class Meaning:
 
     def of_table(self, table: pa.Table, first_row: int = 0) -> pa.Table:
         """The table as it is meant; its rows are numbered from `first_row` on."""
-        table = without(table, self.null)
+        table = without(trimmed(table) if self.trim else table, self.null)
         return with_columns(
             table,
             {
@@ -77,12 +80,7 @@ def _days(column: pa.ChunkedArray, name: str, format: str, first_row: int) -> pa
     """Texts as the days that they write."""
     coded = column.combine_chunks()
     coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-    days: list[date | None] = []
-    for text in coded.dictionary.to_pylist():
-        try:
-            days.append(datetime.strptime(text, format).date())
-        except ValueError:
-            days.append(None)
+    days = [day_of(text, format) for text in coded.dictionary.to_pylist()]
     found = pc.take(pa.array(days, pa.date32()), coded.indices)
     wrong = pc.and_(coded.is_valid(), found.is_null())
     if n_wrong := pc.sum(wrong).as_py():
@@ -90,13 +88,25 @@ def _days(column: pa.ChunkedArray, name: str, format: str, first_row: int) -> pa
         raise DataError(
             f"column {name!r}: {n_wrong} values are no dates of the format {format!r}, the first in row "
             f"{first_row + row + 1}; name a text that is a missing value: ",
-            Parameter(f"null='{name}=TEXT'", f"--null {name}=TEXT"),
+            Parameter(f"null={f'{name}=TEXT'!r}", f"--null {as_word(name, 'TEXT')}"),
             column=name,
             row=first_row + row,
             count=n_wrong,
             value=coded[row].as_py(),
         )
     return pa.chunked_array([found])
+
+
+def trimmed(table: pa.Table) -> pa.Table:
+    """The table without blanks at the ends of its texts, those of blanks alone missing."""
+    changed = {}
+    for i, column in enumerate(table.columns):
+        plain = value_type(column.type)
+        if is_text(plain):
+            texts = pc.utf8_trim_whitespace(column.cast(plain))
+            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, plain), texts)
+            changed[i] = texts.cast(column.type) if texts.type != column.type else texts
+    return with_columns(table, changed)
 
 
 def without(table: pa.Table, null: Mapping[str, Iterable[str]]) -> pa.Table:
@@ -147,7 +157,7 @@ def from_memory(source: Any) -> pa.Table:
         if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
             names = [str(name) for name in source.columns]
             check_unique(names)
-            return _from_arrays({name: source.iloc[:, i] for i, name in enumerate(names)})
+            return _as_meant(_from_arrays({name: source.iloc[:, i] for i, name in enumerate(names)}))
         if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
             return pa.table(source)
     except pa.ArrowException:
@@ -156,6 +166,25 @@ def from_memory(source: Any) -> pa.Table:
         "a table is a path, Arrow data, a data frame or a dict of arrays, "
         f"not {type(source).__module__}.{type(source).__qualname__}"
     )
+
+
+def _as_meant(table: pa.Table) -> pa.Table:
+    """A pandas frame's whole numbers, which are floats where some are missing, and days, which are times."""
+    changed = {}
+    for i, column in enumerate(table.columns):
+        kind = None
+        if pa.types.is_floating(column.type) and 0 < column.null_count < len(column):
+            kind = pa.int64()
+        elif (
+            pa.types.is_timestamp(column.type) and column.type.tz is None and column.null_count < len(column)
+        ):
+            kind = pa.date32()
+        if kind is not None:
+            with suppress(pa.ArrowInvalid):  # a fraction, or a time of day
+                meant = column.cast(kind)
+                if meant.cast(column.type).equals(column):  # Arrow drops times of a day
+                    changed[i] = meant
+    return with_columns(table, changed)
 
 
 def _plain_type(arrow_type: pa.DataType) -> pa.DataType:

@@ -24,7 +24,7 @@ import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
-from anon.schema import check_unique, is_text, value_type
+from anon.schema import check_unique, is_text, name_and_value, value_type
 from anon.tables.csv import Csv
 from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
@@ -44,10 +44,10 @@ from anon.tables.formats import (
 from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
 from anon.tables.places import place_of
 from anon.tables.source import Engine, Source
+from anon.tables.suspicions import notes_on_csv
 
-PLAIN_CSV = Csv((), None, "utf-8")
-ONLY_CSV = "null, delimiter, encoding, decimal and header are for CSV files only"
-OF_CSV = ("null", "delimiter", "encoding", "decimal", "header", "sheet")
+ONLY_CSV = "null, delimiter, encoding, decimal, thousands and header are for CSV files only"
+OF_CSV = ("null", "delimiter", "encoding", "decimal", "thousands", "header", "sheet")
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
@@ -75,6 +75,9 @@ def read_source(
     encoding: str = "utf-8",
     decimal: str = ".",
     header: bool = True,
+    thousands: str | None = None,
+    trim: bool = False,
+    typed: Iterable[str] | None = None,
     sheet: str | None = None,
     date: Mapping[str, str] | None = None,
     table: str | None = None,
@@ -92,9 +95,13 @@ def read_source(
     column of text that holds days, as `datetime.strptime` takes it: `{"born": "%d.%m.%Y"}`.
 
     For CSV only: `delimiter` is found from the first line if None, `decimal` is the mark in numbers
-    ("." or ","), and without a `header` the columns are `column 1`, `column 2`, …. A file that starts
-    with the mark of UTF-16 is read as that. `sheet` names the sheet of an Excel file. Excel, SPSS,
-    Stata and SAS files (extra `files`) are read whole.
+    ("." or ","), `thousands` the one that groups their digits, and without a `header` the columns are
+    `column 1`, `column 2`, …. Days that are all written 31.12.1999, one after the 12th, are read as days.
+    `typed` names the columns that are more than text (None: all): cells of the others are kept as they
+    stand, `1.50` or `True`. A file that starts with the mark of UTF-16 is read as that.
+
+    `trim` drops blanks at the ends of texts of any source; texts of blanks alone are then missing. `sheet`
+    names the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra `files`) are read whole.
 
     A database (extra `db`) is an SQLite or DuckDB file, or a PostgreSQL URI without a password, such as
     `postgresql://user@host/name`. `table` names a table or a view of it (`visits`, `clinic.visits`, or
@@ -117,11 +124,20 @@ def read_source(
         raise UsageError(f"there is no folder {os.fspath(spill)!r} for temporary files; make it")
     budget = bytes_of(memory)
     everywhere, by_column = _markers((null,) if isinstance(null, str) else null)
-    meaning = Meaning(by_column, date or {})
-    how = Csv(everywhere, delimiter, encoding, decimal, header)
+    meaning = Meaning(by_column, date or {}, trim)
+    how = Csv(
+        everywhere,
+        delimiter,
+        encoding,
+        decimal,
+        header,
+        tuple(date or ()),
+        thousands,
+        None if typed is None else frozenset(typed),
+    )
     place = place_of(source)
     if place is not None:
-        if how != PLAIN_CSV or sheet is not None:
+        if not how.is_plain or sheet is not None:
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"a {place.kind} table is read whole: leave out engine='stream'")
@@ -138,7 +154,7 @@ def read_source(
     ):
         paths = files_of(source)
     else:
-        if how != PLAIN_CSV:
+        if not how.is_plain:
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError("a table in memory cannot be streamed: name its file")
@@ -151,19 +167,22 @@ def read_source(
 
     kind = foreign_kind(paths)
     if kind is not None or sheet is not None:
-        if how != PLAIN_CSV:
+        if not how.is_plain:
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
-        return read_source(read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date)
+        return read_source(
+            read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date, trim=trim
+        )
     format = common_format(paths)
-    if format != "csv" and how != PLAIN_CSV:
+    if format != "csv" and not how.is_plain:
         raise UsageError(ONLY_CSV)
     from anon.tables.scan import scan, table_bytes
 
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
         rows = scan(paths, format, columns, how, budget, spill, meaning)
-        return Source(rows, rows.file_schema, format, tuple(paths), how)
+        notes = notes_on_csv(how, paths, rows.head()) if format == "csv" else ()
+        return Source(rows, rows.file_schema, format, tuple(paths), how, notes)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns), meaning, columns is None)
     tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
@@ -174,7 +193,8 @@ def read_source(
     schema = common_schema(paths, [each.schema for each in tables])
     whole = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     whole = whole if columns is None else whole.select(wanted_names(columns, whole.column_names))
-    return _checked(Source(whole, whole.schema, format, tuple(paths), how), meaning, columns is None)
+    notes = notes_on_csv(how, paths, whole) if format == "csv" else ()
+    return _checked(Source(whole, whole.schema, format, tuple(paths), how, notes), meaning, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -223,11 +243,11 @@ def _markers(null: Iterable[str]) -> tuple[tuple[str, ...], dict[str, frozenset[
     """The texts that are missing in every column, and those of one, `age=97`."""
     everywhere, by_column = [], defaultdict(set)
     for marker in null:
-        name, is_of_one, text = marker.rpartition("=")
-        if is_of_one:
-            by_column[name].add(text)
-        else:
+        pair = name_and_value(marker)
+        if pair is None:
             everywhere.append(marker)
+        else:
+            by_column[pair[0]].add(pair[1])
     return tuple(everywhere), {name: frozenset(texts) for name, texts in by_column.items()}
 
 

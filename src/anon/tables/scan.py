@@ -41,7 +41,8 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
-from anon.tables.memory import Meaning, in_plain_types, plain_schema
+from anon.tables.memory import Meaning, in_plain_types, plain_schema, with_columns
+from anon.tables.written import Written, written_in
 
 BATCH_ROWS = 1 << 20
 UNIT_ROWS = 1 << 16  # rows that a Parquet file is read by: batches are made of whole units
@@ -405,12 +406,19 @@ class _CsvFile:
     def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
         """The named columns, in the types as which they are held."""
         schema = pa.schema([(name, self.types[name]) for name in names])
+        to_read = [i for i, name in enumerate(names) if self.is_written(name)]
         read_types = {name: self.read_types[name] for name in names}
         try:
             for batch in _csv_batches(self.csv, self.path, read_types):
-                yield pa.Table.from_batches([batch]).cast(schema)
+                table = pa.Table.from_batches([batch])
+                held = {i: self.csv.held(table.column(i), schema.field(i).type) for i in to_read}
+                yield with_columns(table, held).cast(schema)
         except (_UnreadColumn, pa.ArrowInvalid):  # they were read so before
             raise _changed() from None
+
+    def is_written(self, name: str) -> bool:
+        """Is it read as text that writes numbers with thousands marks, or days?"""
+        return bool(self.read_types[name] == pa.string() and self.types[name] != pa.string())
 
 
 def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
@@ -435,8 +443,8 @@ def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
 
 def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
     """A file with the types of its columns, found by reading it; those of `as_text` are strings."""
-    types = dict.fromkeys((*csv.text, *as_text), pa.string())
     read, parse, convert, header = csv.options(path)
+    types = dict.fromkeys(csv.texts(header, as_text), pa.string())
     csv.check_ends(path, header, parse.delimiter)
     convert.column_types = types
     try:
@@ -457,7 +465,9 @@ def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
                 raise csv.fault(path, parse.delimiter) from None
             read_types[name] = LOOSER[LOOSER.index(read_types[name]) + 1]
     try:
-        return _CsvFile(csv, path, *_kept_apart(csv, path, read_types), n_rows)
+        read_types, held = _kept_apart(csv, path, read_types)
+        texts = [name for name, kind in held.items() if kind == pa.string() and name not in types]
+        return _CsvFile(csv, path, read_types, held | _written(csv, path, texts), n_rows)
     except _UnreadColumn:  # all were read so before
         raise _changed() from None
 
@@ -485,6 +495,18 @@ def _kept_apart(
     read_types = read_types | dict.fromkeys(unsafe, pa.string())
     rounded = {name: pa.timestamp("us", kind.tz) for name, kind in times.items() if name not in fine}
     return read_types, read_types | rounded
+
+
+def _written(csv: Csv, path: Path, texts: Sequence[str]) -> dict[str, pa.DataType]:
+    """The types of those columns of text that write numbers with thousands marks, or days."""
+    seen = dict.fromkeys(texts, Written())
+    batches = _csv_batches(csv, path, dict.fromkeys(texts, pa.string())) if texts else iter(())
+    for batch in batches:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            seen[name] &= written_in([column], csv.thousands, csv.decimal)
+        if not any(each.is_something for each in seen.values()):
+            break
+    return {name: each.type for name, each in seen.items() if each.type is not None}
 
 
 class _UnreadColumn(Exception):

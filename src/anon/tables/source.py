@@ -23,8 +23,9 @@ class Source:
 
     `schema` holds the columns' own types: `table` may hold strings as dictionaries where that is
     how the file stores them. `format` is None and `paths` empty for a table that was in memory.
-    `table` is a Scan where the rows stay in the files. `csv` is how CSV files are read.
-    `identities` tell tables of a database from all others.
+    `table` is a Scan where the rows stay in the files. `csv` is how CSV files are read, `notes`
+    what its reader should look at before the table is used. `identities` tell tables of a database
+    from all others.
     """
 
     table: pa.Table | Scan
@@ -33,6 +34,7 @@ class Source:
     paths: tuple[Path, ...] = ()
     csv: Csv | None = None
     identities: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         where = "memory" if self.format is None else f"{len(self.paths)} {self.format}"

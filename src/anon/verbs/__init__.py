@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call: anonymize, check, compare, discover, inspect, mining_utility, risk, suda."""
+"""What users call: anonymize, check, compare, discover, draft_hierarchy, inspect and others."""
 
 from anon.verbs.anonymize import anonymize
 from anon.verbs.check import check, labels_as_written, starred_rows
 from anon.verbs.compare import compare
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
+from anon.verbs.draft import By, Draft, draft_hierarchy
 from anon.verbs.foreign import cells_of_rows
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
@@ -13,8 +14,10 @@ from anon.verbs.suda import Suda, suda
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
+    "By",
     "ColumnSet",
     "Discovery",
+    "Draft",
     "HouseholdRisk",
     "Inspection",
     "MiningUtility",
@@ -26,6 +29,7 @@ __all__ = [
     "check",
     "compare",
     "discover",
+    "draft_hierarchy",
     "inspect",
     "labels_as_written",
     "mining_utilities",

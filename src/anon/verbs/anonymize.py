@@ -33,6 +33,7 @@ from anon.release import (
     Weights,
     alone_with_weight,
     check_weights,
+    metadata_of,
     note_on_kept_weights,
     recheck_noise,
 )
@@ -144,6 +145,12 @@ def anonymize(
 
     tell("read", 0, 1)
     source = read_source(table)
+    read_with = list(source.notes)
+    if metadata_of(source) is not None:
+        read_with.append(
+            "the input is a release of this tool already: what is required is counted anew, of its cells as "
+            "if they were values; anonymize the original"
+        )
     in_files = None if isinstance(source.table, pa.Table) else "of a table that stays in its files"
     method = chosen(method, effort, of_units or in_files)
     noise: dict[str, Any] | None = None
@@ -175,6 +182,7 @@ def anonymize(
     tell("encode", 0, 1)
     encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=n_threads))
     check_publishable(encoded.table.schema)
+    notes += read_with
     notes += _notes_on_neutral(encoded, {*named, *(noise["attributes"] if noise else ())})
     notes += _notes_on_names(encoded, method)
     notes += _notes_on_text(encoded)

@@ -39,7 +39,7 @@ from anon.release import (
     with_kinds,
 )
 from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
-from anon.schema import Attribute, Schema, check_names, is_text, listed, value_type
+from anon.schema import Attribute, Schema, as_word, check_names, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anon.verbs.foreign import as_coded_in_file
@@ -122,7 +122,7 @@ def check(
     roles_from: Literal["given", "file"] = "file" if schema is None else "given"
     given, weight = schema, refuse_unknown_weight(schema, table)
     note = note_on_perturbed(perturbed_by(metadata)) if schema is None else None
-    notes: tuple[str, ...] = () if note is None else (note,)
+    notes = table_source.notes if note is None else (*table_source.notes, note)
     if schema is not None:
         if metadata is not None:
             schema = replace(
@@ -169,14 +169,14 @@ def check(
             classes, domains, codes, at_risk=at_risk, joint=False, per_class=per_class, n_threads=n_threads
         )
         quasi_only = Schema([attribute.name for attribute in schema.quasi])
-        intact = encode(table, quasi_only, empty=True, n_threads=n_threads)
+        intact = encode(table, quasi_only, n_threads=n_threads)
         groups = group(intact.quasi_codes, n_threads=n_threads)
         privacy = of_intact(privacy, groups, at_risk)
         published = ids
         if of_people:
             raise UsageError(f"{of_people[0]}: a bucketization has no cells that people could be inside")
     else:
-        encoded = encode(table, schema, empty=True, n_threads=n_threads)
+        encoded = encode(table, schema, n_threads=n_threads)
         quasi = list(zip(encoded.quasi, encoded.quasi_codes, strict=True))
         if metadata is not None and "nulls" not in metadata:
             quasi = [_with_missing(*column) for column in quasi]
@@ -317,7 +317,8 @@ def _merged(source: Source, schema: Schema, n_threads: int) -> tuple[str, ...]:
     ]
     return tuple(
         f"column {name!r}: {n_texts - n_values} of its {n_texts - 1} texts were read as values that others "
-        f"stand for, such as 1 and 1.0; declare it nominal (--kind {name}=nominal) to keep them apart"
+        f"stand for, such as 1 and 1.0; declare it nominal (--kind {as_word(name, 'nominal')}) to keep "
+        "them apart"
         for name, n_texts, n_values in zip(names, *counts, strict=True)
         if n_texts > n_values
     )
@@ -443,7 +444,7 @@ def _refuse_undecided(
             way_out: list[str | Parameter] = [
                 Parameter(
                     f"give it in the schema (nominal({name!r}, hierarchy=...))",
-                    f"give it with --hierarchy {name}=FILE",
+                    f"give it with --hierarchy {as_word(name, 'FILE')}",
                 )
             ]
             if in_file is not None and in_file.get(name) is not None:

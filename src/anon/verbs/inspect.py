@@ -50,14 +50,19 @@ class Column:
 
 @dataclass(frozen=True, repr=False)
 class Inspection:
-    """Every column of a table, in its order."""
+    """Every column of a table, in its order; `notes` say how it was read, where that may be wrong."""
 
     n_rows: int
     columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, strings and numbers, ready for JSON."""
-        return {"n_rows": self.n_rows, "columns": [asdict(column) for column in self.columns]}
+        return {
+            "n_rows": self.n_rows,
+            "columns": [asdict(column) for column in self.columns],
+            "notes": list(self.notes),
+        }
 
     def __repr__(self) -> str:
         return f"Inspection(n_rows={self.n_rows}, columns={len(self.columns)})"
@@ -89,7 +94,7 @@ def inspect(source: Any, **reading: Any) -> Inspection:
     columns = [
         replace(each, why=f"{each.why}; {told[each.name]}") if each.name in told else each for each in columns
     ]
-    return Inspection(table.num_rows, tuple(columns))
+    return Inspection(table.num_rows, tuple(columns), read.notes)
 
 
 def _told_apart(table: pa.Table, names: Sequence[str]) -> dict[str, str]:

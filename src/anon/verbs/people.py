@@ -39,7 +39,7 @@ def people_inside(
     labels = [each.name for each in schema.quasi if each.kind in ("nominal", "ordinal")]
     people = as_written(source, [name for name in labels if name in source.table.column_names]).table
     quasi = Schema(schema.quasi)
-    encoded = encode(people, quasi, empty=True, n_threads=n_threads)
+    encoded = encode(people, quasi, n_threads=n_threads)
     codes = None
     if metadata is None:
         try:

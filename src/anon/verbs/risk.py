@@ -276,7 +276,7 @@ def risk(
             )
     else:
         roles = Schema(measured_roles(metadata, schema).uncoded().quasi, sampling_weight=weight)
-        encoded = encode(table, roles, empty=True, n_threads=threads)
+        encoded = encode(table, roles, n_threads=threads)
         starred = starred_rows(encoded) if metadata is None else None
         left_out = None if starred is None else np.flatnonzero(starred).astype(np.uint32)
         classes = group(encoded.quasi_codes, left_out, threads)

@@ -176,7 +176,7 @@ def suda(
         given = labels_as_written(given, schema)
     refuse_unknown_weight(schema, given.table)
     roles = Schema(measured_roles(metadata, schema).uncoded().quasi)
-    encoded = encode(given.table, roles, empty=True, n_threads=threads)
+    encoded = encode(given.table, roles, n_threads=threads)
     uniques = find_minimal_uniques(encoded.quasi, encoded.quasi_codes, max_size, threads)
     weight = weights(uniques, scores)
     score = np.bincount(uniques.rows, weight, encoded.n_rows).astype(np.float64)
