@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attackers, tried on people in a table and on others who were never in it: evidence, not definitions."""
+
+from anon.attackers.rates import Rate, Risk, Verdict, residual, verdict, wilson
+
+__all__ = ["Rate", "Risk", "Verdict", "residual", "verdict", "wilson"]
