@@ -2,6 +2,7 @@
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
 from anon import datasets, miners, workload
+from anon.attackers import Composition, composition
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
 from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
@@ -69,6 +70,7 @@ __all__ = [
     "BadUtility",
     "BetaLikeness",
     "Budget",
+    "Composition",
     "Configuration",
     "Curve",
     "Custom",
@@ -117,6 +119,7 @@ __all__ = [
     "anonymize",
     "check",
     "compare",
+    "composition",
     "datasets",
     "dates",
     "discover",

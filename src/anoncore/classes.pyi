@@ -47,7 +47,11 @@ def count_inside(
     columns: Sequence[Codes], cells: Sequence[tuple[Any, ...]], n_threads: int = 1, block: int = 4096
 ) -> npt.NDArray[np.int64]: ...
 def find_inside(
-    columns: Sequence[Codes], cells: Sequence[tuple[Any, ...]], most: int, n_threads: int = 1, block: int = 4096
+    columns: Sequence[Codes],
+    cells: Sequence[tuple[Any, ...]],
+    most: int,
+    n_threads: int = 1,
+    block: int = 4096,
 ) -> tuple[Offsets, Rows] | None: ...
 def count_common(
     first: tuple[Offsets, Rows],

@@ -59,12 +59,14 @@ from anon.command.words import (
     report_spark,
     utility_words,
 )
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import NAME_QUASI, InfeasibleError, UsageError
 
 if TYPE_CHECKING:
+    from anon.attackers import Composition
     from anon.command.job import Job
     from anon.html import Audience
     from anon.pages import Report
+    from anon.schema import Schema
 
 
 @command(
@@ -186,6 +188,16 @@ def anonymize(
     ),
     *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
+    Flag(
+        "against",
+        Text,
+        "Another release: count who is left as a candidate for whom, for whoever has both.",
+        metavar="FILE",
+        is_path=True,
+    ),
+    Flag(
+        "original", Text, "With --against: the owner's table, with all people.", metavar="FILE", is_path=True
+    ),
     *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def check(
@@ -197,6 +209,8 @@ def check(
     risk_k: tuple[int, ...],
     sensitive_table: str | None,
     per_class: str | None,
+    against: str | None,
+    original: str | None,
     report: str | None,
     report_public: str | None,
     as_json: bool,
@@ -219,12 +233,13 @@ def check(
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
         second = str(sensitive_path(source))
-    read = [source, second, config, job.population, *job.files()]
+    read = [source, second, config, job.population, against, original, *job.files()]
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
     table, people = anon.read_source(source, **reading_options(context, job, source)), people_of(context, job)
     require = job.demands(people)
+    both = _beside(context, job, schema, table, against, original)
     privacy = anon.check(
         table,
         schema,
@@ -254,7 +269,8 @@ def check(
             ),
         )
     if as_json:
-        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **reported})
+        beside = {} if both is None else {"composition": both.to_dict()}
+        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **beside, **reported})
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
@@ -263,8 +279,43 @@ def check(
             print(f"note: {note}", file=sys.stderr)
         for requirement in privacy.unmet or ():
             print(f"not met: {requirement}", file=sys.stderr)
-    if privacy.unmet:
+    asked = max((each.least_rows for each in require if each.least_rows), default=None)
+    n_below = 0 if both is None or asked is None else both.below(asked)
+    if both is not None and not as_json and not quiet:
+        print("\n".join(f"Two releases: {line}" for line in both.words(asked)))
+    if n_below:
+        print(
+            f"not met: {asked}-anonymity after both releases: {n_below:,} people have fewer candidates",
+            file=sys.stderr,
+        )
+    if privacy.unmet or n_below:
         raise typer.Exit(InfeasibleError.exit_code)
+
+
+def _beside(
+    context: typer.Context,
+    job: Job,
+    schema: Schema | None,
+    table: Any,
+    against: str | None,
+    original: str | None,
+) -> Composition | None:
+    """The table laid beside another release, where one is named."""
+    import anon
+    from anon.tables import reading
+
+    if (against is None) != (original is None):
+        raise UsageError(
+            "two releases are laid side by side over the rows of the original: give both --against and "
+            "--original, or neither"
+        )
+    if against is None or original is None:
+        return None
+    if schema is None:
+        raise UsageError("--against needs the roles of the original's columns: ", NAME_QUASI)
+    other = anon.read_source(against, **reading_options(context, job, against))
+    people = anon.read_source(original, **reading(original, job.read_options()))
+    return anon.composition(table, other, people, schema)
 
 
 @command(

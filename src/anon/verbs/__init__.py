@@ -3,9 +3,9 @@
 
 from anon.verbs.anonymize import anonymize
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import compare
+from anon.verbs.compare import coded_as_released, compare, intact_codes
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
-from anon.verbs.foreign import cells_of_rows
+from anon.verbs.foreign import cells_of_rows, generalized
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -24,9 +24,12 @@ __all__ = [
     "as_table",
     "cells_of_rows",
     "check",
+    "coded_as_released",
     "compare",
     "discover",
+    "generalized",
     "inspect",
+    "intact_codes",
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
