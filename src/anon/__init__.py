@@ -26,7 +26,7 @@ from anon.methods import (
     Suppress,
     pram_estimate,
 )
-from anon.release import Release
+from anon.release import Release, Rules
 from anon.requirements import (
     AlphaK,
     BetaLikeness,
@@ -47,10 +47,12 @@ from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
 from anon.tables import read_source, read_table
 from anon.verbs import (
+    Appended,
     MiningUtility,
     RowRisk,
     Suda,
     anonymize,
+    append,
     check,
     compare,
     discover,
@@ -66,6 +68,7 @@ __all__ = [
     "AlphaK",
     "Anatomy",
     "AnonError",
+    "Appended",
     "Attribute",
     "BadUtility",
     "BetaLikeness",
@@ -105,6 +108,7 @@ __all__ = [
     "Release",
     "Requirement",
     "RowRisk",
+    "Rules",
     "SDiversityBound",
     "Sanitization",
     "Scenario",
@@ -117,6 +121,7 @@ __all__ = [
     "UsageError",
     "Utility",
     "anonymize",
+    "append",
     "check",
     "compare",
     "composition",

@@ -45,6 +45,7 @@ from anon.command.options import (
     SENSITIVE_TABLE,
     SOURCE,
     WEIGHT,
+    WRITE,
     Flag,
     Text,
 )
@@ -72,12 +73,21 @@ if TYPE_CHECKING:
 @command(
     *(INPUT, OUTPUT, CONFIG),
     *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
+    Flag(
+        "rules",
+        Text,
+        "Write the rules of the release, for `anon append`: the owner's.",
+        panel=WRITE,
+        metavar="OUT",
+        is_path=True,
+    ),
     *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
     job: Job,
     config: str | None,
+    rules: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -101,13 +111,19 @@ def anonymize(
     read = [source, config, job.population, *job.files()]
     written = outputs_of(job)
     pages = pages_of(job.report, job.report_public, [*read, *written])
+    if rules is not None:
+        if os.path.realpath(rules) in {os.path.realpath(path) for path in (*written, *pages.values())}:
+            raise UsageError(f"{rules} is also another file of this command: name another for the rules")
+        keep(rules, read)
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
         if job.perturb:
             raise UsageError("perturb is for one machine: leave it out, or use --engine local")
-        if pages or job.population or job.sampling_fraction:
-            raise UsageError("on Spark there is no report and no population: check the release afterwards")
+        if pages or job.population or job.sampling_fraction or rules is not None:
+            raise UsageError(
+                "on Spark there are no report, rules and population: check the release afterwards"
+            )
         from anon.command.spark import run
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
@@ -136,8 +152,11 @@ def anonymize(
             **job.options(),
         )
         caught.clear()  # the report shows the release's own
+        kept = release.rules if rules is not None and release.meets_requirements else None
         if release.meets_requirements:
             release.write(output, **job.write_options())
+        if rules is not None and kept is not None:
+            kept.write(rules)
     notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
     files = {"input": source, "output": output if release.meets_requirements else None}
     privacy = None

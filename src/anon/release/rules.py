@@ -99,6 +99,14 @@ class Fitted:
     outside: Mapping[str, int]
 
 
+class NothingFits(DataError):
+    """The rules have no cell for any row; `outside` counts by column what they do not know."""
+
+    def __init__(self, message: str, outside: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.outside = outside
+
+
 @dataclass(frozen=True, repr=False)
 class Transformed:
     """Hold-out rows as cells: no release, and nothing is claimed of it.
@@ -211,9 +219,10 @@ class Rules:
         rows = np.flatnonzero(~np.logical_or.reduce(list(outside.values())))
         counts = {name: int(np.count_nonzero(mask)) for name, mask in outside.items() if mask.any()}
         if not len(rows):
-            raise DataError(
+            raise NothingFits(
                 f"the rules have no cell for any of the {table.num_rows:,} rows: are these the columns and "
-                "kinds of the table that they were made of?"
+                "kinds of the table that they were made of?",
+                counts,
             )
         inside = table.take(pa.array(rows))
         if self.regions is None:
@@ -231,7 +240,9 @@ class Rules:
             kept = np.sort(members).astype(np.int64)
             counts["rows in no region"] = len(rows) - len(kept)
             if not len(kept):
-                raise DataError(f"none of the {table.num_rows:,} rows lies in a region of the rules")
+                raise NothingFits(
+                    f"none of the {table.num_rows:,} rows lies in a region of the rules", counts
+                )
             fitted = self.fit(inside.take(pa.array(kept)))
             return Fitted(fitted.encoded, fitted.classes, fitted.cells, rows[kept][fitted.rows], counts)
         classes = Classes(members, bounds, np.empty(0, np.uint32))
@@ -270,6 +281,7 @@ class Rules:
             units=encoded.units,
             weights=encoded.weights,
             unpublished=encoded.unpublished,
+            by_regions=True,
         )
         return made, domains
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call: anonymize, check, compare, discover, inspect, mining_utility, risk, suda."""
+"""What users call: anonymize, append, check, compare, discover, inspect, mining_utility, risk, suda."""
 
 from anon.verbs.anonymize import anonymize
+from anon.verbs.append import Appended, append
 from anon.verbs.check import check, labels_as_written, starred_rows
 from anon.verbs.compare import coded_as_released, compare, intact_codes
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
@@ -13,6 +14,7 @@ from anon.verbs.suda import Suda, suda
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
+    "Appended",
     "ColumnSet",
     "Discovery",
     "HouseholdRisk",
@@ -21,6 +23,7 @@ __all__ = [
     "RowRisk",
     "Suda",
     "anonymize",
+    "append",
     "as_table",
     "cells_of_rows",
     "check",
