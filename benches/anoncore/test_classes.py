@@ -86,14 +86,34 @@ def test_shuffle(classes: tuple[np.ndarray, np.ndarray], n_rows: int, benchmark:
     assert np.array_equal(np.sort(rows), np.arange(n_rows))
 
 
-def test_count_inside(n_rows: int, benchmark: Any) -> None:
+def near(n_rows: int) -> tuple[list[np.ndarray], list[tuple[Any, ...]]]:
     """Every row of a tenth of the table looks for the rows within 2 on three axes of 100 codes."""
     rng = np.random.default_rng(3)
     columns = [rng.integers(0, 100, n_rows // 10).astype(np.uint8) for _ in range(3)]
     low = np.arange(100, dtype=np.uint32)
     null = np.zeros(100, np.bool_)
-    sides = [(column, low, low + np.uint32(2), null, -1, None, None) for column in columns]
+    return columns, [(column, low, low + np.uint32(2), null, -1, None, None) for column in columns]
+
+
+def test_count_inside(n_rows: int, benchmark: Any) -> None:
+    columns, sides = near(n_rows)
     counts = benchmark(kernel.count_inside, columns, sides, N_THREADS)
     assert counts.min() >= 1
     share = sum(len(range(code, min(code + 3, 100))) for code in range(100)) / 100
     assert counts.mean() == pytest.approx(1 + (len(columns[0]) - 1) * (share / 100) ** 3, rel=0.1)
+
+
+def test_find_inside(n_rows: int, benchmark: Any) -> None:
+    columns, sides = near(n_rows)
+    offsets, rows = benchmark(kernel.find_inside, columns, sides, 2**40, N_THREADS)
+    assert np.array_equal(np.diff(offsets), kernel.count_inside(columns, sides, N_THREADS))
+    assert len(rows) == offsets[-1]
+
+
+def test_count_common(n_rows: int, benchmark: Any) -> None:
+    """Two families of sets of about ten rows, each row in one or two of either."""
+    rng = np.random.default_rng(4)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 3, n_rows))])
+    first, second = ((offsets, rng.integers(0, n_rows // 10, offsets[-1]).astype(np.uint32)) for _ in "ab")
+    counts = benchmark(kernel.count_common, first, second, np.ones(n_rows, np.int64), N_THREADS)
+    assert counts.min() >= 1

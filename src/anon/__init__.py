@@ -2,6 +2,7 @@
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
 from anon import datasets, miners, workload
+from anon.attackers import Composition, composition
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
 from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
@@ -25,7 +26,7 @@ from anon.methods import (
     Suppress,
     pram_estimate,
 )
-from anon.release import Release
+from anon.release import Release, Rules
 from anon.requirements import (
     AlphaK,
     BetaLikeness,
@@ -46,10 +47,12 @@ from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
 from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
 from anon.tables import read_source, read_table
 from anon.verbs import (
+    Appended,
     MiningUtility,
     RowRisk,
     Suda,
     anonymize,
+    append,
     check,
     compare,
     discover,
@@ -66,10 +69,12 @@ __all__ = [
     "AlphaK",
     "Anatomy",
     "AnonError",
+    "Appended",
     "Attribute",
     "BadUtility",
     "BetaLikeness",
     "Budget",
+    "Composition",
     "Configuration",
     "Curve",
     "Custom",
@@ -104,6 +109,7 @@ __all__ = [
     "Release",
     "Requirement",
     "RowRisk",
+    "Rules",
     "SDiversityBound",
     "Sanitization",
     "Scenario",
@@ -116,8 +122,10 @@ __all__ = [
     "UsageError",
     "Utility",
     "anonymize",
+    "append",
     "check",
     "compare",
+    "composition",
     "datasets",
     "dates",
     "discover",

@@ -46,3 +46,17 @@ def shuffle(
 def count_inside(
     columns: Sequence[Codes], cells: Sequence[tuple[Any, ...]], n_threads: int = 1, block: int = 4096
 ) -> npt.NDArray[np.int64]: ...
+def find_inside(
+    columns: Sequence[Codes],
+    cells: Sequence[tuple[Any, ...]],
+    most: int,
+    n_threads: int = 1,
+    block: int = 4096,
+) -> tuple[Offsets, Rows] | None: ...
+def count_common(
+    first: tuple[Offsets, Rows],
+    second: tuple[Offsets, Rows],
+    weights: npt.NDArray[np.int64],
+    n_threads: int = 1,
+    block: int = 4096,
+) -> npt.NDArray[np.int64]: ...

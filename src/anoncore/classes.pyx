@@ -931,8 +931,10 @@ def _build_tree(const uint32_t[:, ::1] points, uint32_t[::1] order, uint32_t[:, 
 
 
 def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] sums, const uint32_t[:, ::1] least,
-                 const uint32_t[:, ::1] most, int64_t first, int64_t end, int64_t[::1] counts):
-    # Each cell: of_box, low, high, null (uint8), null_code, set_offsets or None, set_codes.
+                 const uint32_t[:, ::1] most, int64_t first, int64_t end, int64_t[::1] counts,
+                 const uint32_t[::1] rows, uint32_t[::1] found):
+    # Each cell: of_box, low, high, null (uint8), null_code, set_offsets or None, set_codes. Point i is
+    # rows[sums[i]:sums[i + 1]]. With `found` counts say where the rows of each box begin in it.
     cdef list keep = []
     cdef int64_t m = points.shape[1]
     cdef Sides* sides = <Sides*> take(keep, m, sizeof(Sides))
@@ -941,6 +943,7 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
     cdef int64_t highs[64]
     cdef int64_t box, a, i, node, low, high, total, depth
     cdef int relation, inside
+    cdef bint finds = found.shape[0] > 0
     cdef const uint32_t[::1] of_box, lowest, highest, codes
     cdef const uint8_t[::1] null
     cdef const int64_t[::1] ends
@@ -956,7 +959,7 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
             sides[a].codes = &codes[0] if codes.shape[0] else NULL
     with nogil:
         for box in range(first, end):
-            total = 0
+            total = counts[box] if finds else 0
             depth = 1
             nodes[0] = lows[0] = 0
             highs[0] = points.shape[0]
@@ -972,6 +975,8 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
                     if inside == 0:
                         break
                 if inside == 2:
+                    if finds:
+                        memcpy(&found[total], &rows[sums[low]], (sums[high] - sums[low]) * sizeof(uint32_t))
                     total += sums[high] - sums[low]
                 elif inside == 1 and high - low <= 16:
                     for i in range(low, high):
@@ -979,6 +984,8 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
                             if not holds(&sides[a], sides[a].of_box[box], points[i, a]):
                                 break
                         else:
+                            if finds:
+                                memcpy(&found[total], &rows[sums[i]], (sums[i + 1] - sums[i]) * sizeof(uint32_t))
                             total += sums[i + 1] - sums[i]
                 elif inside == 1:
                     i = low + (high - low) // 2
@@ -990,7 +997,8 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
                     lows[depth + 1] = i
                     highs[depth + 1] = high
                     depth += 2
-            counts[box] = total
+            if not finds:
+                counts[box] = total
 
 
 def _cells_of(cell):
@@ -1020,19 +1028,55 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
     ascending set where set_offsets is not None. Returns int64, one per box. A k-d tree over the distinct
     rows lets a box pass over what lies outside it or wholly inside.
     """
+    columns, kept, n_boxes = _boxes_of("count_inside", columns, cells, n_threads, block)
+    counts = np.zeros(n_boxes, np.int64)
+    tree = _tree_of(columns, n_boxes, n_threads)
+    if tree is not None:
+        _each_box(kept, tree, counts, np.empty(0, np.uint32), n_threads, block)
+    return counts
+
+
+def find_inside(columns, cells, most, n_threads=1, block=1 << 12):
+    """The rows of a table inside each of many boxes; arguments as for `count_inside`.
+
+    Returns offsets (int64, one per box and one) and rows (uint32): those inside box b are
+    rows[offsets[b]:offsets[b + 1]], equal ones side by side, in no order that means anything. Where they would
+    be more than `most` together, None.
+    """
+    columns, kept, n_boxes = _boxes_of("find_inside", columns, cells, n_threads, block)
+    whole(most, 0, 2**62, "most")
+    offsets = np.zeros(n_boxes + 1, np.int64)
+    tree = _tree_of(columns, n_boxes, n_threads)
+    if tree is None:
+        return offsets, np.empty(0, np.uint32)
+    _each_box(kept, tree, offsets[1:], np.empty(0, np.uint32), n_threads, block)
+    np.cumsum(offsets, out=offsets)
+    if offsets[n_boxes] > most:
+        return None
+    found = np.empty(offsets[n_boxes], np.uint32)
+    if len(found):
+        _each_box(kept, tree, offsets[:n_boxes], found, n_threads, block)
+    return offsets, found
+
+
+def _boxes_of(name, columns, cells, n_threads, block):
+    # The columns and cells, checked, and the number of boxes.
     if not isinstance(columns, list | tuple) or not isinstance(cells, list | tuple) or not 0 < len(columns) == len(cells):
-        raise ValueError("count_inside needs columns, one or more, each with its cells")
+        raise ValueError(f"{name} needs columns, one or more, each with its cells")
     columns = [codes_of(column, 1, "columns") for column in columns]
     _work_of(n_threads, block)
     kept = [_cells_of(cell) for cell in cells]
     if len({len(cell[0]) for cell in kept}) != 1:
         raise ValueError("cells: of_box must name a cell for each box")
-    n_boxes = len(kept[0][0])
+    return columns, kept, len(kept[0][0])
+
+
+def _tree_of(columns, n_boxes, n_threads):
+    # A k-d tree of the distinct rows: points, where the rows of each begin, boxes of the nodes, rows.
     rows, offsets = group(columns, None, n_threads)
     n = len(offsets) - 1
-    counts = np.zeros(n_boxes, np.int64)
     if n == 0 or n_boxes == 0:
-        return counts
+        return None
     firsts = rows[offsets[:n]]
     points = np.ascontiguousarray(np.stack([column[firsts] for column in columns], axis=1).astype(np.uint32))
     order = np.arange(n, dtype=np.uint32)
@@ -1042,12 +1086,109 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
     least = np.empty((n_nodes, len(columns)), np.uint32)
     most = np.empty((n_nodes, len(columns)), np.uint32)
     _build_tree(points, order, least, most)
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(offsets)[order])])
-    points = np.ascontiguousarray(points[order])
+    sizes = np.diff(offsets)[order]
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    rows = rows[np.repeat(offsets[:n][order] - sums[:n], sizes) + np.arange(sums[n])]
+    return np.ascontiguousarray(points[order]), sums, least, most, rows
+
+
+def _each_box(kept, tree, counts, found, n_threads, block):
+    points, sums, least, most, rows = tree
     in_threads(
         _count_boxes,
-        [(kept, points, sums, least, most, first, min(first + block, n_boxes), counts)
-         for first in range(0, n_boxes, block)],
+        [(kept, points, sums, least, most, first, min(first + block, len(counts)), counts, rows, found)
+         for first in range(0, len(counts), block)],
+        n_threads,
+    )
+
+
+# ---------------------------------------------------------------- elements of two families of sets
+
+# Element e is in sets[starts[e]:starts[e + 1]]; set s holds members[bounds[s]:bounds[s + 1]].
+cdef struct Family:
+    const int64_t* starts
+    const uint32_t* sets
+    const int64_t* bounds
+    const uint32_t* members
+    uint32_t* marked        # per set: the number of the element for which it was marked last
+
+
+def _count_common(list families, const int64_t[::1] weights, int64_t first, int64_t end, int64_t[::1] counts):
+    cdef list keep = []
+    cdef Family* of = <Family*> take(keep, 2, sizeof(Family))
+    cdef uint32_t* seen = <uint32_t*> take(keep, weights.shape[0], sizeof(uint32_t))
+    cdef const int64_t[::1] starts, bounds
+    cdef const uint32_t[::1] sets, members
+    cdef Family* near
+    cdef Family* far
+    cdef int64_t e, i, j, k, cost, total
+    cdef uint32_t mark, other
+    for i in range(2):
+        starts, sets, bounds, members = families[i]
+        of[i].starts = &starts[0]
+        of[i].sets = &sets[0] if sets.shape[0] else NULL
+        of[i].bounds = &bounds[0]
+        of[i].members = &members[0] if members.shape[0] else NULL
+        of[i].marked = <uint32_t*> take(keep, bounds.shape[0], sizeof(uint32_t))
+    with nogil:
+        for e in range(first, end):
+            mark = e - first + 1
+            cost = total = 0
+            for i in range(2):
+                for j in range(of[i].starts[e], of[i].starts[e + 1]):
+                    other = of[i].sets[j]
+                    of[i].marked[other] = mark
+                    cost += (1 - 2 * i) * (of[i].bounds[other + 1] - of[i].bounds[other])
+            near = &of[0] if cost <= 0 else &of[1]
+            far = &of[1] if cost <= 0 else &of[0]
+            for i in range(near.starts[e], near.starts[e + 1]):
+                for j in range(near.bounds[near.sets[i]], near.bounds[near.sets[i] + 1]):
+                    other = near.members[j]
+                    if seen[other] == mark:
+                        continue
+                    seen[other] = mark
+                    for k in range(far.starts[other], far.starts[other + 1]):
+                        if far.marked[far.sets[k]] == mark:
+                            total += weights[other]
+                            break
+            counts[e] = total
+
+
+def count_common(first, second, weights, n_threads=1, block=1 << 12):
+    """For each element the weight of those that share a set of both families with it, its own among them.
+
+    `first` and `second` each say of every element which sets of a family it is in: offsets (int64, one per
+    element and one) and sets (uint32, in CSR form). `weights` (int64, >= 0) has one entry per element.
+    Returns int64, one per element: 0 for those that are in no set of one of the two.
+    """
+    weights = array_of(weights, np.int64, 1, "weights")
+    n = len(weights)
+    if n and (int(weights.min()) < 0 or weights.sum(dtype=np.float64) > 2.0**62):
+        raise ValueError("weights must be at least 0, and their sum at most 2**62")
+    if n > 2**32 - 1:
+        raise ValueError("weights has more than 2**32 - 1 elements")
+    whole(n_threads, 1, 2**31 - 1, "n_threads")
+    whole(block, 1, 2**32 - 2, "block")
+    families = [_family_of(*family) for family in (("first", first, n), ("second", second, n))]
+    counts = np.zeros(n, np.int64)
+    in_threads(
+        _count_common,
+        [(families, weights, start, min(start + block, n), counts) for start in range(0, n, block)],
         n_threads,
     )
     return counts
+
+
+def _family_of(name, given, n):
+    # Sets by element, checked, and elements by set.
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError(f"{name} must hold offsets and sets")
+    sets = array_of(given[1], np.uint32, 1, name)
+    starts = parts_of(given[0], len(sets), name, True)
+    if len(starts) != n + 1:
+        raise ValueError(f"{name}: {n} elements but {len(starts) - 1} lists of sets")
+    members = np.repeat(np.arange(n, dtype=np.uint32), np.diff(starts))
+    order, bounds = group([sets], None)
+    dense = np.empty(len(sets), np.uint32)
+    dense[order] = np.repeat(np.arange(len(bounds) - 1, dtype=np.uint32), np.diff(bounds))
+    return starts, dense, bounds, members[order]

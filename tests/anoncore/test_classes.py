@@ -256,6 +256,13 @@ def test_count_inside(seed: int, how: tuple[int, int]) -> None:
     mine = kernel.count_inside(columns, sides, *how)
     assert mine.dtype == np.int64
     assert mine.tolist() == twin.count_inside(columns, sides)
+    offsets, rows = kernel.find_inside(columns, sides, 2**40, *how)
+    assert [sorted(part.tolist()) for part in np.split(rows, offsets[1:-1])][: len(mine)] == (
+        twin.find_inside(columns, sides, 2**40)
+    )
+    assert kernel.find_inside(columns, sides, len(rows), *how) is not None
+    if len(rows):
+        assert kernel.find_inside(columns, sides, len(rows) - 1, *how) is None
 
 
 @pytest.mark.parametrize("shape", ["rising", "pipe", "even then odd"])
@@ -299,6 +306,38 @@ def test_count_inside_refuses() -> None:
             kernel.count_inside([column], [(*good[:5], np.array(ends), one)])
     with pytest.raises(ValueError, match="set_codes"):
         kernel.count_inside([column], [(*good[:5], np.array([0, 0]), None)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([(1, 1 << 12), (3, 1), (2, 7)]))
+def test_count_common(seed: int, how: tuple[int, int]) -> None:
+    """Random families of sets: elements in none, in one and in many; sets far from 0; weights of 0."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([0, 1, 9, 60]))
+    families, told = [], []
+    for _ in range(2):
+        n_sets = int(rng.choice([1, 3, 20]))
+        ids = rng.choice(2**32, n_sets, replace=False).astype(np.uint32)
+        sets = [set(ids[rng.random(n_sets) < rng.choice([0, 0.2, 0.8])].tolist()) for _ in range(n)]
+        offsets = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        families.append((offsets, np.array([one for each in sets for one in each], np.uint32)))
+        told.append(sets)
+    weights = rng.integers(0, 5, n)
+    mine = kernel.count_common(*families, weights, *how)
+    assert mine.dtype == np.int64
+    assert mine.tolist() == twin.count_common(*told, weights.tolist())
+
+
+def test_count_common_refuses() -> None:
+    family = np.array([0, 1, 2]), np.array([0, 0], np.uint32)
+    weights = np.ones(2, np.int64)
+    with pytest.raises(ValueError, match="first must hold offsets and sets"):
+        kernel.count_common(family[0], family, weights)
+    with pytest.raises(ValueError, match="second: 3 elements but 2"):
+        kernel.count_common((np.array([0, 1, 2, 2]), family[1]), family, np.ones(3, np.int64))
+    for wrong in ([-1, 1], [2**62, 2**62]):
+        with pytest.raises(ValueError, match="at least 0"):
+            kernel.count_common(family, family, np.array(wrong))
 
 
 def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:

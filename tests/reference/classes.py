@@ -92,9 +92,11 @@ def shuffle(rows: Sequence[int], offsets: Sequence[int], random: Sequence[int]) 
     return shuffled
 
 
-def count_inside(columns: Sequence[Sequence[int]], cells: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Per box the rows whose every code lies in the box's cell on that column."""
-    counts = []
+def find_inside(
+    columns: Sequence[Sequence[int]], cells: Sequence[tuple[Any, ...]], most: int
+) -> list[list[int]] | None:
+    """Per box the rows, ascending, whose every code lies in the box's cell on that column."""
+    found = []
     for box in range(len(cells[0][0])):
         inside = []
         for of_box, low, high, null, null_code, set_offsets, set_codes in cells:
@@ -103,10 +105,19 @@ def count_inside(columns: Sequence[Sequence[int]], cells: Sequence[tuple[Any, ..
             if set_offsets is not None:
                 held &= {int(code) for code in set_codes[set_offsets[cell] : set_offsets[cell + 1]]}
             inside.append(held | {null_code} if null[cell] else held)
-        counts.append(
-            sum(
-                all(int(c) in held for c, held in zip(row, inside, strict=True))
-                for row in zip(*columns, strict=True)
-            )
+        rows = enumerate(zip(*columns, strict=True))
+        found.append(
+            [i for i, row in rows if all(int(c) in held for c, held in zip(row, inside, strict=True))]
         )
-    return counts
+    return None if sum(map(len, found)) > most else found
+
+
+def count_inside(columns: Sequence[Sequence[int]], cells: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Per box how many rows `find_inside` finds."""
+    return [len(rows) for rows in find_inside(columns, cells, 2**62) or ()]
+
+
+def count_common(first: Sequence[set[int]], second: Sequence[set[int]], weights: Sequence[int]) -> list[int]:
+    """For each element the weight of those that share a set of both families with it."""
+    elements = list(zip(first, second, weights, strict=True))
+    return [sum(int(w) for a, b, w in elements if a & mine and b & other) for mine, other, _ in elements]

@@ -23,6 +23,7 @@ from anon.classes.generalized import (
     full_cells,
     merge,
     population_counts,
+    rows_inside,
     take,
     value_cells,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "refuse_fraction",
     "refuse_smaller",
     "render",
+    "rows_inside",
     "sensitive_counts",
     "single_cells",
     "take",

@@ -165,7 +165,21 @@ def population_counts(
     original table and the population as one table, so that a value that only one of them has gets
     its place in the other's cells.
     """
-    sides = [
+    return kernel.count_inside(population, _sides(cells), n_threads)
+
+
+def rows_inside(
+    cells: Sequence[Cells], population: Sequence[Codes], most: int, n_threads: int = 1
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]] | None:
+    """The rows that `population_counts` counts, of class c rows[offsets[c]:offsets[c + 1]]; None for more
+    than `most` of them.
+    """
+    return kernel.find_inside(population, _sides(cells), most, n_threads)
+
+
+def _sides(cells: Sequence[Cells]) -> list[tuple[Any, ...]]:
+    """Cells as kernels take them."""
+    return [
         (
             cell.of_class,
             cell.low,
@@ -177,7 +191,6 @@ def population_counts(
         )
         for cell in cells
     ]
-    return kernel.count_inside(population, sides, n_threads)
 
 
 def take(

@@ -49,6 +49,7 @@ from anon.command.options import (
     SENSITIVE_TABLE,
     SOURCE,
     WEIGHT,
+    WRITE,
     Flag,
     Text,
 )
@@ -64,17 +65,27 @@ from anon.command.words import (
     report_spark,
     utility_words,
 )
-from anon.errors import InfeasibleError, UsageError
+from anon.errors import NAME_QUASI, InfeasibleError, UsageError
 
 if TYPE_CHECKING:
+    from anon.attackers import Composition
     from anon.command.job import Job
     from anon.html import Audience
     from anon.pages import Report
+    from anon.schema import Schema
 
 
 @command(
     *(INPUT, OUTPUT, RELEASE_TABLE, REPLACE, CONFIG),
     *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
+    Flag(
+        "rules",
+        Text,
+        "Write the rules of the release, for `anon append`: the owner's.",
+        panel=WRITE,
+        metavar="OUT",
+        is_path=True,
+    ),
     *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def anonymize(
@@ -82,6 +93,7 @@ def anonymize(
     job: Job,
     replace: bool,
     config: str | None,
+    rules: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -106,13 +118,19 @@ def anonymize(
     read = [source, config, job.population, *job.files()]
     written = outputs_of(job)
     pages = pages_of(job.report, job.report_public, [*read, *written, output])
+    if rules is not None:
+        if os.path.realpath(rules) in {os.path.realpath(path) for path in (*written, *pages.values())}:
+            raise UsageError(f"{rules} is also another file of this command: name another for the rules")
+        keep(rules, read)
     if job.csv_guard:
         refuse_guard("" if job.engine == "spark" else Path(output).suffix)
     if job.engine == "spark":
         if job.perturb:
             raise UsageError("perturb is for one machine: leave it out, or use --engine local")
-        if pages or job.population or job.sampling_fraction:
-            raise UsageError("on Spark there is no report and no population: check the release afterwards")
+        if pages or job.population or job.sampling_fraction or rules is not None:
+            raise UsageError(
+                "on Spark there are no report, rules and population: check the release afterwards"
+            )
         from anon.command.spark import run
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
@@ -143,8 +161,11 @@ def anonymize(
             **job.options(),
         )
         caught.clear()  # the report shows the release's own
+        kept = release.rules if rules is not None and release.meets_requirements else None
         if release.meets_requirements:
             release.write(output, **job.write_options(), replace=replace)
+        if rules is not None and kept is not None:
+            kept.write(rules)
     notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
     made_at = shown(output) if release.meets_requirements else None
     files: dict[str, str | None] = {"input": shown(source), "output": made_at}
@@ -196,6 +217,16 @@ def anonymize(
     ),
     *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
+    Flag(
+        "against",
+        Text,
+        "Another release: count who is left as a candidate for whom, for whoever has both.",
+        metavar="FILE",
+        is_path=True,
+    ),
+    Flag(
+        "original", Text, "With --against: the owner's table, with all people.", metavar="FILE", is_path=True
+    ),
     *(*READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
 )
 def check(
@@ -207,6 +238,8 @@ def check(
     risk_k: tuple[int, ...],
     sensitive_table: str | None,
     per_class: str | None,
+    against: str | None,
+    original: str | None,
     report: str | None,
     report_public: str | None,
     as_json: bool,
@@ -229,7 +262,7 @@ def check(
     second = sensitive_table
     if second is None and os.path.isfile(source) and sensitive_path(source).exists():
         second = str(sensitive_path(source))
-    read = [source, second, config, job.population, *job.files()]
+    read = [source, second, config, job.population, against, original, *job.files()]
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
@@ -237,6 +270,7 @@ def check(
     options = release_options if source == job.output and asked else reading_options
     table, people = anon.read_source(source, **options(context, job, source)), people_of(context, job)
     require = job.demands(people)
+    both = _beside(context, job, schema, table, against, original)
     privacy = anon.check(
         table,
         schema,
@@ -266,7 +300,8 @@ def check(
             ),
         )
     if as_json:
-        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **reported})
+        beside = {} if both is None else {"composition": both.to_dict()}
+        print_json({"roles_from": privacy.roles_from, **privacy.to_dict(), **beside, **reported})
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
@@ -275,8 +310,43 @@ def check(
             print(f"note: {note}", file=sys.stderr)
         for requirement in privacy.unmet or ():
             print(f"not met: {requirement}", file=sys.stderr)
-    if privacy.unmet:
+    asked = max((each.least_rows for each in require if each.least_rows), default=None)
+    n_below = 0 if both is None or asked is None else both.below(asked)
+    if both is not None and not as_json and not quiet:
+        print("\n".join(f"Two releases: {line}" for line in both.words(asked)))
+    if n_below:
+        print(
+            f"not met: {asked}-anonymity after both releases: {n_below:,} people have fewer candidates",
+            file=sys.stderr,
+        )
+    if privacy.unmet or n_below:
         raise typer.Exit(InfeasibleError.exit_code)
+
+
+def _beside(
+    context: typer.Context,
+    job: Job,
+    schema: Schema | None,
+    table: Any,
+    against: str | None,
+    original: str | None,
+) -> Composition | None:
+    """The table laid beside another release, where one is named."""
+    import anon
+    from anon.tables import reading
+
+    if (against is None) != (original is None):
+        raise UsageError(
+            "two releases are laid side by side over the rows of the original: give both --against and "
+            "--original, or neither"
+        )
+    if against is None or original is None:
+        return None
+    if schema is None:
+        raise UsageError("--against needs the roles of the original's columns: ", NAME_QUASI)
+    other = anon.read_source(against, **reading_options(context, job, against))
+    people = anon.read_source(original, **reading(original, job.read_options()))
+    return anon.composition(table, other, people, schema)
 
 
 @command(

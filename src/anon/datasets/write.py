@@ -14,9 +14,12 @@ from anon.errors import UsageError
 from anon.tables import not_written, opened, replacing
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a .parquet, .feather, .arrow, .ipc or .csv file, which appears when it is complete."""
-    write_batches(table.to_batches(), table.schema, Path(path), table.num_rows, None)
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, most: int = 0o666) -> None:
+    """Write a table to a .parquet, .feather, .arrow, .ipc or .csv file, which appears when it is complete.
+
+    `most` are the rights that the umask may leave: 0o600 is a file for its owner alone.
+    """
+    write_batches(table.to_batches(), table.schema, Path(path), table.num_rows, None, most)
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
@@ -32,13 +35,14 @@ def write_batches(
     path: Path,
     n_rows: int,
     progress: Callable[[str, int, int], None] | None,
+    most: int = 0o666,
 ) -> None:
     """Stream the batches to a temporary file beside `path`, which takes its name when complete."""
     check_output(path)
     open_writer = _writer(path)
     try:
         with (
-            replacing([path]) as [temporary],
+            replacing([path], most) as [temporary],
             opened(temporary) as file,
             open_writer(file, schema) as writer,
         ):

@@ -166,7 +166,7 @@ class Encoded:
     were: their requirements and measures are about the coded values.
     With `rounds` rows are published at different levels, and all codes are those of the values. With
     `reference` requirements compare a class with the table without these rows (uint32) alone, whatever else
-    is suppressed.
+    is suppressed. With `by_regions` cells are those of regions, which may hold more than their rows have.
     """
 
     table: pa.Table | Scan
@@ -185,6 +185,7 @@ class Encoded:
     uncoded: tuple[Uncoded, ...] = ()
     rounds: Rounds | None = None
     reference: npt.NDArray[np.uint32] | None = None
+    by_regions: bool = False
 
     @property
     def original(self) -> Encoded:

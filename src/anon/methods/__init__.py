@@ -15,7 +15,7 @@ from anon.methods.anatomy import Anatomy
 from anon.methods.beside import check_beside, notes_beside
 from anon.methods.curve import Curve
 from anon.methods.estimate import Estimate, estimate_balanced
-from anon.methods.full_domain import FullDomain, Lattice
+from anon.methods.full_domain import FullDomain, Lattice, at_levels
 from anon.methods.kmembers import KMembers
 from anon.methods.laplace import Budget, Laplace
 from anon.methods.local_suppression import LocalSuppression
@@ -69,6 +69,7 @@ __all__ = [
     "Shuffle",
     "Suppress",
     "Task",
+    "at_levels",
     "check_beside",
     "chosen",
     "counts_units",

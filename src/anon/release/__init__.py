@@ -27,6 +27,7 @@ from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import Release, note_on_known, release_table
+from anon.release.rules import NothingFits, Rules, Transformed
 from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
 from anon.release.write import check_output
 
@@ -34,8 +35,11 @@ __all__ = [
     "CLASS_ID",
     "NOTES_ON_BUCKETS",
     "SECOND",
+    "NothingFits",
     "Publish",
     "Release",
+    "Rules",
+    "Transformed",
     "Weights",
     "alike",
     "alone_with_weight",

@@ -87,7 +87,8 @@ def recheck(
             elif domain.name not in encoded.schema.household:
                 hidden = hidden_by.get(domain.name)
                 by_level = encoded.rounds is not None
-                _check_column(attribute, domain, codes, classes, columns, numeric, fact, hidden, by_level)
+                how = hidden, by_level, encoded.by_regions
+                _check_column(attribute, domain, codes, classes, columns, numeric, fact, *how)
             identities += [_identities(column) for column in columns]
     _check_rows_shown(encoded, classes, published, coded, n_threads)
     if encoded.schema.household and encoded.units is not None and any(published):
@@ -229,6 +230,7 @@ def _check_column(
     fact: Facts,
     hidden: Bools | None = None,
     by_level: bool = False,
+    wider: bool = False,
 ) -> None:
     """Each class shows the cell of its rows, and nothing finer than the attribute's coding."""
     if domain.kind == "numeric" and numeric == "interval":
@@ -239,7 +241,7 @@ def _check_column(
                 "allows; this is a fault of the tool, nothing was written"
             )
     fact.low, fact.high = whole_blocks(attribute, domain, fact.low, fact.high)
-    check_cells(domain, codes, classes, columns, numeric, fact, hidden, by_level)
+    check_cells(domain, codes, classes, columns, numeric, fact, hidden, by_level, wider)
 
 
 def misread(

@@ -136,8 +136,10 @@ def check_cells(
     fact: Facts,
     hidden: Bools | None = None,
     by_level: bool = False,
+    wider: bool = False,
 ) -> None:
-    """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for.
+    """Each class shows the cell of its rows: no row outside, nothing wider than the rows ask for (unless
+    `wider` is allowed).
 
     In the classes `hidden`, where the column that it is linked to is `*`, it shows `*` and nothing else; by
     numbers nothing, there and where it holds all of the domain itself. Where rows are recoded `by_level` a
@@ -166,24 +168,24 @@ def check_cells(
         return  # a suppressed column
     if by_level:
         hidden = hidden | np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
-    unlike_null = np.where(hidden, null & ~cell_null, cell_null != null)
+    unlike_null = np.where(hidden | wider, null & ~cell_null, cell_null != null)
     if unlike_null.any():
         raise _fault(domain, "missing values outside their cell", int(unlike_null.sum()))
     if is_whole:
         return
     if _is_flat(domain):
-        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits) & ~hidden
+        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits, wider) & ~hidden
         if unlike.any():
             raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
         return
     cell_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
     cell_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
     empty = low > high
-    outside = ((cell_low > cell_high) != empty) & ~hidden
+    outside = ((cell_low > cell_high) & ~empty if wider else (cell_low > cell_high) != empty) & ~hidden
     outside |= ~empty & ((cell_low > low) | (cell_high < high))
     if outside.any():
         raise _fault(domain, "rows outside their cell", int(outside.sum()))
-    if domain.kind == "numeric" and (numeric == "level" or by_level):
+    if wider or (domain.kind == "numeric" and (numeric == "level" or by_level)):
         return
     if domain.tree is not None and domain.kind == "nominal":
         if by_level:
@@ -205,8 +207,11 @@ def _unlike_sets(
     cells: Sequence[Cell],
     index: npt.NDArray[np.uint32],
     bits: npt.NDArray[np.uint64] | None,
+    wider: bool,
 ) -> Bools:
-    """Classes whose rows do not hold exactly the codes of their set, null included."""
+    """Classes whose rows do not hold exactly the codes of their set, null included; or, where it may be
+    `wider`, others than these.
+    """
     null = [domain.n_values]
     sets = [
         [*(range(cell.low, cell.high + 1) if cell.codes is None else cell.codes), *null[: cell.null]]
@@ -214,7 +219,7 @@ def _unlike_sets(
     ]
     if bits is not None:
         masks = np.array([sum(1 << code for code in members) for members in sets], dtype=np.uint64)
-        return np.asarray(bits != masks[index])
+        return np.asarray(bits & ~masks[index] != 0 if wider else bits != masks[index])
     unlike = np.zeros(classes.n_classes, dtype=np.bool_)
     n_codes = domain.n_values + 1
     sizes = np.array([len(members) for members in sets], dtype=np.int64)
@@ -227,7 +232,8 @@ def _unlike_sets(
         size = sizes[index[first:last]]
         begin = np.repeat(begins[index[first:last]] - (np.cumsum(size) - size), size)
         listed = members[begin + np.arange(len(begin))] + np.repeat(number * n_codes, size)
-        unlike[first + np.setxor1d(present, listed, assume_unique=True) // n_codes] = True
+        differ = np.setdiff1d if wider else np.setxor1d
+        unlike[first + differ(present, listed, assume_unique=True) // n_codes] = True
     return unlike
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,9 @@ from anon.release.write import (
 from anon.schema import as_word, quoted
 from anon.tables import PROGRAM_OF_SUFFIX, Place, new_table, not_written, replacing, target_of
 from anon.threads import available_threads
+
+if TYPE_CHECKING:
+    from anon.release.rules import Rules
 
 TWO_TABLES = "a bucketization has two tables, which go together: write .parquet, .feather or .csv"
 
@@ -345,6 +348,20 @@ class Release(Recoded):
             if self.encoded.weights is None
             else RowWeights(self.encoded.weights, self.encoded.sensitive_codes),
         )
+
+    @property
+    def rules(self) -> Rules:
+        """What the release does with any row, of its own or another table: levels, or regions between cuts.
+
+        FullDomain and Mondrian only; UsageError for others. `rules.transform(rows)` shows hold-out rows as
+        the release would, `anon.append` releases a new batch by them, `rules.write(path)` keeps them. They
+        hold no row and no count, but ends of regions are values of the table: they are the owner's.
+        """
+        from anon.release.rules import rules_of
+
+        if not self.is_sealed or not self.meets_requirements:
+            raise UsageError("rules are of a release that was checked; this copy of one can be measured")
+        return rules_of(self)
 
     def _cells_of(self, class_id: int) -> dict[str, Any]:
         """What the release shows of one class, as text; None for null."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call: anonymize, check, compare, discover, draft_hierarchy, inspect and others."""
+"""What users call: anonymize, append, check, compare, discover, draft_hierarchy, inspect and others."""
 
 from anon.verbs.anonymize import anonymize
+from anon.verbs.append import Appended, append
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import compare
+from anon.verbs.compare import coded_as_released, compare, intact_codes
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.draft import By, Draft, draft_hierarchy
-from anon.verbs.foreign import cells_of_rows
+from anon.verbs.foreign import cells_of_rows, generalized
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -14,6 +15,7 @@ from anon.verbs.suda import Suda, suda
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
+    "Appended",
     "By",
     "ColumnSet",
     "Discovery",
@@ -24,13 +26,17 @@ __all__ = [
     "RowRisk",
     "Suda",
     "anonymize",
+    "append",
     "as_table",
     "cells_of_rows",
     "check",
+    "coded_as_released",
     "compare",
     "discover",
     "draft_hierarchy",
+    "generalized",
     "inspect",
+    "intact_codes",
     "labels_as_written",
     "mining_utilities",
     "mining_utility",

@@ -125,7 +125,7 @@ def compare(
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
     # nothing is published here: the column that matches rows needs no role
-    roles = replace(_with_coding(_roles(metadata, schema), metadata, before.schema), neutral="rest")
+    roles = replace(coded_as_released(_roles(metadata, schema), metadata, before.schema), neutral="rest")
     beside = perturbed_by(metadata)
     roles = roles.unjudged(beside)
     encoded = with_coded_sensitive(encode(before, roles, n_threads=threads)).original
@@ -204,7 +204,7 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     return Schema([*map(attribute, metadata["roles"]["quasi"])], [*map(attribute, sensitive)])
 
 
-def _with_coding(schema: Schema, metadata: Mapping[str, Any] | None, columns: pa.Schema) -> Schema:
+def coded_as_released(schema: Schema, metadata: Mapping[str, Any] | None, columns: pa.Schema) -> Schema:
     """The roles, with what the release says of how its numbers and dates are coded where they say nothing."""
 
     def told(attribute: Attribute) -> Attribute:
@@ -228,15 +228,8 @@ def _buckets(
     metadata: Mapping[str, Any] | None,
     n_threads: int,
 ) -> Published:
-    check_names([domain.name for domain in encoded.quasi], table.column_names)
     classes, known, second = linked(bucket_ids(table, n_threads), second, n_threads)
-    whole = [domain for domain in encoded.quasi if domain.coding is None]
-    codes_of = dict(zip((each.name for each in whole), encode_like(table, whole, n_threads), strict=True))
-    for domain, attribute in zip(encoded.quasi, encoded.schema.quasi, strict=True):
-        if domain.coding is not None:
-            codes_of[domain.name] = _coded_codes(domain, attribute, table, metadata, n_threads)
-        refuse_unknown(domain, codes_of[domain.name])
-    intact = tuple(codes_of[domain.name] for domain in encoded.quasi)
+    intact = intact_codes(encoded, table, metadata, n_threads)
     counts = []
     for domain in encoded.sensitive:
         part = second.filter(pc.equal(second["attribute"], domain.name))
@@ -244,6 +237,23 @@ def _buckets(
     return Published(
         encoded, classes, tuple(counts), intact=intact, k_asked=asked_k(metadata), n_threads=n_threads
     )
+
+
+def intact_codes(
+    encoded: Encoded, table: pa.Table | Scan, metadata: Mapping[str, Any] | None, n_threads: int
+) -> tuple[Codes, ...]:
+    """The code in the original of each row of a bucketization, for every quasi-identifier.
+
+    DataError where it shows a value that the original lacks.
+    """
+    check_names([domain.name for domain in encoded.quasi], table.column_names)
+    whole = [domain for domain in encoded.quasi if domain.coding is None]
+    codes_of = dict(zip((each.name for each in whole), encode_like(table, whole, n_threads), strict=True))
+    for domain, attribute in zip(encoded.quasi, encoded.schema.quasi, strict=True):
+        if domain.coding is not None:
+            codes_of[domain.name] = _coded_codes(domain, attribute, table, metadata, n_threads)
+        refuse_unknown(domain, codes_of[domain.name])
+    return tuple(codes_of[domain.name] for domain in encoded.quasi)
 
 
 def _coded_codes(

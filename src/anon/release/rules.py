@@ -1,0 +1,612 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of a release: what it does with any row, apart from the rows that it was made of.
+
+Full-domain recoding: the level of every column. Mondrian: regions, the boxes between its cuts. Neither holds
+a row, a count, or a sensitive value; but ends of regions are values of the table, so that rules are their
+owner's, as the table is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anon.classes import (
+    MISSING,
+    OR_MISSING,
+    ROOT,
+    Cells,
+    Classes,
+    cells,
+    group,
+    group_numbers,
+    keys,
+    labels,
+    merge,
+    rows_inside,
+    texts,
+)
+from anon.encoding import Domain, Encoded, encode
+from anon.errors import DataError, Parameter, UsageError
+from anon.methods import FullDomain, Mondrian, at_levels
+from anon.release.recoded import Recoded
+from anon.schema import (
+    Attribute,
+    CsvFile,
+    MissingValues,
+    Nested,
+    Schema,
+    check_names,
+    lca,
+    places,
+    tree_of,
+    values_at,
+)
+from anon.tables import not_written, opened, read_source, read_table, replacing
+from anoncore.classes import boxes
+
+Ints = npt.NDArray[np.int64]
+VERSION = 1  # of the file
+
+
+@dataclass(frozen=True, repr=False)
+class Known:
+    """What rules know of one attribute's domain: the labels in their order, or ends of cuts from the least
+    value to the greatest (`values`), and whether null is in it. Without values its hierarchy decides.
+    """
+
+    name: str
+    values: pa.Array | None
+    has_null: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Regions:
+    """Boxes that share nothing: of the i-th one the attribute a holds `values[low[a, i]]` to
+    `values[high[a, i]]` (none if low > high), and null if `null[a, i]`.
+    """
+
+    low: Ints
+    high: Ints
+    null: npt.NDArray[np.bool_]
+
+    @property
+    def n(self) -> int:
+        """Number of regions."""
+        return int(self.low.shape[1])
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """Rows to which rules were applied: those that they have cells for (`rows`, ascending), as classes.
+
+    `outside` counts by column the values that the rules do not know.
+    """
+
+    encoded: Encoded
+    classes: Classes
+    cells: tuple[Cells, ...]
+    rows: npt.NDArray[np.int64]
+    outside: Mapping[str, int]
+
+
+class NothingFits(DataError):
+    """The rules have no cell for any row; `outside` counts by column what they do not know."""
+
+    def __init__(self, message: str, outside: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.outside = outside
+
+
+@dataclass(frozen=True, repr=False)
+class Transformed:
+    """Hold-out rows as cells: no release, and nothing is claimed of it.
+
+    `table` has the quasi-identifiers as cells and the other columns as they were, in the order of the rows.
+    `outside` counts by column the values that the rules do not know, which are `*`; `n_outside` the rows.
+    """
+
+    table: pa.Table
+    outside: Mapping[str, int]
+    n_outside: int
+
+    def __repr__(self) -> str:
+        return f"Transformed(rows={self.table.num_rows}, outside={self.n_outside})"
+
+
+@dataclass(frozen=True, repr=False)
+class Rules:
+    """What a release does with any row; see `Release.rules`.
+
+    `levels` are those of full-domain recoding, `heights` how many its attributes have; `regions` those of
+    Mondrian. `asked` are the requirements of the release in words, which rules alone do not keep.
+    """
+
+    schema: Schema
+    known: tuple[Known, ...]
+    levels: tuple[int, ...] | None
+    heights: tuple[int, ...] | None
+    regions: Regions | None
+    asked: tuple[str, ...]
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return FullDomain.name if self.regions is None else Mondrian.name
+
+    def transform(self, rows: Any) -> Transformed:
+        """Any rows as cells, for models that learned from the release: nothing is claimed of them.
+
+        `rows` is as for `anonymize`, with the quasi-identifiers among its columns. A value outside of the
+        domain, and a row in none of the regions, is `*`.
+        """
+        table = read_table(read_source(rows))
+        names = [each.name for each in self.schema.quasi]
+        check_names(names, table.column_names)
+        outside = self._outside(table)
+        marked = np.logical_or.reduce([*outside.values(), np.zeros(table.num_rows, np.bool_)])
+        shown = {name: np.full(table.num_rows, ROOT, object) for name in names}
+        counts = {name: int(np.count_nonzero(mask)) for name, mask in outside.items()}
+        if self.regions is None:
+            self._columns_by_level(table, outside, shown)
+        elif not marked.all():
+            fitted = self.fit(table)
+            for name, one in zip(names, fitted.cells, strict=True):
+                words = np.array(labels(one).to_pylist(), object)
+                of_row = np.empty(fitted.encoded.n_rows, np.int64)
+                of_row[fitted.classes.rows] = np.repeat(one.of_class, fitted.classes.sizes)
+                shown[name][fitted.rows] = words[of_row]
+            marked = np.ones(table.num_rows, np.bool_)
+            marked[fitted.rows] = False
+        for name in names:
+            at = table.column_names.index(name)
+            table = table.set_column(at, name, pa.array(shown[name].tolist(), pa.string()))
+        return Transformed(
+            table.replace_schema_metadata(None),
+            {name: n for name, n in counts.items() if n},
+            int(np.count_nonzero(marked)),
+        )
+
+    def _columns_by_level(
+        self, table: pa.Table, outside: Mapping[str, npt.NDArray[np.bool_]], shown: dict[str, Any]
+    ) -> None:
+        """Each column by itself: what one row shows there depends on its value alone."""
+        assert self.levels is not None
+        for i, attribute in enumerate(self.schema.quasi):
+            rows = np.flatnonzero(~outside[attribute.name])
+            if not len(rows):
+                continue
+            part = table.select([attribute.name]).take(pa.array(rows))
+            if part.column(0).null_count == len(rows):
+                is_star = self.levels[i] == (self.heights or ())[i]
+                shown[attribute.name][rows] = ROOT + OR_MISSING if is_star else MISSING
+                continue
+            encoded = encode(part, Schema([attribute]), empty=True)
+            encoded = self._at(encoded, slice(i, i + 1))
+            classes = group(encoded.quasi_codes)
+            [one] = cells(encoded, classes)
+            of_row = one.of_class[group_numbers(classes.rows, classes.offsets)]
+            shown[attribute.name][rows] = np.array(labels(one).to_pylist(), object)[of_row]
+
+    def _at(self, encoded: Encoded, which: slice) -> Encoded:
+        """Rows at the levels; DataError where a hierarchy has other levels than it had."""
+        assert self.levels is not None
+        assert self.heights is not None
+        made, heights = at_levels(encoded, self.levels[which])
+        for attribute, now, then in zip(self.schema.quasi[which], heights, self.heights[which], strict=True):
+            if now != then and encoded.quasi[0].n_values:
+                raise DataError(
+                    f"column {attribute.name!r}: its hierarchy has {now} levels for these rows and had "
+                    f"{then} for the release's; give the hierarchy that the release was made with",
+                    column=attribute.name,
+                )
+        return made
+
+    def fit(self, table: pa.Table) -> Fitted:
+        """The rows that the rules have cells for, those with the same cells as one class."""
+        names = [each.name for each in self.schema.quasi]
+        check_names(names, table.column_names)
+        outside = self._outside(table)
+        rows = np.flatnonzero(~np.logical_or.reduce(list(outside.values())))
+        counts = {name: int(np.count_nonzero(mask)) for name, mask in outside.items() if mask.any()}
+        if not len(rows):
+            raise NothingFits(
+                f"the rules have no cell for any of the {table.num_rows:,} rows: are these the columns and "
+                "kinds of the table that they were made of?",
+                counts,
+            )
+        inside = table.take(pa.array(rows))
+        if self.regions is None:
+            encoded = self._at(encode(inside, self.schema), slice(None))
+            classes = group(encoded.quasi_codes)
+            return Fitted(encoded, classes, cells(encoded, classes), rows, counts)
+        encoded, domains = self._wide(inside)
+        sides = [self._boxes(a, domain) for a, domain in enumerate(domains)]
+        found = rows_inside(sides, encoded.quasi_codes, 2**62)
+        assert found is not None
+        offsets, members = found
+        used = np.flatnonzero(np.diff(offsets))
+        bounds = np.concatenate([[0], np.cumsum(np.diff(offsets)[used])]).astype(np.int64)
+        if len(members) < len(rows):  # those in no region: null where the table had none with the others
+            kept = np.sort(members).astype(np.int64)
+            counts["rows in no region"] = len(rows) - len(kept)
+            if not len(kept):
+                raise NothingFits(
+                    f"none of the {table.num_rows:,} rows lies in a region of the rules", counts
+                )
+            fitted = self.fit(inside.take(pa.array(kept)))
+            return Fitted(fitted.encoded, fitted.classes, fitted.cells, rows[kept][fitted.rows], counts)
+        classes = Classes(members, bounds, np.empty(0, np.uint32))
+        classes, shown = merge(classes, [_shown(one, used) for one in sides])
+        return Fitted(encoded, classes, shown, rows, counts)
+
+    def _outside(self, table: pa.Table) -> dict[str, npt.NDArray[np.bool_]]:
+        """For each quasi-identifier the rows whose value the rules do not know."""
+        return {
+            each.name: _unknown(table, attribute, each, self.regions is None or each.has_null)
+            for attribute, each in zip(self.schema.quasi, self.known, strict=True)
+        }
+
+    def _wide(self, table: pa.Table) -> tuple[Encoded, list[Domain]]:
+        """The rows in the codes of their values and of the rules' own, which are the ends of cells."""
+        encoded = encode(table, self.schema)
+        domains, columns = [], []
+        for attribute, one in zip(self.schema.quasi, self.known, strict=True):
+            column, values = table.column(attribute.name), one.values
+            assert values is not None
+            kind = values.type
+            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
+            if one.has_null:
+                both = pa.chunked_array([*both.chunks, pa.nulls(1, kind)], kind)
+            wide = encode(pa.table({attribute.name: both}), Schema([attribute]))
+            domains.append(wide.quasi[0])
+            columns.append(np.ascontiguousarray(wide.quasi_codes[0][: table.num_rows]))
+        made = Encoded(
+            encoded.table,
+            encoded.schema,
+            tuple(domains),
+            tuple(columns),
+            encoded.sensitive,
+            encoded.sensitive_codes,
+            encoded.suppressed,
+            units=encoded.units,
+            weights=encoded.weights,
+            unpublished=encoded.unpublished,
+            by_regions=True,
+        )
+        return made, domains
+
+    def _boxes(self, a: int, domain: Domain) -> Cells:
+        """The regions' sides on one attribute, over a domain that has all of their ends."""
+        regions, one = self.regions, self.known[a]
+        assert regions is not None
+        assert one.values is not None
+        numeric = domain.kind == "numeric"
+        ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
+        at = {key: code for code, key in enumerate(ours)}
+        code = np.array([at[key] for key in theirs], np.int64)
+        empty = regions.low[a] > regions.high[a]
+        low, high = (code[np.where(empty, 0, ends[a])] for ends in (regions.low, regions.high))
+        return _made(domain, np.where(empty, 1, low), np.where(empty, 0, high), regions.null[a])
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the file holds, ready for JSON."""
+        regions = self.regions
+        return {
+            "anon_rules": VERSION,
+            "method": self.method,
+            "schema": self.schema.to_dict(),
+            "domain": [_known_to_dict(each) for each in self.known],
+            "levels": None if self.levels is None else list(self.levels),
+            "heights": None if self.heights is None else list(self.heights),
+            "regions": None
+            if regions is None
+            else {name: getattr(regions, name).tolist() for name in ("low", "high", "null")},
+            "asked": list(self.asked),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Rules:
+        """The inverse of `to_dict`; DataError where these are no rules."""
+        try:
+            if data["anon_rules"] != VERSION:
+                raise ValueError
+            regions = data["regions"]
+            made = cls(
+                Schema.from_dict(data["schema"]),
+                tuple(_known_from_dict(each) for each in data["domain"]),
+                None if data["levels"] is None else tuple(map(int, data["levels"])),
+                None if data["heights"] is None else tuple(map(int, data["heights"])),
+                None
+                if regions is None
+                else Regions(
+                    np.array(regions["low"], np.int64),
+                    np.array(regions["high"], np.int64),
+                    np.array(regions["null"], np.bool_),
+                ),
+                tuple(map(str, data["asked"])),
+            )
+            made._check()
+        except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException):
+            raise DataError(
+                "these are no rules of a release, or they were changed after they were written"
+            ) from None
+        return made
+
+    def _check(self) -> None:
+        """Raise ValueError where the parts do not fit together."""
+        names = [each.name for each in self.schema.quasi]
+        n = len(names)
+        if [each.name for each in self.known] != names or (self.levels is None) is (self.regions is None):
+            raise ValueError
+        if self.levels is not None and not len(self.levels) == len(self.heights or ()) == n:
+            raise ValueError
+        if self.regions is None:
+            return
+        low, high, null = self.regions.low, self.regions.high, self.regions.null
+        if not low.shape == high.shape == null.shape or low.ndim != 2 or len(low) != n:
+            raise ValueError
+        for a, each in enumerate(self.known):
+            if each.values is None or (low[a] < 0).any() or (high[a] >= len(each.values)).any():
+                raise ValueError
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the rules to a JSON file that its owner alone can read."""
+        content = json.dumps(self.to_dict(), ensure_ascii=False).encode()
+        try:
+            with replacing([Path(os.path.realpath(path))], 0o600) as [temporary], opened(temporary) as file:
+                file.write(content)
+        except OSError as error:
+            raise not_written(repr(str(path)), error) from error
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Rules:
+        """The rules of a file that `write` made."""
+        try:
+            data = json.loads(Path(path).read_bytes())
+        except OSError as error:
+            raise DataError(f"cannot read the rules {os.fspath(path)!r}: {error.strerror}") from error
+        except (ValueError, RecursionError):
+            data = None
+        return cls.from_dict(data)
+
+    def __repr__(self) -> str:
+        what = f"levels={self.levels}" if self.regions is None else f"regions={self.regions.n}"
+        return f"Rules({self.method!r}, {what})"
+
+
+def _made(domain: Domain, low: Ints, high: Ints, null: npt.NDArray[np.bool_]) -> Cells:
+    """Cells from the ends of each class; of a flat attribute, all labels between."""
+    order = np.stack([low, high, null])
+    if domain.kind == "nominal" and domain.tree is None:
+        order = np.insert(order, 2, high - low, axis=0)
+    distinct, of_class = np.unique(order, axis=1, return_inverse=True)
+    made = Cells(
+        domain,
+        of_class.reshape(-1).astype(np.uint32),
+        distinct[0].astype(np.uint32),
+        distinct[1].astype(np.uint32),
+        distinct[-1].astype(np.bool_),
+    )
+    if len(order) == 3:
+        return made
+    sizes = distinct[1] - distinct[0] + 1
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    codes = np.arange(offsets[-1]) + np.repeat(distinct[0] - offsets[:-1], sizes)
+    return replace(made, set_offsets=offsets, set_codes=codes.astype(np.uint32))
+
+
+def _shown(boxes: Cells, used: npt.NDArray[np.intp]) -> Cells:
+    """What some of the boxes show: in a tree, the node above all that they hold."""
+    domain, cell = boxes.domain, boxes.of_class[used]
+    low, high, null = (each[cell].astype(np.int64) for each in (boxes.low, boxes.high, boxes.null))
+    if domain.tree is not None:
+        empty = low > high
+        node = lca(domain.tree, np.where(empty, 0, low), np.where(empty, 0, high))
+        low = np.where(empty, low, domain.tree.first[node])
+        high = np.where(empty, high, domain.tree.last[node])
+    return _made(domain, low, high, null.astype(np.bool_))
+
+
+# --- what rules know of a domain
+
+
+def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: bool) -> npt.NDArray[np.bool_]:
+    """The rows whose value the rules do not know; null is one, where they have no place for it."""
+    column = table.column(attribute.name)
+    null = np.asarray(pc.is_null(column, nan_is_null=True))
+    if known.values is None:
+        unknown = np.zeros(len(column), np.bool_)
+        if isinstance(attribute.hierarchy, CsvFile | Nested) and attribute.kind == "nominal":
+            words = column.cast(pa.string()).dictionary_encode().combine_chunks()
+            try:
+                tree_of(attribute.hierarchy, words.dictionary.to_pylist(), attribute.name)
+            except MissingValues as error:
+                unknown = np.append(error.missing, False)[words.indices.fill_null(-1).to_numpy()]
+    elif attribute.kind == "numeric":
+        least, most = known.values[0], known.values[-1]
+        try:
+            beyond = pc.or_(pc.less(column, least), pc.greater(column, most))
+        except pa.ArrowException:
+            raise DataError(
+                f"column {attribute.name!r} is {column.type}, and was {known.values.type} when the rules "
+                "were made; convert it",
+                column=attribute.name,
+            ) from None
+        unknown = np.asarray(beyond.fill_null(False))
+    else:
+        there = pc.is_in(column.cast(pa.string()), value_set=known.values.cast(pa.string()))
+        unknown = ~np.asarray(there)
+    return np.asarray(unknown & ~null if places_null else unknown | null)
+
+
+def _known_to_dict(known: Known) -> dict[str, Any]:
+    values = known.values
+    held: dict[str, Any] = {"name": known.name, "null": known.has_null}
+    if values is not None:
+        held["type"] = str(values.type)
+        is_text = pa.types.is_string(values.type)
+        plain = is_text or pa.types.is_floating(values.type)
+        held["values"] = values.to_pylist() if plain else [int(each) for each in places(values)[0]]
+    return held
+
+
+def _known_from_dict(data: Mapping[str, Any]) -> Known:
+    values = None
+    if "values" in data:
+        kind = pa.type_for_alias(data["type"])
+        listed = data["values"]
+        values = pa.array(listed, kind) if pa.types.is_string(kind) else values_at(listed, kind)
+    return Known(str(data["name"]), values, bool(data["null"]))
+
+
+# --- the rules of a release
+
+
+def rules_of(release: Recoded) -> Rules:
+    """The rules of a release; UsageError where its method has none that rows alone decide."""
+    encoded, method = release.encoded, release.method
+    what = None
+    if not isinstance(method, FullDomain | Mondrian):
+        what = f"{type(method).__name__} makes classes of the rows that are there, not by rules"
+    elif release.publish != "generalization":
+        what = "a bucketization shows no cells"
+    elif encoded.rounds is not None:
+        what = "the round of a row depends on the other rows of its class"
+    elif isinstance(method, Mondrian) and method.relaxed:
+        what = "relaxed cuts share rows out that have equal values"
+    elif isinstance(method, Mondrian) and (release.numeric != "interval" or encoded.schema.all_coded):
+        what = (
+            "regions of Mondrian are intervals: least levels, top and bottom codes, rounded ends and "
+            f"numeric={release.numeric!r} are not part of them"
+        )
+    elif encoded.schema.household or encoded.schema.linked:
+        what = "columns of households, and linked ones, follow others"
+    if what is not None:
+        raise UsageError(
+            f"this release has no rules: {what}; use ",
+            Parameter("FullDomain() or Mondrian()", "--method full-domain or mondrian"),
+        )
+    for domain in encoded.quasi:
+        kind = domain.values.type
+        if domain.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
+            raise UsageError(
+                f"column {domain.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
+                "times without a zone"
+            )
+    asked = tuple(map(str, release.requirements))
+    if isinstance(method, FullDomain):
+        assert method.levels is not None
+        lattice = release.lattice
+        known = [
+            _of_column(attribute, domain, g == height)
+            for attribute, domain, g, height in zip(
+                encoded.schema.quasi, encoded.quasi, method.levels, lattice.heights, strict=True
+            )
+        ]
+        return Rules(encoded.schema, tuple(known), method.levels, lattice.heights, None, asked)
+    parts, regions = _regions(release)
+    return Rules(encoded.schema, parts, None, None, regions, asked)
+
+
+def _of_column(attribute: Attribute, domain: Domain, is_star: bool) -> Known:
+    """What full-domain rules know: where there is a hierarchy that decides, of one level all values."""
+    values = None
+    if attribute.kind == "ordinal":
+        values = pa.array([str(each) for each in attribute.order or ()], pa.string())
+    elif attribute.hierarchy is None and not is_star:
+        numeric = domain.kind == "numeric"
+        values = domain.values if not numeric else domain.values.take(pa.array([0, domain.n_values - 1]))
+    return Known(attribute.name, values, True)
+
+
+def _regions(release: Recoded) -> tuple[tuple[Known, ...], Regions]:
+    """The boxes between cuts that part the release's classes, each cut as near to the middle as may be.
+
+    Any such cuts part them as the method's own do. Classes that no cut parts, since they were merged after
+    it, share a region.
+    """
+    domains, classes = release.encoded.quasi, release.classes
+    low, high = [], []
+    for codes in release.encoded.quasi_codes:
+        least, most, _ = boxes(codes, classes.rows, classes.offsets)
+        low.append(least)
+        high.append(most)
+    first, last = (np.array(each, np.int64) for each in (low, high))
+    ends = np.array([[0] * len(domains), [domain.n_codes - 1 for domain in domains]], np.int64)
+    found = [box for _, box in _parted(first, last, np.arange(classes.n_classes), ends)]
+    whole = np.array(found, np.int64).reshape(-1, 2, len(domains))
+    known, sides = [], []
+    for a, domain in enumerate(domains):
+        begin, end = whole[:, 0, a], whole[:, 1, a]
+        null = (end == domain.n_values) & domain.has_null
+        end = np.minimum(end, domain.n_values - 1)
+        values = domain.values
+        if domain.kind == "numeric":
+            begin, end, values = _closed(values, begin, end)
+        else:
+            values = pa.array(texts(values), pa.string())
+        known.append(Known(domain.name, values, domain.has_null))
+        sides.append((np.where(begin > end, 1, begin), np.where(begin > end, 0, end), null))
+    regions = Regions(*(np.array(each) for each in zip(*sides, strict=True)))
+    return tuple(known), regions
+
+
+def _parted(low: Ints, high: Ints, members: Ints, ends: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Groups of boxes that no cut parts further, each with the box of the cuts around it."""
+    waiting = [(members, ends)]
+    while waiting:
+        inside, around = waiting.pop()
+        best: tuple[int, int, Ints, int] | None = None
+        for a in range(len(low)) if len(inside) > 1 else ():
+            order = inside[np.argsort(low[a, inside], kind="stable")]
+            reach = np.maximum.accumulate(high[a, order])[:-1]
+            cuts = np.flatnonzero(reach < low[a, order[1:]]) + 1
+            if len(cuts):
+                off = np.abs(2 * cuts - len(order))
+                at = int(off.argmin())
+                if best is None or int(off[at]) < best[0]:
+                    best = int(off[at]), a, order, int(cuts[at])
+        if best is None:
+            yield inside, around
+            continue
+        _, a, order, at = best
+        left, right = around.copy(), around.copy()
+        right[0, a] = low[a, order[at]]
+        left[1, a] = right[0, a] - 1
+        waiting += [(order[:at], left), (order[at:], right)]
+
+
+def _closed(values: pa.Array, begin: Ints, end: Ints) -> tuple[Ints, Ints, pa.Array]:
+    """Ranges of codes as ranges of these and the last values before them, which leave nothing between.
+
+    A range of codes holds all from its first value to just before that of the next code.
+    """
+    n = len(values)
+    if not n:
+        return np.ones_like(begin), np.zeros_like(end), values
+    following = values.take(pa.array(np.minimum(np.arange(1, n + 1), n - 1)))
+    if pa.types.is_floating(values.type):
+        numbers = following.to_numpy()
+        before = pa.array(np.nextafter(numbers, numbers.dtype.type(-np.inf)), values.type)
+    else:
+        before = values_at([int(tick) - 1 for tick in places(following)[0]], values.type)
+    before = pa.concat_arrays([before[: n - 1], values[n - 1 :]])
+    empty = begin > end
+    first, last = np.where(empty, 0, begin), np.where(empty, 0, end)
+    both = keys(pa.concat_arrays([values.take(pa.array(first)), before.take(pa.array(last))]))
+    distinct, index = np.unique(np.array(both, dtype=object), return_inverse=True)
+    place = {key: i for i, key in enumerate(both)}
+    taken = pa.concat_arrays([values.take(pa.array(first)), before.take(pa.array(last))])
+    sorted_values = taken.take(pa.array([place[key] for key in distinct.tolist()], pa.int64()))
+    at = index.reshape(2, -1)
+    return np.where(empty, 1, at[0]), np.where(empty, 0, at[1]), sorted_values
