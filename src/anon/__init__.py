@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
-from anon import datasets, miners, workload
+from anon import attackers, datasets, miners, workload
+from anon.attackers import Attacked, attack
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
 from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
@@ -65,6 +66,7 @@ __all__ = [
     "AlphaK",
     "Anatomy",
     "AnonError",
+    "Attacked",
     "Attribute",
     "BadUtility",
     "BetaLikeness",
@@ -115,6 +117,8 @@ __all__ = [
     "UsageError",
     "Utility",
     "anonymize",
+    "attack",
+    "attackers",
     "check",
     "compare",
     "datasets",

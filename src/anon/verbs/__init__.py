@@ -3,9 +3,9 @@
 
 from anon.verbs.anonymize import anonymize
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import compare
+from anon.verbs.compare import bucket_counts, coded_as_told, compare, roles_of_released
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
-from anon.verbs.foreign import cells_of_rows
+from anon.verbs.foreign import are_numbers, cells_of_rows, refuse_unknown
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -21,16 +21,21 @@ __all__ = [
     "RowRisk",
     "Suda",
     "anonymize",
+    "are_numbers",
     "as_table",
+    "bucket_counts",
     "cells_of_rows",
     "check",
+    "coded_as_told",
     "compare",
     "discover",
     "inspect",
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
+    "refuse_unknown",
     "risk",
+    "roles_of_released",
     "starred_rows",
     "suda",
 ]
