@@ -4,17 +4,22 @@
 
 A release is boxes: box b shows cell `cells[a, b]` of attribute a, for `sizes[b]` rows. What person t has of
 attribute a lies `parts[a][picks[a, t], cell]` from each cell (a distance, or the share of the cell that it is).
-Every person is a task of its own, and boxes are taken in their order, so that threads change nothing.
+Every person is looked at apart, and boxes are taken in their order, so that threads change nothing. Boxes
+that follow each other and share their first cells share what these add up to, and are passed over together
+where that is too much: boxes that are sorted are a tree, and most of it is never seen.
 """
 
 import numpy as np
 
+from libc.math cimport INFINITY
+
 from anoncore.doors import MOST_ROWS, array_of, given, parts_of, whole
 from anoncore.memory cimport take
 from anoncore.threads import in_threads
-from anoncore.types cimport int64_t, uint32_t, uint64_t
+from anoncore.types cimport int64_t, uint16_t, uint32_t, uint64_t
 
 AT_ONCE = 16  # persons of a task
+cdef int64_t SAMPLED = 64  # of so many boxes one is looked at first, for a bound
 
 
 cdef struct Part:
@@ -29,6 +34,7 @@ cdef class _Boxes:
 
     cdef list keep
     cdef Part* parts
+    cdef const uint16_t* shared  # how many of the first cells of a box are those of the box before
     cdef int64_t n_parts
     cdef readonly int64_t n_boxes
     cdef readonly int64_t n_persons
@@ -39,7 +45,8 @@ cdef class _Boxes:
         given(parts=parts)
         cells, picks = array_of(cells, np.uint32, 2, "cells"), array_of(picks, np.uint32, 2, "picks")
         parts = [array_of(part, np.float64, 2, "parts") for part in parts]
-        if not len(cells) == len(parts) == len(picks) or not parts:
+        cdef const uint16_t[::1] same
+        if not len(cells) == len(parts) == len(picks) or not 0 < len(parts) < 2**16:
             raise ValueError("cells, parts and picks must each have a row for every attribute, and there must be one")
         for part, of_boxes, of_persons in zip(parts, cells, picks):
             if not (part >= 0).all() or not np.isfinite(part).all():
@@ -48,7 +55,11 @@ cdef class _Boxes:
                 len(of_boxes) and int(of_boxes.max()) >= part.shape[1]
             ):
                 raise ValueError("a box or a person has a cell or a value that parts lack")
-        self.keep = [cells, parts, picks]
+        change = cells[:, 1:] != cells[:, : max(cells.shape[1] - 1, 0)]
+        first = np.where(change.any(axis=0), change.argmax(axis=0), len(parts))
+        same = shared = np.concatenate([np.zeros(1), first]).astype(np.uint16)
+        self.shared = &same[0]
+        self.keep = [cells, parts, picks, shared]
         self.n_parts, self.n_boxes, self.n_persons = len(parts), cells.shape[1], picks.shape[1]
         self.parts = <Part*>take(self.keep, self.n_parts, sizeof(Part))
         cell, pick = cells, picks
@@ -60,15 +71,45 @@ cdef class _Boxes:
             self.parts[a].pick = &pick[a, 0] if self.n_persons else NULL
 
 
-cdef inline double distance(const Part* parts, int64_t n_parts, int64_t box, int64_t person, double most) noexcept nogil:
-    # The sum over attributes in their order; something above `most` as soon as it is more.
-    cdef double total = 0.0
-    cdef int64_t a
-    for a in range(n_parts):
-        total += parts[a].table[parts[a].pick[person] * parts[a].n_cells + parts[a].cell[box]]
-        if total > most:
-            break
-    return total
+cdef inline double part_of(const Part* part, int64_t box, int64_t person) noexcept nogil:
+    return part.table[part.pick[person] * part.n_cells + part.cell[box]]
+
+
+cdef int64_t next_within(const Part* parts, int64_t n_parts, const uint16_t* shared, int64_t n_boxes, int64_t box,
+                         int64_t person, double most, double* sums) noexcept nogil:
+    # The first box from `box` on whose distance is at most `most`, n_boxes if none; sums[n_parts] is the distance.
+    # sums[a] is that of the first a cells of the box before.
+    cdef int64_t a = shared[box] if box < n_boxes else 0
+    while box < n_boxes:
+        while a < n_parts:
+            sums[a + 1] = sums[a] + part_of(&parts[a], box, person)
+            if sums[a + 1] > most:
+                break
+            a += 1
+        if a == n_parts and sums[n_parts] <= most:
+            return box
+        box += 1
+        while box < n_boxes and shared[box] > a:
+            box += 1
+        if box < n_boxes:
+            a = shared[box]
+    return n_boxes
+
+
+cdef double bound(const Part* parts, int64_t n_parts, int64_t n_boxes, int64_t person) noexcept nogil:
+    # The least distance of some of the boxes.
+    cdef double least = INFINITY, near
+    cdef int64_t a, box = 0
+    while box < n_boxes:
+        near = 0.0
+        for a in range(n_parts):
+            near += part_of(&parts[a], box, person)
+            if near > least:
+                break
+        if near < least:
+            least = near
+        box += SAMPLED
+    return least
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -85,17 +126,20 @@ def _rows(_Boxes boxes, const int64_t[::1] offsets, const uint64_t[::1] salts, i
     cdef double* apart = <double*>take(keep, n_neighbors, sizeof(double))
     cdef uint64_t* order = <uint64_t*>take(keep, n_neighbors, sizeof(uint64_t))
     cdef const Part* parts = boxes.parts
+    cdef double* sums = <double*>take(keep, boxes.n_parts + 1, sizeof(double))
     cdef int64_t t, b, row, n, i, n_parts = boxes.n_parts, n_boxes = boxes.n_boxes
-    cdef double near, most, infinite = np.inf
+    cdef double near, most
     cdef uint64_t key
     with nogil:
         for t in range(first, end):
             n = 0
-            most = infinite
-            for b in range(n_boxes):
-                near = distance(parts, n_parts, b, t, most)
-                if near > most:
-                    continue
+            most = bound(parts, n_parts, n_boxes, t) if n_neighbors == 1 else INFINITY
+            b = -1
+            while True:
+                b = next_within(parts, n_parts, boxes.shared, n_boxes, b + 1, t, most, sums)
+                if b == n_boxes:
+                    break
+                near = sums[n_parts]
                 for row in range(offsets[b], offsets[b + 1]):
                     key = mixed(salts[t] ^ mixed(<uint64_t> row))
                     if n == n_neighbors and (near > apart[n - 1] or (near == apart[n - 1] and key >= order[n - 1])):
@@ -141,16 +185,19 @@ def _guesses(_Boxes boxes, const double[::1] shares, const uint32_t[::1] groups,
     cdef double* votes = <double*>take(keep, n_values, sizeof(double))
     cdef uint32_t* voted = <uint32_t*>take(keep, n_values, sizeof(uint32_t))
     cdef const Part* parts = boxes.parts
+    cdef double* sums = <double*>take(keep, boxes.n_parts + 1, sizeof(double))
     cdef int64_t t, b, e, v, n_voted, n_parts = boxes.n_parts, n_boxes = boxes.n_boxes
-    cdef double near, most, infinite = np.inf
+    cdef double near, most
     with nogil:
         for t in range(first, end):
-            most = infinite
+            most = bound(parts, n_parts, n_boxes, t)
             n_voted = 0
-            for b in range(n_boxes):
-                near = distance(parts, n_parts, b, t, most)
-                if near > most:
-                    continue
+            b = -1
+            while True:
+                b = next_within(parts, n_parts, boxes.shared, n_boxes, b + 1, t, most, sums)
+                if b == n_boxes:
+                    break
+                near = sums[n_parts]
                 if near < most:
                     for v in range(n_voted):
                         votes[voted[v]] = 0.0
@@ -199,18 +246,28 @@ def guesses(cells, parts, picks, shares, groups, offsets, values, counts, n_valu
 
 
 def _expected(_Boxes boxes, const int64_t[::1] sizes, int64_t first, int64_t end, double[::1] score):
+    cdef list keep = []
+    cdef double* shares = <double*>take(keep, boxes.n_parts + 1, sizeof(double))
     cdef const Part* parts = boxes.parts
+    cdef const uint16_t* shared = boxes.shared
     cdef int64_t t, b, a, n_parts = boxes.n_parts, n_boxes = boxes.n_boxes
-    cdef double share
+    shares[0] = 1.0
     with nogil:
         for t in range(first, end):
-            for b in range(n_boxes):
-                share = <double> sizes[b]
-                for a in range(n_parts):
-                    share *= parts[a].table[parts[a].pick[t] * parts[a].n_cells + parts[a].cell[b]]
-                    if share == 0.0:
+            b = a = 0
+            while b < n_boxes:
+                while a < n_parts:
+                    shares[a + 1] = shares[a] * part_of(&parts[a], b, t)
+                    if shares[a + 1] == 0.0:
                         break
-                score[t] += share
+                    a += 1
+                if a == n_parts:
+                    score[t] += <double> sizes[b] * shares[n_parts]
+                b += 1
+                while b < n_boxes and shared[b] > a:
+                    b += 1
+                if b < n_boxes:
+                    a = shared[b]
 
 
 def expected(cells, parts, picks, sizes, n_threads=1):

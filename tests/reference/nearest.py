@@ -67,9 +67,9 @@ def expected(cells: Any, parts: Any, picks: Any, sizes: Sequence[int]) -> list[f
     for t in range(len(picks[0])):
         total = 0.0
         for b, size in enumerate(sizes):
-            share = float(size)
+            share = 1.0
             for part in _of_box(cells, parts, picks, t, b):
                 share *= part
-            total += share
+            total += size * share
         found.append(total)
     return found

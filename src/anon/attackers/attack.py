@@ -13,6 +13,7 @@ import numpy as np
 from anon.attackers.inference import Inference
 from anon.attackers.linkability import Linkability
 from anon.attackers.membership import Membership
+from anon.attackers.nearest import People
 from anon.attackers.rates import CONFIDENCE, z_of
 from anon.attackers.result import Attack
 from anon.attackers.seen import Ints, see
@@ -180,7 +181,7 @@ def attack(
         notes.append("without a control group it is not known how often the attacks succeed on anybody")
     found: dict[str, Attack] = {}
     for attacker in chosen:
-        result = attacker.run(seen, ours, theirs, seed, confidence)
+        result = attacker.run(seen, People(ours, theirs), n_targets, seed, confidence)
         if isinstance(result, str):
             notes.append(result)
         else:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.attackers.nearest import guesses
+from anon.attackers.nearest import People, guesses
 from anon.attackers.result import Attack, Bools, tried, worst_of
 from anon.attackers.seen import Column, Floats, Ints, Secret, Seen
 from anon.classes import Cells, single_cells
@@ -41,7 +41,7 @@ class Inference:
 
     name = "inference"
 
-    def run(self, seen: Seen, targets: Ints, control: Ints, seed: int, confidence: float) -> Attack | str:
+    def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
         """The attack, or why it cannot be tried."""
         known = {secret.domain.name: secret for secret in seen.secrets}
         chosen = known if self.sensitive is None else self.sensitive
@@ -52,16 +52,18 @@ class Inference:
             return "inference needs a sensitive attribute that the release shows"
         by_sensitive = {}
         for name in chosen:
-            parts = dict(self._tried(seen, known[name], targets, control, seed, confidence))
+            parts = dict(self._tried(seen, known[name], people, seed, confidence))
             by_sensitive[name] = worst_of(name, parts)
         return worst_of(self.name, by_sensitive)
 
     def _tried(
-        self, seen: Seen, secret: Secret, targets: Ints, control: Ints, seed: int, confidence: float
+        self, seen: Seen, secret: Secret, people: People, seed: int, confidence: float
     ) -> Iterator[tuple[str, Attack]]:
         """Every attacker of one secret, by what it does."""
-        truth = np.concatenate([secret.original[targets], secret.control[control]]).astype(np.int64)
-        n = len(targets)
+        truth = np.concatenate([secret.original[people.targets], secret.control[people.control]]).astype(
+            np.int64
+        )
+        n = len(people.targets)
         most = int(np.argmax(secret.margin))
         naive = self._right(secret.domain, np.full(n, most), truth[:n])
 
@@ -72,9 +74,7 @@ class Inference:
         for also, columns in (("", seen.quasi), (", neutral columns known", (*seen.quasi, *seen.neutral))):
             if also and not seen.neutral:
                 continue
-            people = [column.codes(targets, control) for column in columns]
-            boxes = seen.boxes(columns, by_bucket=True)
-            guess = guesses(seen, boxes, secret, people)
+            guess = guesses(seen, seen.boxes(columns, by_bucket=True), secret, people)
             yield MAJORITY + also, attack(self._right(secret.domain, guess, truth))
             miners = self._miners(secret)
             if secret.of_row is None or not miners:
@@ -83,7 +83,9 @@ class Inference:
             rows = np.arange(seen.n_released)
             if len(rows) > MOST_ROWS:
                 rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
-            X = features([_joined(one, rows, codes) for one, codes in zip(columns, people, strict=True)])
+            X = features(
+                [_joined(one, rows, codes) for one, codes in zip(columns, people.codes(columns), strict=True)]
+            )
             y: npt.NDArray[Any] = secret.of_row[rows].astype(np.int64)
             numbers = _numbers(secret.domain)
             if numbers is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anon.attackers.nearest import nearest_rows
+from anon.attackers.nearest import People, nearest_rows
 from anon.attackers.result import Attack, Bools, tried, worst_of
 from anon.attackers.seen import Column, Ints, Seen
 from anon.errors import UsageError
@@ -21,8 +21,8 @@ class Linkability:
     """One who knows some quasi-identifiers of a person from one source, and others from another.
 
     For the list `first` and for the list `second` (default: the quasi-identifiers in turn, and these and the
-    columns published as they are) the nearest `n_neighbors` rows of the release are sought, by Gower's distance
-    to cells, rows equally near in a random order. The attack succeeds if the two share a row.
+    columns published as they are) the nearest `n_neighbors` rows of the release are sought by Gower's
+    distance to cells, rows equally near in a random order. The attack succeeds if the two share a row.
     """
 
     first: Sequence[str] = ()
@@ -31,43 +31,41 @@ class Linkability:
 
     name = "linkability"
 
-    def run(self, seen: Seen, targets: Ints, control: Ints, seed: int, confidence: float) -> Attack | str:
+    def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
         """The attack, or why it cannot be tried."""
         if self.first or self.second:
             sides = [self._side(seen, names) for names in (self.first, self.second)]
-            return self._tried(seen, sides, targets, control, seed, confidence)
+            return self._tried(seen, sides, people, seed, confidence)
         if len(seen.quasi) < 2:
             return "linkability needs two lists of columns, and there is one quasi-identifier"
         parts = {}
         for known, columns in (("quasi-identifiers", seen.quasi), (NEUTRAL, (*seen.quasi, *seen.neutral))):
             if known != NEUTRAL or seen.neutral:
                 sides = [list(columns[0::2]), list(columns[1::2])]
-                parts[known] = self._tried(seen, sides, targets, control, seed, confidence)
+                parts[known] = self._tried(seen, sides, people, seed, confidence)
         return worst_of(self.name, parts)
 
     def _tried(
         self,
         seen: Seen,
         sides: Sequence[Sequence[Column]],
-        targets: Ints,
-        control: Ints,
+        people: People,
         seed: int,
         confidence: float,
     ) -> Attack:
         rng = np.random.default_rng([seed, 1])
-        n = len(targets) + len(control)
         found = []
         for columns in sides:
-            people = [column.codes(targets, control) for column in columns]
-            salts = rng.integers(0, 2**64, n, np.uint64)
+            salts = rng.integers(0, 2**64, len(people), np.uint64)
             found.append(nearest_rows(seen, seen.boxes(columns), people, salts, self.n_neighbors))
         linked = _share(*found)
-        shape = len(targets), min(self.n_neighbors, seen.n_released)
+        n = len(people.targets)
+        shape = n, min(self.n_neighbors, seen.n_released)
         at_random = [rng.integers(0, seen.n_released, shape) for _ in sides]
         return tried(
             self.name,
-            linked[: len(targets)],
-            linked[len(targets) :] if seen.n_control else None,
+            linked[:n],
+            linked[n:] if seen.n_control else None,
             _share(*at_random),
             confidence,
             lists=[[one.cells.domain.name for one in columns] for columns in sides],

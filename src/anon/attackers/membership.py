@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anon.attackers.nearest import expected_rows
+from anon.attackers.nearest import People, expected_rows
+from anon.attackers.rates import advantage_of
 from anon.attackers.result import Attack, tried
-from anon.attackers.seen import Floats, Ints, Seen
+from anon.attackers.seen import Floats, Seen
 
 
 @dataclass(frozen=True)
@@ -18,26 +19,29 @@ class Membership:
 
     The score is the number of rows that the release lets one expect at exactly these values: the sum over
     classes of their rows times the share of each cell that the value is. On one half of the people the
-    threshold is found that tells members from others best, on the other half the rates are counted.
+    threshold is found that tells members from others best, on the other half the rates are counted: the risk
+    is the true positive rate less the false positive rate. The fact `advantage` is the greatest such
+    difference over all people and thresholds.
     """
 
     name = "membership"
 
-    def run(self, seen: Seen, targets: Ints, control: Ints, seed: int, confidence: float) -> Attack | str:
+    def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
         """The attack, or why it cannot be tried."""
-        if len(control) < 2 or len(targets) < 2:
+        if min(len(people.targets), len(people.control)) < 2:
             return (
                 "membership needs a control group: people of whom it is known that they are not in the table"
             )
-        people = [column.codes(targets, control) for column in seen.quasi]
         score = expected_rows(seen, seen.boxes(seen.quasi), people)
-        members, others = score[: len(targets)], score[len(targets) :]
+        members, others = np.split(score, [len(people.targets)])
         rng = np.random.default_rng([seed, 2])
         halves = [np.array_split(rng.permutation(len(each)), 2) for each in (members, others)]
         threshold = advantage(members[halves[0][0]], others[halves[1][0]])[1]
         hit, alarmed = members[halves[0][1]] >= threshold, others[halves[1][1]] >= threshold
         # naive is who takes as many people for members at random
-        return tried(self.name, hit, alarmed, alarmed, confidence, advantage=advantage(members, others)[0])
+        found = tried(self.name, hit, alarmed, alarmed, confidence, advantage=advantage(members, others)[0])
+        assert found.control is not None
+        return replace(found, risk=advantage_of(found.target, found.control))
 
 
 def advantage(members: Floats, others: Floats) -> tuple[float, float]:

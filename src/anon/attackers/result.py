@@ -19,6 +19,7 @@ PEOPLE = {
         "its conditions on the table",
         "them on a control table of that size, whose people never were in it",
     ),
+    "membership": ("the people in the table, taken for members,", "people who never were in it"),
     "": ("the people in the table", "people who never were in it"),
 }
 
@@ -55,7 +56,8 @@ class Attack:
             said += f" and with {self.control} of {outside}"
         said += f"; a naive attacker did with {self.naive}."
         if self.risk is not None and self.control is not None:
-            said += f" Risk that the release adds: {self.risk}."
+            what = "Advantage" if self.name == "membership" else "Risk that the release adds"
+            said += f" {what}: {self.risk}."
         return said
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes import (
+    ROOT,
     Cells,
     Classes,
     Counts,
@@ -35,7 +36,7 @@ from anon.release import (
     refuse_sensitive_half,
     second_table,
 )
-from anon.schema import Attribute, Schema, check_names, is_measurable, kind_of, value_type
+from anon.schema import Attribute, Schema, check_names, is_measurable, is_text, kind_of, value_type
 from anon.tables import Source, read_table
 from anon.verbs import are_numbers, bucket_counts, cells_of_rows, coded_as_told, roles_of_released
 
@@ -177,7 +178,11 @@ class Seen:
     n_threads: int
 
     def boxes(self, columns: Sequence[Column], by_bucket: bool = False) -> Boxes:
-        """The distinct rows of the release on some columns; with `by_bucket` those of buckets apart."""
+        """The distinct rows of the release on some columns; with `by_bucket` those of buckets apart.
+
+        Columns of few cells come first, so that boxes that follow each other share most of them.
+        """
+        columns = sorted(columns, key=lambda column: len(column.cells.low))
         keys: list[Any] = [column.cells.of_class for column in columns]
         keys += [self.bucket] if by_bucket and self.bucket is not None else []
         classes = group(keys, n_threads=self.n_threads)
@@ -252,13 +257,8 @@ def see(
             left_out.append(domain.name)
         else:
             secrets.append(_secret(domain, ours, both, table, n_original, n_threads))
-    stars = np.ones(table.num_rows, np.bool_)
-    for column in quasi:
-        full = (column.cells.low == 0) & (column.cells.high + 1 == column.cells.domain.n_values)
-        if column.cells.set_offsets is not None:
-            full &= np.diff(column.cells.set_offsets) == column.cells.domain.n_values
-        stars &= (full & (column.cells.domain.n_values > 1))[column.cells.of_class]
-    keep = None if metadata is not None or stars.all() or not stars.any() else np.flatnonzero(~stars)
+    stars = _starred(table, encoded.quasi) if metadata is None and not bucketized else None
+    keep = None if stars is None or stars.all() or not stars.any() else np.flatnonzero(~stars)
     neutral, not_compared = _neutral(original, control, table, {*names, CLASS_ID})
     seen = Seen(
         quasi=tuple(quasi),
@@ -273,6 +273,22 @@ def see(
         n_threads=n_threads,
     )
     return seen if keep is None else _rows_of(seen, keep)
+
+
+def _starred(table: pa.Table, quasi: Sequence[Domain]) -> npt.NDArray[np.bool_]:
+    """The rows of * only, as other tools write suppressed ones; null is * where the original has no null."""
+    stars = np.ones(table.num_rows, np.bool_)
+    for domain in quasi:
+        if domain.name not in table.column_names:
+            return np.zeros(table.num_rows, np.bool_)
+        column = table[domain.name]
+        is_star = np.zeros(table.num_rows, np.bool_)
+        if is_text(value_type(column.type)):
+            is_star |= pc.equal(column.cast(pa.string()), ROOT).fill_null(False).to_numpy()
+        if not domain.has_null:
+            is_star |= column.is_null().to_numpy()
+        stars &= is_star
+    return stars
 
 
 def _rows_of(seen: Seen, rows: Ints) -> Seen:

@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from anon.attackers.nearest import People
 from anon.attackers.rates import Rate, wilson
 from anon.attackers.result import Attack, tried, worst_of
 from anon.attackers.seen import Column, Ints, Seen
@@ -34,14 +35,13 @@ class SinglingOut:
 
     name = "singling out"
 
-    def run(self, seen: Seen, targets: Ints, control: Ints, seed: int, confidence: float) -> Attack | str:
-        """The attack, of at most as many conditions as there are targets."""
+    def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
+        """The attack, of at most `asked` conditions of each kind."""
         rng = np.random.default_rng([seed, 4])
-        n = len(targets)
         parts = {}
         for name, made, by_luck in (
-            ("univariate", _univariate(seen, n, rng), _values(seen, n, rng)),
-            ("multivariate", *self._multivariate(seen, n, rng)),
+            ("univariate", _univariate(seen, asked, rng), _values(seen, asked, rng)),
+            ("multivariate", *self._multivariate(seen, asked, rng)),
         ):
             parts[name] = self._tried(seen, name, made, by_luck, confidence)
         return worst_of(self.name, parts)
