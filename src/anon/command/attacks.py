@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import reading_options
+from anon.command.inputs import origin_of, pages_of, reading_options, write_reports
 from anon.command.options import (
     CODING,
     CONFIG,
     PRINTING,
     READING,
+    REPORT,
     ROLES,
     SENSITIVE_TABLE,
     SOURCE,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     ),
     Flag("targets", int, "People of each side that are attacked at most.", default=2000, least=1),
     Flag("seed", int, "Which people are attacked (0); hides nothing."),
-    *(SENSITIVE_TABLE, CONFIG, *ROLES, *CODING, *READING, *PRINTING),
+    *(SENSITIVE_TABLE, CONFIG, *ROLES, *CODING, *READING, REPORT, *PRINTING),
 )
 def attack(
     context: typer.Context,
@@ -63,6 +64,7 @@ def attack(
     targets: int,
     sensitive_table: str | None,
     config: str | None,
+    report: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -75,6 +77,8 @@ def attack(
     import anon
     from anon.tables import reading
 
+    read = [original, released, control_table, sensitive_table, config, *job.files()]
+    pages = pages_of(report, None, read)
     first, others = (
         None if path is None else anon.read_source(path, **reading(path, job.read_options()))
         for path in (original, control_table)
@@ -94,7 +98,13 @@ def attack(
         seed=job.seed or 0,
         **given,
     )
+    written: dict[str, Any] = {}
+    if pages:
+        from anon import pages as reports
+
+        made = reports.of_attacks(attacked, origin=origin_of(context, read, [], [released, sensitive_table]))
+        written = write_reports(pages, lambda audience: made)
     if as_json:
-        print_json(attacked.to_dict())
+        print_json({**attacked.to_dict(), **written})
     else:
         report_attacks(Path(released).name, attacked, quiet)
