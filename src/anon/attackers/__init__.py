@@ -1,7 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attackers, tried on people in a table and on others who were never in it: evidence, not definitions."""
+"""Attackers, tried on people in a table and on others who were never in it: evidence, not definitions.
 
+`attack` runs `SinglingOut`, `Linkability`, `Inference` and `Membership` on a release of any tool; `Rate` and
+`Risk` say how often they succeed. `composition` lays two releases beside each other.
+"""
+
+from anon.attackers.attack import ATTACKERS, NOT_SAFE, Attacked, Attacker, attack
 from anon.attackers.composition import Composition, composition
+from anon.attackers.inference import Inference
+from anon.attackers.linkability import Linkability
+from anon.attackers.membership import Membership
 from anon.attackers.rates import Rate, Risk, Verdict, residual, verdict, wilson
+from anon.attackers.result import Attack
+from anon.attackers.singling_out import SinglingOut
+from anon.attackers.tables import attack_tables
 
-__all__ = ["Composition", "Rate", "Risk", "Verdict", "composition", "residual", "verdict", "wilson"]
+__all__ = [
+    "ATTACKERS",
+    "NOT_SAFE",
+    "Attack",
+    "Attacked",
+    "Attacker",
+    "Composition",
+    "Inference",
+    "Linkability",
+    "Membership",
+    "Rate",
+    "Risk",
+    "SinglingOut",
+    "Verdict",
+    "attack",
+    "attack_tables",
+    "composition",
+    "residual",
+    "verdict",
+    "wilson",
+]

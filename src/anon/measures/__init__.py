@@ -19,6 +19,7 @@ from anon.measures.disclosure import (
     part_of,
     zero,
 )
+from anon.measures.estimates import Predicates, overlaps
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
 from anon.measures.loss import ncp_of_cells
@@ -77,6 +78,7 @@ __all__ = [
     "PopulationRisk",
     "PopulationUniques",
     "Populations",
+    "Predicates",
     "Privacy",
     "UnitRisk",
     "Utility",
@@ -109,6 +111,7 @@ __all__ = [
     "numbers_from",
     "of_intact",
     "once_per_unit",
+    "overlaps",
     "parse_queries",
     "part_of",
     "pmse_of",

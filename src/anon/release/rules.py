@@ -190,7 +190,7 @@ class Rules:
                 is_star = self.levels[i] == (self.heights or ())[i]
                 shown[attribute.name][rows] = ROOT + OR_MISSING if is_star else MISSING
                 continue
-            encoded = encode(part, Schema([attribute]), empty=True)
+            encoded = encode(part, Schema([attribute]))
             encoded = self._at(encoded, slice(i, i + 1))
             classes = group(encoded.quasi_codes)
             [one] = cells(encoded, classes)

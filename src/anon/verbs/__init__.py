@@ -4,10 +4,10 @@
 from anon.verbs.anonymize import anonymize
 from anon.verbs.append import Appended, append
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import coded_as_released, compare, intact_codes
+from anon.verbs.compare import bucket_counts, coded_as_released, compare, intact_codes, roles_of_released
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.draft import By, Draft, draft_hierarchy
-from anon.verbs.foreign import cells_of_rows, generalized
+from anon.verbs.foreign import are_numbers, cells_of_rows, generalized, refuse_unknown
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -27,7 +27,9 @@ __all__ = [
     "Suda",
     "anonymize",
     "append",
+    "are_numbers",
     "as_table",
+    "bucket_counts",
     "cells_of_rows",
     "check",
     "coded_as_released",
@@ -40,7 +42,9 @@ __all__ = [
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
+    "refuse_unknown",
     "risk",
+    "roles_of_released",
     "starred_rows",
     "suda",
 ]
