@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
-from anon import datasets, miners, workload
+from anon import attackers, datasets, miners, workload
 from anon.attackers import Composition, composition
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
@@ -122,6 +122,7 @@ __all__ = [
     "Utility",
     "anonymize",
     "append",
+    "attackers",
     "check",
     "compare",
     "composition",

@@ -4,7 +4,7 @@
 from anon.verbs.anonymize import anonymize
 from anon.verbs.append import Appended, append
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import coded_as_released, compare, intact_codes
+from anon.verbs.compare import bucketized, coded_as_released, compare, intact_codes
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.foreign import cells_of_rows, generalized
 from anon.verbs.inspect import Inspection, inspect
@@ -25,6 +25,7 @@ __all__ = [
     "anonymize",
     "append",
     "as_table",
+    "bucketized",
     "cells_of_rows",
     "check",
     "coded_as_released",
