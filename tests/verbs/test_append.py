@@ -73,7 +73,7 @@ def test_hold_out_rows_show_their_region(regions: Rules) -> None:
 
 
 def test_a_table_shows_by_its_own_rules_what_its_full_domain_release_shows() -> None:
-    table, schema = anon.datasets.census(1_500, 1), anon.datasets.census_schema()
+    table, schema = anon.datasets.census(500, 1), anon.datasets.census_schema()
     release = anon.anonymize(
         table, schema, require=[anon.KAnonymity(10)], method=anon.FullDomain(), order="input"
     )
@@ -83,7 +83,7 @@ def test_a_table_shows_by_its_own_rules_what_its_full_domain_release_shows() -> 
     assert made.n_outside == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(["nearest", "median"]))
 def test_regions_share_nothing_hold_all_and_keep_classes_apart(seed: int, cuts: str) -> None:
     """Numbers, floats, dates, labels, trees and nulls: each row is in the region of its class alone."""
@@ -241,7 +241,7 @@ def test_persons_must_be_new(levels: Rules) -> None:
     with pytest.raises(anon.DataError, match="the earlier table has no column 'id'"):
         anon.append(levels, batch, require=K2, earlier=FIRST.drop_columns(["id"]), key="id")
     unknown = batch.set_column(0, "id", pa.array([None, "p8", "p9"]))
-    with pytest.raises(anon.DataError, match="of 1 rows of the batch, .* nobody knows whose"):
+    with pytest.raises(anon.DataError, match=r"of 1 rows of the batch, .* nobody knows whose"):
         anon.append(levels, unknown, require=K2, earlier=FIRST, key="id")
     made = anon.append(levels, people([24, 25, 26], "MMM", 6), require=K2, earlier=FIRST, key="id")
     assert made.n_released == 3

@@ -8,8 +8,10 @@
 from anon.attackers.attack import ATTACKERS, NOT_SAFE, Attacked, Attacker, attack
 from anon.attackers.composition import Composition, composition
 from anon.attackers.inference import Inference
+from anon.attackers.learning import Learning, learning
 from anon.attackers.linkability import Linkability
 from anon.attackers.membership import Membership
+from anon.attackers.minimality import Minimality, Posterior, minimality, posterior
 from anon.attackers.rates import Rate, Risk, Verdict, residual, verdict, wilson
 from anon.attackers.result import Attack
 from anon.attackers.singling_out import SinglingOut
@@ -23,8 +25,11 @@ __all__ = [
     "Attacker",
     "Composition",
     "Inference",
+    "Learning",
     "Linkability",
     "Membership",
+    "Minimality",
+    "Posterior",
     "Rate",
     "Risk",
     "SinglingOut",
@@ -32,6 +37,9 @@ __all__ = [
     "attack",
     "attack_tables",
     "composition",
+    "learning",
+    "minimality",
+    "posterior",
     "residual",
     "verdict",
     "wilson",

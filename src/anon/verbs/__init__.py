@@ -4,7 +4,14 @@
 from anon.verbs.anonymize import anonymize
 from anon.verbs.append import Appended, append
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import bucket_counts, coded_as_released, compare, intact_codes, roles_of_released
+from anon.verbs.compare import (
+    bucket_counts,
+    bucketized,
+    coded_as_released,
+    compare,
+    intact_codes,
+    roles_of_released,
+)
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.draft import By, Draft, draft_hierarchy
 from anon.verbs.foreign import are_numbers, cells_of_rows, generalized, refuse_unknown
@@ -30,6 +37,7 @@ __all__ = [
     "are_numbers",
     "as_table",
     "bucket_counts",
+    "bucketized",
     "cells_of_rows",
     "check",
     "coded_as_released",

@@ -138,7 +138,7 @@ def compare(
     cells: list[Cells] | None
     if sensitive_table is not None or is_bucketized(source, metadata, encoded.schema):
         second = second_table(source, sensitive_table)
-        published = _buckets(encoded, after, second, metadata, threads)
+        published = bucketized(encoded, after, second, metadata, threads)
         assert published.intact is not None
         cells = [
             replace(intact_cells(domain), of_class=codes.astype(np.uint32))
@@ -223,13 +223,14 @@ def coded_as_released(schema: Schema, metadata: Mapping[str, Any] | None, column
 # --- bucketization: two tables linked by class id
 
 
-def _buckets(
+def bucketized(
     encoded: Encoded,
     table: pa.Table | Scan,
     second: pa.Table,
     metadata: Mapping[str, Any] | None,
     n_threads: int,
 ) -> Published:
+    """What a bucketization shows: the intact codes of its rows, and what each bucket holds."""
     classes, known, second = linked(bucket_ids(table, n_threads), second, n_threads)
     intact = intact_codes(encoded, table, metadata, n_threads)
     counts = []

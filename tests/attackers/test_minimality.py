@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a minimal method gives away, against plain enumeration of who may have which value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anon
+from anon.attackers import Minimality, minimality, posterior
+
+pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+
+
+def at_most_half(counts: np.ndarray) -> np.ndarray:
+    """Of value 1."""
+    return np.asarray(2 * counts[:, 1] <= counts.sum(axis=1))
+
+
+def test_the_values_of_the_definition() -> None:
+    """Groups of 2 and 4 with 2 sensitive rows: 1 and 0 where it was a third; 2 and 2: a half, as before."""
+    found = posterior([[0, 0, 1, 1, 1, 1]], [1, 1, 0, 0, 0, 0], at_most_half)
+    assert found is not None
+    assert found.exact
+    assert found.after[:, 1].tolist() == [1, 1, 0, 0, 0, 0]
+    assert found.before[1] == pytest.approx(1 / 3)
+    assert found.gain == pytest.approx(2 / 3)
+    assert found.chance == pytest.approx(1 / 15)
+    even = posterior([[0, 0, 1, 1]], [1, 1, 0, 0], at_most_half)
+    assert even is not None
+    assert even.after[:, 1].tolist() == [0.5, 0.5, 0.5, 0.5]
+    assert even.gain == 0
+    assert repr(even) == "Posterior(rows=4, gain=0, exact=True)"
+
+
+def test_k_alone_gives_nothing_away() -> None:
+    found = posterior([[0, 1, 1, 1, 1, 1]], [1, 1, 0, 0, 0, 0], lambda counts: counts.sum(axis=1) >= 2)
+    assert found is not None
+    assert found.after[:, 1] == pytest.approx(np.full(6, 1 / 3))
+    assert (found.chance, found.gain) == (1, pytest.approx(0))
+
+
+def test_what_cannot_fail_was_made_for_another_reason() -> None:
+    assert posterior([[0, 0, 1, 1]], [0, 0, 0, 1], lambda counts: np.ones(len(counts), bool)) is None
+    with pytest.raises(anon.UsageError, match="4 values but 2 rows"):
+        posterior([[0, 1]], [0, 0, 0, 1], at_most_half)
+
+
+def slow(partitions: Sequence[Sequence[int]], values: Sequence[int], passes: Any) -> Any:
+    """Every order of the values, one by one."""
+    width = max(values) + 1
+    hits, total, seen = 0, 0, np.zeros((len(values), width))
+    for order in permutations(values):
+        total += 1
+        fails = True
+        for parts in partitions:
+            counts = np.zeros((max(parts) + 1, width), int)
+            for part, value in zip(parts, order, strict=True):
+                counts[part, value] += 1
+            fails = fails and not passes(counts[sorted(set(parts))]).all()
+        if fails:
+            hits += 1
+            seen[np.arange(len(values)), list(order)] += 1
+    return None if not hits else (seen / hits, hits / total)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_small_classes_are_counted_exactly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    values = [1, *rng.integers(0, 3, n - 1).tolist()]
+    partitions = rng.integers(0, 3, (int(rng.integers(1, 4)), n)).tolist()
+    found, expected = posterior(partitions, values, at_most_half), slow(partitions, values, at_most_half)
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert found.exact
+        assert found.after == pytest.approx(expected[0])
+        assert found.chance == pytest.approx(expected[1])
+
+
+def test_large_classes_are_drawn() -> None:
+    """13 rows are drawn, 12 counted; both near what they must be."""
+    for n, exact in ((12, True), (13, False)):
+        parts, values = [[0] * 4 + [1] * (n - 4)], [1] * 4 + [0] * (n - 4)
+        found = posterior(parts, values, at_most_half)
+        assert found is not None
+        assert found.exact is exact
+        # the small part fails with 3 or 4 of the values, the large one never does
+        ways = {3: 4 * (n - 4), 4: 1}
+        expected = sum(i * w for i, w in ways.items()) / sum(ways.values()) / 4
+        assert found.after[0, 1] == pytest.approx(expected, abs=1e-9 if exact else 0.02)
+        again = posterior(parts, values, at_most_half)
+        assert again is not None
+        assert np.array_equal(again.after, found.after)
+
+
+# --- releases
+
+
+def test_mondrian_is_replayed() -> None:
+    """Ages 1 1 2 2 2 2, not cut though k = 2: only if both of age 1 have the value that two people have."""
+    table = pa.table({"age": [1, 1, 2, 2, 2, 2], "ill": list("yyabcd")})
+    require = [anon.AlphaK(0.5, 2)]
+    release = anon.anonymize(table, anon.Schema(["age"], ["ill"]), require=require, method=anon.Mondrian())
+    found = minimality(release)
+    assert found == Minimality("ill", 1, 1, 1, 0, 1.0, pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert "rises from 0.333 to 1" in found.words()
+    only_k = anon.anonymize(
+        table, anon.Schema(["age"], ["ill"]), require=[anon.KAnonymity(4)], method=anon.Mondrian()
+    )
+    silent = minimality(only_k)
+    assert (silent.n_replayed, silent.gain) == (0, 0)
+    assert "k alone gives nothing away" in silent.words()
+
+
+def test_more_classes_than_two() -> None:
+    table = anon.datasets.census(150, 1)
+    schema = anon.Schema(["age", "sex", anon.nominal("education")], ["income"])
+    require = [anon.AlphaK(0.75, 3)]
+    release = anon.anonymize(table, schema, require=require, method=anon.Mondrian())
+    found = minimality(release)
+    assert found.n_replayed >= found.n_exact + found.n_unknown > 0
+    assert found.greatest > found.greatest_before
+    assert found.greatest <= 1
+    assert minimality(release) == found
+
+
+def test_full_domain_is_replayed_as_a_whole() -> None:
+    """Of all deals of values to rows, class by class, those in which the finer levels fail somewhere."""
+    hierarchy = {"*": {"x": {"p": None, "q": None}, "y": {"r": None, "s": None}}}
+    rows = ["p"] * 2 + ["q"] * 2 + ["r"] * 2 + ["s"] * 3
+    ill = list("yynn" + "ynnyn")
+    table = pa.table({"t": rows, "ill": ill})
+    schema = anon.Schema([anon.nominal("t", hierarchy)], ["ill"])
+    release = anon.anonymize(table, schema, require=[anon.AlphaK(0.7, 2)], method=anon.FullDomain())
+    assert release.levels == (1,)
+    found = minimality(release)
+    # twin: the classes {p, q} and {r, s}; a part fails with a share above 0.7 of either value
+    parts = (0, 0, 1, 1), (0, 0, 1, 1, 1)
+    classes = list("yynn"), list("ynnyn")
+
+    def fails(side: int, order: Sequence[str]) -> bool:
+        held: dict[int, list[str]] = {}
+        for part, value in zip(parts[side], order, strict=True):
+            held.setdefault(part, []).append(value)
+        return any(max(each.count("y"), each.count("n")) > 0.7 * len(each) for each in held.values())
+
+    seen = [dict.fromkeys(range(len(each)), 0) for each in parts]
+    total = 0
+    for both in product(*(list(permutations(each)) for each in classes)):
+        if fails(0, both[0]) or fails(1, both[1]):
+            total += 1
+            for side, order in enumerate(both):
+                for i, value in enumerate(order):
+                    seen[side][i] += value == "y"
+    chances = [each[i] / total for each in seen for i in each]
+    greatest = max(max(chances), 1 - min(chances))
+    assert found.greatest == pytest.approx(greatest)
+    assert (found.n_classes, found.n_replayed, found.n_exact, found.n_unknown) == (2, 2, 2, 0)
+    shares = [0.5, 0.5, 0.4, 0.6]
+    gains = [each[i] / total - share for each, share in zip(seen, (0.5, 0.4), strict=True) for i in each]
+    losses = [share - each[i] / total for each, share in zip(seen, (0.5, 0.4), strict=True) for i in each]
+    assert found.gain == pytest.approx(max(*gains, *losses))
+    assert found.greatest_before == max(shares)
+
+
+def test_what_cannot_be_replayed_says_so() -> None:
+    table = pa.table({"age": [1, 1, 2, 2, 2, 2], "ill": list("yynnnn"), "job": list("ababab")})
+    schema = anon.Schema(["age"], ["ill"])
+    k2 = [anon.KAnonymity(2)]
+    for method, why in (
+        (anon.Curve(), "Curve does not cut where it can"),
+        (anon.Mondrian(cuts="median"), "those at the median alone"),
+        (anon.FullDomain(levels=(1,)), "levels were given"),
+    ):
+        with pytest.raises(anon.UsageError, match=why):
+            minimality(anon.anonymize(table, schema, require=k2, method=method))
+    both = anon.Schema(["age"], ["ill", "job"])
+    require = [anon.AlphaK(0.9, 2)]
+    with pytest.raises(anon.UsageError, match="one sensitive attribute"):
+        minimality(anon.anonymize(table, both, require=require, method=anon.Mondrian()))
+    with pytest.raises(anon.UsageError, match="no sensitive attribute"):
+        minimality(anon.anonymize(table, anon.Schema(["age"]), require=k2, method=anon.Mondrian()))
+    one = [anon.AlphaK(0.9, 2, sensitive="ill")]
+    assert minimality(anon.anonymize(table, both, require=one, method=anon.Mondrian())).sensitive == "ill"
