@@ -192,10 +192,9 @@ class Frontier:
         figures.save(figures.frontier(self), path)
 
     def _repr_html_(self) -> str:
-        from anon.choice.tables import frontier_tables
-        from anon.html import html_of
+        from anon.choice.notebook import frontier_html
 
-        return html_of(frontier_tables(self.to_dict())[0])
+        return frontier_html(self.to_dict())
 
     def __repr__(self) -> str:
         return (

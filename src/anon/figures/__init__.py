@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that people expect, as Vega-Lite charts: drawn offline to PNG and SVG, interactive in a report."""
 
-from anon.figures.nodes import lattice
+from anon.figures.nodes import lattice, small_lattice
 from anon.figures.numbers import correlations, marginals
 from anon.figures.plots import (
     attribute_losses,
@@ -27,6 +27,7 @@ __all__ = [
     "population_risks",
     "query_errors",
     "save",
+    "small_lattice",
     "tradeoff",
     "uniques_by_fraction",
 ]

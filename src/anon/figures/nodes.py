@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from anon.html import COLORS, INK, WIDTH, Figure, altair_library
+from anon.html import COLORS, INK, WIDTH, Dot, Figure, altair_library, dots, number
 from anon.methods import Lattice
 
 MOST_DRAWN = 400  # nodes; of a larger lattice those that were judged are drawn, the best of them first
@@ -84,6 +84,21 @@ def lattice(seen: Lattice) -> Figure:
         alt.layer(*layers, data=alt.Data(values=rows)).properties(width=WIDTH, height=height),
         caption,
     )
+
+
+def small_lattice(seen: Lattice) -> str:
+    """The same for a notebook, as SVG made without the libraries of figures."""
+    marks = []
+    for node, (place, total) in _placed(sorted(_drawn(seen), key=lambda node: (sum(node), node))):
+        row = _row(seen, node, place, total)
+        levels = ", ".join(f"{name} {level}" for name, level in zip(seen.names, node, strict=True))
+        score = "" if row["score"] is None else f", {seen.quality} {number(row['score'])}"
+        label = row["levels"] if node == seen.best else ""
+        marks.append(
+            Dot(place, total, f"{levels}: {row['state']}{score}", label, row["state"] in ("best", "feasible"))
+        )
+    title = "The lattice of recodings: what passed is filled, the ring is around what was taken"
+    return dots(title, marks, "", "sum of the levels")
 
 
 def _drawn(seen: Lattice) -> list[Node]:

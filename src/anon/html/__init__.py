@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and parts of pages, made of plain values, so that any room may show itself as HTML."""
 
-from anon.html.document import Audience, Section, Table, check_libraries, html_of, number, page
+from anon.html.document import Audience, Section, Table, check_libraries, number, page, table_html
 from anon.html.figure import (
     COLORS,
     HEIGHT,
@@ -18,6 +18,8 @@ from anon.html.figure import (
     vega_lite_version,
     write,
 )
+from anon.html.notebook import folded, result_html
+from anon.html.small import Dot, bars, by_size, dots, histogram, short
 
 __all__ = [
     "COLORS",
@@ -26,19 +28,27 @@ __all__ = [
     "SHAPES",
     "WIDTH",
     "Audience",
+    "Dot",
     "Figure",
     "Section",
     "Table",
     "altair_library",
+    "bars",
+    "by_size",
     "check_libraries",
     "converter",
-    "html_of",
+    "dots",
+    "folded",
+    "histogram",
     "number",
     "page",
     "png",
+    "result_html",
     "rows",
+    "short",
     "spec",
     "svg",
+    "table_html",
     "vega_lite_version",
     "write",
 ]

@@ -163,11 +163,6 @@ def table_html(table: Table) -> str:
     )
 
 
-def html_of(*tables: Table) -> str:
-    """Tables for a notebook."""
-    return "".join(map(table_html, tables))
-
-
 def number(value: float) -> str:
     """A number for people: whole ones in full, others to four digits."""
     if isinstance(value, int) or not math.isfinite(value):
@@ -201,7 +196,7 @@ def _cell(value: Any, numeric: bool = False) -> str:
 
 def _with_note(value: Any) -> str:
     name, _, note = str(value).partition("\n") if isinstance(value, str) else (value, "", "")
-    return _cell(name) + (f'<span class="note">{escape(note)}</span>' if note else "")
+    return _cell(name) + (f'<br><span class="note">{escape(note)}</span>' if note else "")
 
 
 def _numbers(figure: Figure) -> Table | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +24,27 @@ INK, LINES = "#1b1f24", "#d0d7de"
 WIDTH, HEIGHT = 440, 280
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A chart with a title, and a caption: one sentence that says how to read it."""
 
     title: str
     chart: altair.TopLevelMixin
     caption: str
+
+    def _repr_html_(self) -> str:
+        """The chart, in the colors of the notebook; without the library that draws it the words alone."""
+        try:
+            drawn = in_page_colors(svg(self))
+        except UsageError as error:
+            drawn = f"<p>{escape(str(error))}</p>"
+        return (
+            f'<figure style="margin: .6rem 0; max-width: 44rem"><strong>{escape(self.title)}</strong><br>'
+            f"{drawn}<figcaption>{escape(self.caption)}</figcaption></figure>"
+        )
+
+    def __repr__(self) -> str:
+        return f"Figure({self.title!r})"
 
 
 def spec(figure: Figure) -> dict[str, Any]:
@@ -107,6 +123,12 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 def svg(figure: Figure) -> str:
     """The figure as an SVG image."""
     return str(converter().vegalite_to_svg(spec(figure), vl_version=vega_lite_version()))
+
+
+def in_page_colors(drawn: str) -> str:
+    """An SVG image of ours to stand in a page, light or dark: its text and lines take the page's color."""
+    ground = re.sub(r'<rect width="[\d.]+" height="[\d.]+" fill="white"/>', "", drawn, count=1)
+    return ground.replace(INK, "currentColor").replace(LINES, "rgba(128,128,128,0.35)")
 
 
 def write(content: bytes, path: str | os.PathLike[str]) -> None:

@@ -22,6 +22,7 @@ from anon.measures.disclosure import (
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
 from anon.measures.loss import ncp_of_cells
+from anon.measures.notebook import risk_html, suda_html
 from anon.measures.numbers import Numbers, as_floats, linked, numbers_from, pmse_of
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
@@ -120,8 +121,10 @@ __all__ = [
     "put_together",
     "random_queries",
     "refuse_fraction",
+    "risk_html",
     "risk_of_sizes",
     "risk_table",
+    "suda_html",
     "suda_tables",
     "true_counts",
     "u_loss",

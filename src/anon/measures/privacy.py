@@ -129,10 +129,9 @@ class Privacy(Disclosure):
         return {name: plain[name] for name in ("intact", "sample_uniques", "prosecutor")} | plain
 
     def _repr_html_(self) -> str:
-        from anon.html import html_of
-        from anon.measures.tables import privacy_tables
+        from anon.measures.notebook import privacy_html
 
-        return html_of(*privacy_tables(self.to_dict()))
+        return privacy_html(self.to_dict())
 
     def __repr__(self) -> str:
         return (

@@ -36,7 +36,8 @@ from anon.classes import (
 )
 from anon.encoding import of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.html import Table, html_of
+from anon.figures import small_lattice
+from anon.html import Table, by_size, histogram, number, result_html
 from anon.measures import (
     Known,
     Privacy,
@@ -373,19 +374,22 @@ class Release(Recoded):
         }
 
     def _repr_html_(self) -> str:
-        return html_of(release_table(self.summary())) + self._lattice_svg()
+        summary = self.summary()
+        words = f"{number(self.n_rows)} rows in {number(summary['classes'])} classes."
+        words += f" {number(summary['suppressed'])} rows are suppressed." if summary["suppressed"] else ""
+        if not self.meets_requirements:
+            words += " It does not meet its requirements, so that it can be measured, not written."
+        lattice = "" if self.lattice is None or not self.lattice.searched else small_lattice(self.lattice)
+        return result_html(words, self._drawn_sizes(), lattice, release_table(summary))
 
-    def _lattice_svg(self) -> str:
-        """What full-domain recoding chose from, drawn; nothing where the libraries of figures are missing."""
-        if self.lattice is None or not self.lattice.searched:
+    def _drawn_sizes(self) -> str:
+        """How many rows are in classes of which size, the range of the smallest marked."""
+        if self.noise is not None:
             return ""
-        from anon import figures
-        from anon.html import svg
-
-        try:
-            return svg(figures.lattice(self.lattice))
-        except UsageError:
-            return ""
+        sizes, counts = np.unique(self.classes.sizes, return_counts=True)
+        rows = dict(zip(sizes.tolist(), (sizes * counts).tolist(), strict=True))
+        ranges = by_size(rows)
+        return histogram("Rows by the size of their class", ranges, "rows of the class, from", [*ranges][:1])
 
     def __repr__(self) -> str:
         return (

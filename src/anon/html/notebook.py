@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a result shows of itself in a notebook: words, a small figure, tables."""
+
+from __future__ import annotations
+
+from html import escape
+
+from anon.html.document import Table, table_html
+
+# Colors are the page's own: a notebook may be dark. Where styles are dropped, line breaks part the words.
+_STYLE = """<style>
+.anon-result { max-width: 60rem; line-height: 1.45; }
+.anon-result p { margin: .25rem 0; max-width: 44rem; }
+.anon-result .drawn, .anon-result .table, .anon-result details { margin: .6rem 0; overflow-x: auto; }
+.anon-result summary { cursor: pointer; }
+.anon-result table { border-collapse: collapse; font-size: inherit; margin: 0; color: inherit; }
+.anon-result caption { text-align: left; font-weight: 600; color: inherit; caption-side: top; }
+.anon-result tr, .anon-result tbody tr:nth-child(n) { background: transparent; }
+.anon-result th, .anon-result td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0;
+  border: 0; border-bottom: 1px solid rgba(128, 128, 128, .4); max-width: 34rem; white-space: normal; }
+.anon-result tbody th { font-weight: 500; }
+.anon-result .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.anon-result .note { font-weight: 400; font-size: .9em; opacity: .8; }
+</style>"""
+
+
+def result_html(words: str, *parts: str | Table) -> str:
+    """Sentences (a paragraph per line), then figures and tables, in the colors of the page around them."""
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in words.splitlines())
+    shown = (table_html(part) if isinstance(part, Table) else part for part in parts)
+    return f'<div class="anon-result">{_STYLE}{paragraphs}{"".join(shown)}</div>'
+
+
+def folded(summary: str, *tables: Table) -> str:
+    """Tables behind one line that opens them; nothing without any."""
+    if not tables:
+        return ""
+    inside = "".join(map(table_html, tables))
+    return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
