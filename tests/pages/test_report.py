@@ -839,7 +839,7 @@ def test_releases_and_measures_show_themselves_in_a_notebook() -> None:
         (made.privacy(), made.privacy().to_dict()),
         (made.utility(), made.utility().to_dict()),
     ):
-        html = thing._repr_html_()
+        html = re.sub("<svg.*?</svg>", "", thing._repr_html_())
         assert "<script" not in html
         assert_every_number_is_told(html, json.loads(json.dumps(title)))
     assert "&lt;script&gt;" in made.utility()._repr_html_()
@@ -871,7 +871,7 @@ def test_full_domain_recoding_shows_its_lattice_and_the_level_of_each_column() -
         assert ("The lattice of recodings" in written.facts["figures"]) == is_searched
         assert ("The levels were given" in html) != is_searched
         shown = release._repr_html_()
-        assert ("<svg" in shown) == is_searched
+        assert ("The lattice of recodings" in shown) == is_searched
         assert "<script" not in shown
         assert release.lattice.judged[(1,)].score == pytest.approx(1 / 7)
         assert "lattice" not in report.of_release(release, audience="public").facts
@@ -890,18 +890,8 @@ def test_local_recoding_shows_its_rounds() -> None:
     assert "The lattice of recodings" not in written.facts["figures"]
     shown = release._repr_html_()
     assert "1: 8 rows" in shown
-    assert "<svg" not in shown
+    assert "The lattice of recodings" not in shown
     assert "rounds" not in report.of_release(release, audience="public").facts["release"]
-
-
-def test_a_notebook_without_the_libraries_of_figures_shows_the_tables(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = by_level()
-    monkeypatch.setitem(sys.modules, "altair", None)
-    html = made._repr_html_()
-    assert "<table" in html
-    assert "<svg" not in html
 
 
 def test_a_census_has_a_report() -> None:

@@ -141,8 +141,8 @@ def dots(title: str, marks: Sequence[Dot], x_axis: str, y_axis: str) -> str:
 
 
 def by_size(counts: Mapping[int, int]) -> dict[str, float]:
-    """The counts of sizes (above 0) in ranges from the least one: each size apart where there are few, else the
-    wider the greater they are.
+    """The counts of sizes (above 0) in ranges from the least: a size each where there are few, else the wider
+    the greater the sizes are.
     """
     if not counts:
         return {}

@@ -95,8 +95,9 @@ def answers_html(measures: Mapping[str, Any]) -> str:
     errors = {f"{float(at):.0%} of the queries, up to": error for at, error in measures["quantiles"].items()}
     words = (
         f"Of {number(measures['n_queries'])} COUNT queries {number(measures['n_counted'])} count somebody in "
-        f"the original. Answered from the release alone they are {number(measures['average'])} percent off on "
-        f"average, half of them by no more than {number(measures['median'])} percent."
+        "the original. Answered from the release alone they are "
+        f"{number(measures['average'])} percent off on average, half of them by no more than "
+        f"{number(measures['median'])} percent."
     )
     return result_html(
         words,
@@ -125,7 +126,9 @@ def suda_html(measured: Mapping[str, Any], riskiest: Sequence[Mapping[str, Any]]
     shares = dict(sorted(measured["contributions"].items(), key=lambda item: -item[1]))
     if measured["n_unique"]:
         first = next(iter(shares))
-        words += f"\n{first} takes part in {number(shares[first])} percent of all scores: recoding it protects "
+        words += (
+            f"\n{first} takes part in {number(shares[first])} percent of all scores: recoding it protects "
+        )
         words += "most."
     drawn = bars("Contribution to all scores, in percent", shares, 100)
     table, *others = suda_tables(measured, riskiest)

@@ -375,7 +375,8 @@ class Release(Recoded):
 
     def _repr_html_(self) -> str:
         summary = self.summary()
-        words = f"{number(self.n_rows)} rows in {number(summary['classes'])} classes."
+        words = f"{number(self.n_rows)} rows in {number(summary['classes'])} "
+        words += "buckets." if self.publish == "bucketization" else "classes."
         words += f" {number(summary['suppressed'])} rows are suppressed." if summary["suppressed"] else ""
         if not self.meets_requirements:
             words += " It does not meet its requirements, so that it can be measured, not written."
@@ -389,7 +390,10 @@ class Release(Recoded):
         sizes, counts = np.unique(self.classes.sizes, return_counts=True)
         rows = dict(zip(sizes.tolist(), (sizes * counts).tolist(), strict=True))
         ranges = by_size(rows)
-        return histogram("Rows by the size of their class", ranges, "rows of the class, from", [*ranges][:1])
+        one = "bucket" if self.publish == "bucketization" else "class"
+        return histogram(
+            f"Rows by the size of their {one}", ranges, f"rows of the {one}, from", [*ranges][:1]
+        )
 
     def __repr__(self) -> str:
         return (
