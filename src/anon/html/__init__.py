@@ -1,44 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and parts of pages, made of plain values, so that any room may show itself as HTML."""
 
-from anon.html.document import Audience, Section, Table, check_libraries, html_of, number, page
-from anon.html.figure import (
-    COLORS,
+from anon.html.chart import (
     HEIGHT,
-    INK,
-    SHAPES,
+    MOST_SERIES,
     WIDTH,
-    Figure,
-    altair_library,
-    converter,
-    png,
-    rows,
-    spec,
-    svg,
-    vega_lite_version,
-    write,
+    Axis,
+    Panel,
+    Plot,
+    bars,
+    legend,
+    lines,
+    log_axis,
+    shortened_label,
+    words_of,
 )
+from anon.html.document import Audience, First, Section, State, Table, Term, figure_html, html_of, page
+from anon.html.figure import Figure, png, rows, svg, write
+from anon.html.text import number
 
 __all__ = [
-    "COLORS",
     "HEIGHT",
-    "INK",
-    "SHAPES",
+    "MOST_SERIES",
     "WIDTH",
     "Audience",
+    "Axis",
     "Figure",
+    "First",
+    "Panel",
+    "Plot",
     "Section",
+    "State",
     "Table",
-    "altair_library",
-    "check_libraries",
-    "converter",
+    "Term",
+    "bars",
+    "figure_html",
     "html_of",
+    "legend",
+    "lines",
+    "log_axis",
     "number",
     "page",
     "png",
     "rows",
-    "spec",
+    "shortened_label",
     "svg",
-    "vega_lite_version",
+    "words_of",
     "write",
 ]

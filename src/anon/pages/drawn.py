@@ -81,7 +81,8 @@ def _cell_figures(utility: Utility) -> tuple[Figure, ...]:
     def error(qd: int, selectivity: float) -> dict[str, float]:
         workload = random_queries(original, qd, selectivity, _N_QUERIES)
         answers = answer(workload, published, n_threads=published.n_threads)
-        return {"average": answers.average, "median": answers.median}
+        low, median, high = answers.quantiles((0.25, 0.5, 0.75)).values()
+        return {"low": low, "median": median, "high": high, "trivial": median}
 
     n_quasi = len(original.quasi)
     by_selectivity = [{"selectivity": sel, **error(min(4, n_quasi), sel)} for sel in _SELECTIVITY]

@@ -376,16 +376,13 @@ class Release(Recoded):
         return html_of(release_table(self.summary())) + self._lattice_svg()
 
     def _lattice_svg(self) -> str:
-        """What full-domain recoding chose from, drawn; nothing where the libraries of figures are missing."""
+        """What full-domain recoding chose from, drawn."""
         if self.lattice is None or not self.lattice.searched:
             return ""
         from anon import figures
         from anon.html import svg
 
-        try:
-            return svg(figures.lattice(self.lattice))
-        except UsageError:
-            return ""
+        return svg(figures.lattice(self.lattice))
 
     def __repr__(self) -> str:
         return (
