@@ -10,7 +10,7 @@ from anon.classes import (
 )
 from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
-from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
+from anon.measures.declared import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
@@ -34,6 +34,16 @@ from anon.measures.risk import (
     matching_of,
     null_matching,
     population_risk,
+)
+from anon.measures.shown import (
+    Associations,
+    associations,
+    distributions,
+    most_frequent,
+    sizes_after,
+    sizes_before,
+    totals_only,
+    widths,
 )
 from anon.measures.suda import (
     MinimalUniques,
@@ -59,6 +69,8 @@ from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
+    "BY_ALL",
+    "BY_CLASS",
     "COSTS",
     "GREATEST_IS_WORST",
     "OF_PRIVACY",
@@ -66,6 +78,7 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
+    "Associations",
     "Disclosure",
     "Frequencies",
     "Known",
@@ -83,11 +96,13 @@ __all__ = [
     "Workload",
     "answer",
     "as_floats",
+    "associations",
     "away",
     "contributions",
     "dis_fraction",
     "dis_scores",
     "disclosure_of",
+    "distributions",
     "find_minimal_uniques",
     "frequencies",
     "handed_out",
@@ -103,6 +118,7 @@ __all__ = [
     "measure_privacy",
     "measure_utility",
     "model_estimates",
+    "most_frequent",
     "ncp_of_cells",
     "normalized_errors",
     "null_matching",
@@ -122,7 +138,10 @@ __all__ = [
     "refuse_fraction",
     "risk_of_sizes",
     "risk_table",
+    "sizes_after",
+    "sizes_before",
     "suda_tables",
+    "totals_only",
     "true_counts",
     "u_loss",
     "units_of_classes",
@@ -130,5 +149,6 @@ __all__ = [
     "value_contributions",
     "weighted_disclosure",
     "weights",
+    "widths",
     "zero",
 ]
