@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
+from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,14 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_figures import contrast
-from test_report import EVIL, Page
 
 import anon
 from anon import datasets, figures, workload
-from anon.html import Dot, Table, bars, by_size, dots, folded, histogram, number, result_html
-from anon.html.figure import INK, LINES
-from anon.html.small import FIRST, MOST_BARS, MOST_RANGES, SECOND
+from anon.html import Table, bar_figure, folded, number, result_html
+from anon.html.inline import COLORS
+from anon.html.notebook import MOST_BARS
 from anon.miners import CATEGORY_MINERS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,7 +28,47 @@ GROUNDS = {
     "VS Code, dark": "#1e1e1e",
     "docs, dark": "#1f2129",
 }
+EVIL = "<script>alert(1)</script>"
 BAYES = [miner for miner in CATEGORY_MINERS if miner.name == "naive Bayes"]
+
+
+class Page(HTMLParser):
+    """The elements of HTML, and the words in each; every element must be closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: dict[str, list[str]] = {}
+        self.feed(html)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, text: str) -> None:
+        if self.open and text.strip():
+            self.words.setdefault(self.open[-1], []).append(text)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def luminance(color: str) -> float:
+    """Of a color #rrggbb, as WCAG 2 has it."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def people(n: int = 300) -> dict[str, Any]:
@@ -118,12 +155,11 @@ def test_a_result_shows_itself_by_words_and_a_figure(shown: Mapping[str, Any], n
     html = shown[name]._repr_html_()
     page = Page(html)  # every element is closed
     assert page.words.get("p") or page.words.get("figcaption")
-    drawn = [attributes for attributes in page.all("svg") if attributes.get("aria-label")]
     assert bool(page.all("svg")) == (name not in WITHOUT_FIGURE)
-    assert drawn or name in (*WITHOUT_FIGURE, "figure")
+    assert all(attributes["aria-label"] for attributes in page.all("svg"))
     assert "<script" not in html
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", html)  # nothing is loaded
-    assert len(html) < 40_000
+    assert len(html) < 60_000
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,143 +176,52 @@ def test_a_result_is_a_line_of_text_in_a_console(shown: Mapping[str, Any], name:
     assert len(repr(shown[name])) < 250
 
 
-def test_nothing_but_a_figure_needs_the_library_that_draws_them(
-    shown: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for library in ("altair", "vl_convert"):
-        monkeypatch.setitem(sys.modules, library, None)
-    for name in set(NAMES) - {"figure"}:
-        shown[name]._repr_html_()
-    html = shown["figure"]._repr_html_()
-    assert "pip install" in html
-    assert "<svg" not in html
-    assert "Class sizes" in html
-
-
-def test_a_release_is_shown_without_loading_them() -> None:
-    program = (
-        "import sys, anon; r = anon.anonymize({'a': [1, 2, 3, 4]}, anon.Schema(['a']), "
-        "require=[anon.KAnonymity(2)]); [x._repr_html_() for x in (r, r.privacy(), r.utility())]; "
-        "print('altair' in sys.modules, 'vl_convert' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
-
-
 def test_a_measure_and_its_meaning_are_apart_where_styles_are_dropped(shown: Mapping[str, Any]) -> None:
     html = shown["privacy"]._repr_html_()
     assert 'l_distinct<br><span class="note">fewest distinct sensitive values in a class' in html
 
 
-def test_figures_take_the_colors_of_the_page(shown: Mapping[str, Any]) -> None:
-    html = shown["figure"]._repr_html_()
-    assert "currentColor" in html
-    assert 'fill="white"' not in html
-    assert INK not in html
-    assert LINES not in html
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_need_no_style_sheet_and_follow_the_page(shown: Mapping[str, Any], name: str) -> None:
+    for drawn in re.findall("<svg.*?</svg>", shown[name]._repr_html_(), re.DOTALL):
+        assert " class=" not in drawn
+        known = {*COLORS, "none", "currentColor"}
+        assert {color for _, color in re.findall(r' (fill|stroke)="([^"]*)"', drawn)} <= known
 
 
 @pytest.mark.parametrize("ground", GROUNDS.values(), ids=GROUNDS)
 def test_marks_can_be_told_from_every_ground(ground: str) -> None:
-    assert contrast(FIRST, ground) >= 3
-    assert contrast(SECOND, ground) >= 3
+    assert min(contrast(color, ground) for color in COLORS if color != "currentColor") >= 3
 
 
 # By hand
 
 
-def svg(html: str) -> ElementTree.Element:
-    return ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
-
-
-def rects(html: str) -> list[dict[str, str]]:
-    return [each.attrib for each in svg(html).iter(f"{SVG}rect")]
-
-
-def words(html: str) -> list[str]:
-    return [each.text or "" for each in svg(html).iter(f"{SVG}text")]
-
-
-@given(st.dictionaries(st.text(min_size=1, max_size=50), st.floats(0, 1), min_size=1, max_size=30))
-def test_bars_are_as_long_as_their_values(values: dict[str, float]) -> None:
-    safe = {
-        "".join(c for c in name if c.isprintable()) + str(i): v for i, (name, v) in enumerate(values.items())
-    }
-    html = bars("<b>", safe, 1)
-    drawn = list(safe.values())[:MOST_BARS]
-    widths = [float(rect["width"]) for rect in rects(html)]
-    assert len(widths) == len(drawn)
-    full = max(float(rects(bars("", {max(safe, key=len): 1.0}, 1))[0]["width"]), 1)
-    longest = max(map(len, list(safe)[:MOST_BARS]))
-    if longest == max(map(len, safe)) or longest >= 30:
-        assert widths == pytest.approx([max(value * full, 1) for value in drawn], abs=0.1)
-    assert f"… and {len(safe) - MOST_BARS} more" in words(html) or len(safe) <= MOST_BARS
+@given(st.lists(st.floats(0, 1) | st.none() | st.just(float("nan")), max_size=30))
+def test_bars_are_as_long_as_their_values(values: list[float | None]) -> None:
+    figure = bar_figure("<b>", {f"name {i:02}": value for i, value in enumerate(values)}, high=1)
+    known = [value for value in values if value is not None and value == value]
+    if figure is None:
+        assert not known
+        return
+    html = figure._repr_html_()
+    drawn = ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
+    widths = [float(rect.attrib["width"]) for rect in drawn.iter(f"{SVG}rect")]
+    assert len(widths) == min(len(known), MOST_BARS) == len(figure.rows)
+    whole = widths[0] / known[0] if known[0] > 0.1 else None
+    for width, value in zip(widths, known, strict=False):
+        assert whole is None or width == pytest.approx(max(value * whole, 0.5), abs=1.5)
+    assert (f"of {len(known)}" in figure.caption) == (len(known) > MOST_BARS)
     assert "&lt;b&gt;" in html
-
-
-def test_bars_leave_out_what_is_not_known() -> None:
-    html = bars("t", {"a": None, "b": float("nan"), "c": float("inf"), "d": 2.0, "e": 1.0}, second=["e"])
-    first, second = rects(html)
-    assert float(first["width"]) == pytest.approx(2 * float(second["width"]), abs=0.1)
-    assert (first["fill"], second["fill"]) == (FIRST, SECOND)
-    assert words(html) == ["d", "2", "e", "1"]
-    assert bars("t", {"a": None}) == bars("t", {}) == histogram("t", {}, "x") == ""
-
-
-@given(st.dictionaries(st.integers(1, 10**7), st.integers(1, 10**6), min_size=1, max_size=40))
-def test_ranges_of_sizes_hold_every_one_once(counts: dict[int, int]) -> None:
-    ranges = by_size(counts)
-    assert sum(ranges.values()) == sum(counts.values())
-    assert len(ranges) <= MOST_RANGES
-    if max(counts) - min(counts) < MOST_RANGES:
-        assert list(ranges) == [f"{size:,}" for size in range(min(counts), max(counts) + 1)]
-
-
-def test_ranges_grow_with_the_sizes() -> None:
-    assert by_size({}) == {}
-    assert by_size({5: 10, 7: 14}) == {"5": 10, "6": 0, "7": 14}
-    ranges = by_size({1: 1, 2: 4, 100: 7})
-    assert list(ranges)[:4] == ["1", "2", "3", "4 (4 to 5)"]
-    assert list(ranges.values())[:2] == [1, 4]
-    assert list(ranges.values())[-1] == 7
-
-
-def test_columns_are_as_high_as_their_counts() -> None:
-    html = histogram("t", {"1": 10, "2 (2 to 3)": 5, "4": 0}, "size", ["1"])
-    first, second, third = rects(html)
-    assert float(first["height"]) == 2 * float(second["height"]) > 0 == float(third["height"])
-    assert [each["fill"] for each in (first, second, third)] == [SECOND, FIRST, FIRST]
-    assert words(html) == ["10", "1", "5", "2", "", "4", "size"]
-    assert "2 (2 to 3): 5" in html
-
-
-def test_dots_lie_where_their_numbers_say() -> None:
-    marks = [
-        Dot(0, 0, "low", joined=True),
-        Dot(2, 1, "high", "knee", True),
-        Dot(1, 0.5, "<i>"),
-        Dot(np.inf, 1, "no"),
-    ]
-    html = dots("t", marks, "privacy", "utility")
-    circles = [each.attrib for each in svg(html).iter(f"{SVG}circle")]
-    assert len(circles) == 4  # the labelled one has a ring
-    low, high, _, middle = ((float(each["cx"]), float(each["cy"])) for each in circles)
-    assert middle == pytest.approx(((low[0] + high[0]) / 2, (low[1] + high[1]) / 2))
-    assert low[0] < high[0]
-    assert low[1] > high[1]
-    [line] = svg(html).iter(f"{SVG}polyline")
-    assert line.attrib["points"] == f"{low[0]},{low[1]} {high[0]},{high[1]}"
-    assert [each.text for each in svg(html).iter(f"{SVG}title")] == ["low", "high", "<i>"]
-    assert dots("t", marks[3:], "x", "y") == ""
 
 
 def test_words_are_paragraphs_and_tables_fold() -> None:
     table = Table("T", ("a", "b"), (("x\nnote", 1),))
-    page = Page(result_html("one <\ntwo", "", table, folded("more", table), folded("none")))
-    assert page.words["p"] == ["one <", "two"]
+    page = Page(result_html("one <\ntwo", "", None, table, folded("more", table), folded("none")))
+    assert "".join(page.words["p"]) == "one <two"
     assert page.words["summary"] == ["more"]
     assert len(page.all("table")) == 2
-    assert page.numbers == [("1", "1")] * 2
+    assert page.words["data"] == ["1", "1"]
 
 
 # What they say
@@ -306,24 +251,15 @@ def test_a_frontier_says_its_knee() -> None:
     assert swept.knee is not None
     assert swept.knee.name in page.words["p"][0]
     assert f"{len(swept.efficient)} of {len(swept.points)} releases" in page.words["p"][0]
-    assert "knee" in page.words["text"]
-    marks = [each.text or "" for each in svg(html).iter(f"{SVG}title")]
+    assert any(each.startswith("knee: ") for each in page.words["text"])
+    tips = page.words["title"]
     for point in swept.points:
-        assert any(each.startswith(f"{point.name}: ") and number(point.utility) in each for each in marks)
-
-
-def test_the_risks_of_all_rows_are_drawn(shown: Mapping[str, Any]) -> None:
-    html = shown["risk"]._repr_html_()
-    counts = [
-        float((each.text or "").rpartition(": ")[2].replace(",", ""))
-        for each in svg(html).iter(f"{SVG}title")
-    ]
-    assert sum(counts) == 300
+        assert any(point.name in each and number(point.utility) in each for each in tips)
 
 
 def test_the_lattice_is_drawn_node_by_node(shown: Mapping[str, Any]) -> None:
-    lattice = shown["full-domain"].lattice
-    html = shown["full-domain"]._repr_html_()
-    titles = re.findall(r"<title>([^<]*)</title>", html)
-    assert sum(EVIL.replace("<", "&lt;").replace(">", "&gt;") in each for each in titles) == lattice.n_nodes
-    assert sum(": best" in each for each in titles) == 1
+    tips = Page(shown["full-domain"]._repr_html_()).words["title"]
+    states = [each for each in tips if each.startswith("levels: ")]
+    best = " ".join(map(str, shown["full-domain"].levels))
+    assert {each.split(",")[0] for each in states if "state: best" in each} == {f"levels: {best}"}
+    assert len({each.split(",")[0] for each in states}) == shown["full-domain"].lattice.n_nodes

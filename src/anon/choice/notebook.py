@@ -7,32 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from anon.choice.tables import frontier_tables
-from anon.html import Dot, Table, dots, folded, number, result_html
+from anon.html import Figure, Table, folded, number, result_html
 
 
-def frontier_html(swept: Mapping[str, Any]) -> str:
-    """Of `Frontier.to_dict()`."""
+def frontier_html(swept: Mapping[str, Any], drawn: Figure) -> str:
+    """Of `Frontier.to_dict()`, and its figure."""
     measured = [point for point in swept["points"] if point["satisfied"]]
     efficient, knee = swept["efficient"], swept["knee"]
     words = f"{len(efficient)} of {len(measured)} releases are efficient: no other is better on both axes."
     if knee is not None:
         words += f" The knee, where more privacy begins to cost more, is {knee}."
-    marks = [
-        Dot(
-            point["privacy"],
-            point["utility"],
-            f"{point['name']}: {swept['privacy']} {number(point['privacy'])}, "
-            f"{swept['utility']} {number(point['utility'])}",
-            "knee" if point["name"] == knee else "",
-            point["efficient"],
-        )
-        for point in measured
-        if all(isinstance(point[axis], int | float) for axis in ("privacy", "utility"))
-    ]
     first, others, missed = frontier_tables(swept)
     return result_html(
         words,
-        dots("Privacy against utility; the line joins the efficient releases", marks, *_axes(swept)),
+        drawn,
         first,
         folded("All that was asked for", *(table for table in (others, missed) if table.rows)),
     )
@@ -47,7 +35,3 @@ def point_html(point: Mapping[str, Any]) -> str:
     )
     words += " No other release of the sweep is better on both axes." if point["efficient"] else ""
     return result_html(words, Table("Measures", ("measure", "value"), tuple(point["measures"].items())))
-
-
-def _axes(swept: Mapping[str, Any]) -> tuple[str, str]:
-    return f"privacy: {swept['privacy']}", f"utility: {swept['utility']}"

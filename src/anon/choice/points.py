@@ -192,9 +192,10 @@ class Frontier:
         figures.save(figures.frontier(self), path)
 
     def _repr_html_(self) -> str:
+        from anon import figures
         from anon.choice.notebook import frontier_html
 
-        return frontier_html(self.to_dict())
+        return frontier_html(self.to_dict(), figures.frontier(self))
 
     def __repr__(self) -> str:
         return (

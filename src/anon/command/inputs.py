@@ -107,9 +107,6 @@ def pages_of(report: str | None, public: str | None, others: Sequence[str | None
     for audience, page in asked:
         if page is None:
             continue
-        from anon.html import check_libraries
-
-        check_libraries()
         if os.path.isdir(page) or not Path(page).parent.is_dir():
             raise UsageError(f"the report {page} must be a file in a folder that exists")
         taken = {os.path.realpath(other) for other in (*others, *pages.values()) if other is not None}

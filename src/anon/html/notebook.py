@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from html import escape
 
+from anon.html.chart import bars
 from anon.html.document import Table, table_html
+from anon.html.figure import Figure, notebook_html
+
+MOST_BARS = 20
 
 # Colors are the page's own: a notebook may be dark. Where styles are dropped, line breaks part the words.
 _STYLE = """<style>
 .anon-result { max-width: 60rem; line-height: 1.45; }
 .anon-result p { margin: .25rem 0; max-width: 44rem; }
-.anon-result .drawn, .anon-result .table, .anon-result details { margin: .6rem 0; overflow-x: auto; }
+.anon-result figure, .anon-result .table, .anon-result details { margin: .6rem 0; overflow-x: auto; }
+.anon-result figcaption { max-width: 44rem; font-size: .9em; opacity: .8; }
 .anon-result summary { cursor: pointer; }
 .anon-result table { border-collapse: collapse; font-size: inherit; margin: 0; color: inherit; }
 .anon-result caption { text-align: left; font-weight: 600; color: inherit; caption-side: top; }
@@ -24,11 +31,17 @@ _STYLE = """<style>
 </style>"""
 
 
-def result_html(words: str, *parts: str | Table) -> str:
+def result_html(words: str, *parts: str | Table | Figure | None) -> str:
     """Sentences (a paragraph per line), then figures and tables, in the colors of the page around them."""
     paragraphs = "".join(f"<p>{escape(line)}</p>" for line in words.splitlines())
-    shown = (table_html(part) if isinstance(part, Table) else part for part in parts)
-    return f'<div class="anon-result">{_STYLE}{paragraphs}{"".join(shown)}</div>'
+    shown = "".join(map(_part_html, parts))
+    return f'<div class="anon-result">{_STYLE}{paragraphs}{shown}</div>'
+
+
+def _part_html(part: str | Table | Figure | None) -> str:
+    if isinstance(part, Figure):
+        return notebook_html(part)
+    return table_html(part) if isinstance(part, Table) else part or ""
 
 
 def folded(summary: str, *tables: Table) -> str:
@@ -37,3 +50,18 @@ def folded(summary: str, *tables: Table) -> str:
         return ""
     inside = "".join(map(table_html, tables))
     return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
+
+
+def bar_figure(
+    title: str,
+    values: Mapping[str, float | None],
+    axis: str = "",
+    caption: str = "",
+    high: float | None = None,
+) -> Figure | None:
+    """A bar for each name, the first `MOST_BARS` of those whose value is known; None where none is."""
+    known = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+    rows = tuple({"name": name, "value": value} for name, value in [*known.items()][:MOST_BARS])
+    if len(known) > len(rows):
+        caption = f"{caption} The first {len(rows)} of {len(known):,}.".strip()
+    return Figure(title, (bars(rows, "name", "value", axis, high=high),), caption, rows) if rows else None

@@ -10,7 +10,7 @@ from anon.classes import (
 )
 from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
-from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
+from anon.measures.declared import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
@@ -36,6 +36,16 @@ from anon.measures.risk import (
     null_matching,
     population_risk,
 )
+from anon.measures.shown import (
+    Associations,
+    associations,
+    distributions,
+    most_frequent,
+    sizes_after,
+    sizes_before,
+    totals_only,
+    widths,
+)
 from anon.measures.suda import (
     MinimalUniques,
     contributions,
@@ -60,6 +70,8 @@ from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
+    "BY_ALL",
+    "BY_CLASS",
     "COSTS",
     "GREATEST_IS_WORST",
     "OF_PRIVACY",
@@ -67,6 +79,7 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
+    "Associations",
     "Disclosure",
     "Frequencies",
     "Known",
@@ -84,11 +97,13 @@ __all__ = [
     "Workload",
     "answer",
     "as_floats",
+    "associations",
     "away",
     "contributions",
     "dis_fraction",
     "dis_scores",
     "disclosure_of",
+    "distributions",
     "find_minimal_uniques",
     "frequencies",
     "handed_out",
@@ -104,6 +119,7 @@ __all__ = [
     "measure_privacy",
     "measure_utility",
     "model_estimates",
+    "most_frequent",
     "ncp_of_cells",
     "normalized_errors",
     "null_matching",
@@ -124,8 +140,11 @@ __all__ = [
     "risk_html",
     "risk_of_sizes",
     "risk_table",
+    "sizes_after",
+    "sizes_before",
     "suda_html",
     "suda_tables",
+    "totals_only",
     "true_counts",
     "u_loss",
     "units_of_classes",
@@ -133,5 +152,6 @@ __all__ = [
     "value_contributions",
     "weighted_disclosure",
     "weights",
+    "widths",
     "zero",
 ]

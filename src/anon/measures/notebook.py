@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.html import bars, folded, histogram, number, result_html, short
+from anon.figures import attribute_losses, contributions, individual_risks
+from anon.html import bar_figure, folded, number, result_html
 from anon.measures.tables import KNOWN_FROM, numbers_table, privacy_tables, risk_table, suda_tables
 from anon.measures.tables import utility_tables as tables_of_utility
 
 Floats = npt.NDArray[np.float64]
-
-MOST_ORDERS = 16  # of magnitude, of risk
 
 
 def privacy_html(measures: Mapping[str, Any]) -> str:
@@ -51,7 +50,7 @@ def privacy_html(measures: Mapping[str, Any]) -> str:
     first, *others = privacy_tables(measures)
     return result_html(
         "\n".join(words),
-        bars("Risks of being found, and what is told, from 0 to 1", shares | told, 1, second=[*told]),
+        bar_figure("Risks of being found, and what is told, from 0 to 1", shares | told, high=1),
         first,
         folded("What is told of the sensitive attributes, and more", *others),
     )
@@ -71,11 +70,10 @@ def utility_html(measures: Mapping[str, Any]) -> str:
         if loss:
             most = max(loss, key=lambda name: float(loss[name]))
             words.append(f"Most was lost of {most}: {number(loss[most])}.")
-    by_loss = dict(sorted(loss.items(), key=lambda item: -item[1]))
     first, *others = tables_of_utility(measures)
     return result_html(
         "\n".join(words),
-        bars("Loss of each quasi-identifier (NCP), from 0 to 1", by_loss, 1),
+        attribute_losses(loss) if loss else None,
         first,
         folded("Column by column", *others),
     )
@@ -86,7 +84,7 @@ def numbers_html(measures: Mapping[str, Any], spread: Mapping[str, float]) -> st
     words = f"{number(measures['n_rows'])} rows that show numbers are compared with the original."
     if measures["correlation_max"] is not None:
         words += f" A correlation changed by up to {number(measures['correlation_max'])}."
-    drawn = bars("Spread of each column, as a share of what it was", spread)
+    drawn = bar_figure("Spread of each column, as a share of what it was", spread)
     return result_html(words, drawn, numbers_table(measures))
 
 
@@ -101,8 +99,8 @@ def answers_html(measures: Mapping[str, Any]) -> str:
     )
     return result_html(
         words,
-        bars("Relative error in percent", errors),
-        bars("Average error in percent of the queries about each column", measures["by_attribute"]),
+        bar_figure("Relative error in percent", errors),
+        bar_figure("Average error in percent of the queries about each column", measures["by_attribute"]),
     )
 
 
@@ -113,8 +111,7 @@ def risk_html(measured: Mapping[str, Any], individual: Floats) -> str:
         f"who searches the population, which is known from {KNOWN_FROM[measured['by']]}.\n"
         f"The greatest risk of a row is {number(measured['max'])}, the mean {number(measured['mean'])}."
     )
-    drawn = histogram("Rows by risk", _by_order(individual), "risk of a row, up to 1 in …")
-    return result_html(words, drawn, risk_table(measured))
+    return result_html(words, individual_risks({"this table": individual}), risk_table(measured))
 
 
 def suda_html(measured: Mapping[str, Any], riskiest: Sequence[Mapping[str, Any]]) -> str:
@@ -130,21 +127,7 @@ def suda_html(measured: Mapping[str, Any], riskiest: Sequence[Mapping[str, Any]]
             f"\n{first} takes part in {number(shares[first])} percent of all scores: recoding it protects "
         )
         words += "most."
-    drawn = bars("Contribution to all scores, in percent", shares, 100)
     table, *others = suda_tables(measured, riskiest)
-    return result_html(words, drawn, table, folded("By quasi-identifier, and the riskiest rows", *others))
-
-
-def _by_order(individual: Floats) -> dict[str, float]:
-    """How many rows have a risk above 1 in 2x and up to 1 in x, a power of two; the last range has no end."""
-    known = individual[individual > 0]
-    orders = np.floor(-np.log2(known)).astype(np.int64)
-    if not len(orders):
-        return {}
-    least = int(orders.min())
-    counts = np.bincount(np.minimum(orders - least, MOST_ORDERS - 1)).tolist()
-    names = {}
-    for order, count in enumerate(counts, least):
-        above = "" if order == least + MOST_ORDERS - 1 else f"above 1 in {2 ** (order + 1):,}, "
-        names[f"{short(2**order)} ({above}up to 1 in {2**order:,})"] = float(count)
-    return names
+    return result_html(
+        words, contributions(shares), table, folded("By quasi-identifier, and the riskiest rows", *others)
+    )

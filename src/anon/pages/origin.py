@@ -7,12 +7,13 @@ import hashlib
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from anon.html import Section, Table, page, write
+from anon.html import First, Section, Table, Term, page, write
+from anon.pages.terms import TERMS
 from anon.version import __version__
 
 
@@ -57,16 +58,20 @@ class Origin:
 class Report:
     """A page and what it tells: every number on it is in `facts`, which is ready for JSON.
 
-    `facts["audience"]` says whose it is, and so does the first line of the page.
+    `facts["audience"]` says whose it is, and so does the first line of the page. `first` is its first screen,
+    `terms` are the names that it explains.
     """
 
     title: str
     facts: Mapping[str, Any]
     sections: tuple[Section, ...]
+    first: First | None = None
+    terms: Mapping[str, Term] = field(default_factory=lambda: TERMS)
 
     def html(self) -> str:
         """The page."""
-        return page(self.title, self.sections, self.facts["audience"])
+        audience = self.facts["audience"]
+        return page(self.title, self.sections, audience, first=self.first, terms=self.terms)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""

@@ -36,8 +36,9 @@ from anon.classes import (
 )
 from anon.encoding import of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.figures import small_lattice
-from anon.html import Table, by_size, histogram, number, result_html
+from anon.figures import class_sizes
+from anon.figures import lattice as draw_lattice
+from anon.html import Table, number, result_html
 from anon.measures import (
     Known,
     Privacy,
@@ -380,19 +381,11 @@ class Release(Recoded):
         words += f" {number(summary['suppressed'])} rows are suppressed." if summary["suppressed"] else ""
         if not self.meets_requirements:
             words += " It does not meet its requirements, so that it can be measured, not written."
-        lattice = "" if self.lattice is None or not self.lattice.searched else small_lattice(self.lattice)
-        return result_html(words, self._drawn_sizes(), lattice, release_table(summary))
-
-    def _drawn_sizes(self) -> str:
-        """How many rows are in classes of which size, the range of the smallest marked."""
-        if self.noise is not None:
-            return ""
-        sizes, counts = np.unique(self.classes.sizes, return_counts=True)
-        rows = dict(zip(sizes.tolist(), (sizes * counts).tolist(), strict=True))
-        ranges = by_size(rows)
-        one = "bucket" if self.publish == "bucketization" else "class"
-        return histogram(
-            f"Rows by the size of their {one}", ranges, f"rows of the {one}, from", [*ranges][:1]
+        smallest = int(self.classes.sizes.min(initial=self.n_rows))
+        sizes = None if self.noise is not None else class_sizes(self.classes.sizes, smallest)
+        is_searched = self.lattice is not None and self.lattice.searched
+        return result_html(
+            words, sizes, draw_lattice(self.lattice) if is_searched else None, release_table(summary)
         )
 
     def __repr__(self) -> str:

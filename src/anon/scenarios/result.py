@@ -236,7 +236,7 @@ class ScenarioResult:
             raise not_written(f"to {str(folder)!r}", error) from error
 
     def _repr_html_(self) -> str:
-        from anon.html import Table, bars, folded, result_html
+        from anon.html import Table, bar_figure, folded, result_html
 
         statements = [each.statement for each in self.good] + [each.statement for each in self.bad]
         tables = [Table(title, header, rows) for title, header, rows in self.shown()]
@@ -244,8 +244,8 @@ class ScenarioResult:
         gains = {f"{each.sanitization}: {each.target}": each.average for each in self.bad}
         return result_html(
             "\n".join([f"{each}." for each in statements] + list(self.warnings)),
-            bars("Greatest decline of a miner's utility: what users lose", declines, 1),
-            bars("Mean bad utility: what adversaries gain", gains, second=[*gains]),
+            bar_figure("Greatest decline of a miner's utility: what users lose", declines, high=1),
+            bar_figure("Mean bad utility: what adversaries gain", gains),
             *(table for table in tables if "by miner" not in table.title),
             folded("Miner by miner", *(table for table in tables if "by miner" in table.title)),
         )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from anon.classes import group, group_numbers
 from anon.encoding import Codes, label_codes
 from anon.errors import DataError, Parameter, UsageError
-from anon.html import Table, bars, number, result_html
+from anon.html import Table, bar_figure, number, result_html
 from anon.schema import check_names, kind_of
 from anon.tables import read_source
 from anon.threads import available_threads, in_threads
@@ -85,7 +85,9 @@ class Discovery:
         )
         return result_html(
             words,
-            bars("Distinct combinations, as a share of the rows", {row[0]: row[1] for row in rows[:10]}, 1),
+            bar_figure(
+                "Distinct combinations, as a share of the rows", {row[0]: row[1] for row in rows[:10]}, high=1
+            ),
             Table("The sets that tell most rows apart", header, rows),
         )
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError
-from anon.html import Table, bars, number, result_html
+from anon.html import Table, bar_figure, number, result_html
 from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of
 from anon.tables import read_local, read_table
 from anon.threads import available_threads, in_threads
@@ -69,10 +69,10 @@ class Inspection:
         alone = [(each.unique_share, each.name) for each in self.columns if each.unique_share]
         return result_html(
             words,
-            bars(
+            bar_figure(
                 "Share of the rows whose value no other row has",
                 {name: share for share, name in sorted(alone, reverse=True)},
-                1,
+                high=1,
             ),
             inspection_table(self),
         )

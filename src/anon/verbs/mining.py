@@ -20,7 +20,7 @@ import pyarrow as pa
 from anon.classes import Cells, Published, at_rows, group
 from anon.encoding import Codes, Domain, Encoded, coded_columns
 from anon.errors import Parameter, UsageError
-from anon.html import Table, bars, number, result_html
+from anon.html import Table, bar_figure, number, result_html
 from anon.methods.task import Progress
 from anon.miners import (
     CATEGORY_MINERS,
@@ -116,8 +116,7 @@ class MiningUtility:
         return {name: as_plain(value) for name, value in plain.items()}
 
     def _repr_html_(self) -> str:
-        trivial = "a trivial release"
-        best = {"the original": self.u_max, "this release": self.u_san, trivial: self.u_base}
+        best = {"the original": self.u_max, "this release": self.u_san, "a trivial release": self.u_base}
         told = [f"{number(value)} from {name}" for name, value in best.items() if value is not None]
         words = f"Accuracy of the best miner that guesses {self.target}: {', '.join(told) or 'not known'}."
         if self.gain is not None:
@@ -130,7 +129,7 @@ class MiningUtility:
         )
         return result_html(
             words,
-            bars("Accuracy of the best miner, from 0 to 1", best, 1, second=[trivial]),
+            bar_figure("Accuracy of the best miner, from 0 to 1", best, high=1),
             Table("Accuracy by miner", header, rows),
         )
 
