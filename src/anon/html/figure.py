@@ -17,6 +17,7 @@ from anon.html.inline import inline_svg
 from anon.plain import as_plain
 
 GAP = 8  # pixels between two panels of an image
+LEGEND = 90  # pixels: a panel that is less high has a line of its own
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,11 +46,16 @@ def rows(figure: Figure) -> list[dict[str, Any]]:
 
 def notebook_html(figure: Figure) -> str:
     """The figure in the colors of the notebook around it, light or dark."""
-    panels = " ".join(
-        inline_svg(panel, f"{figure.title}. {panel.title or figure.caption}") for panel in figure.panels
-    )
-    caption = f"<figcaption>{escape(figure.caption)}</figcaption>" if figure.caption else ""
-    return f"<figure><strong>{escape(figure.title)}</strong><br>{panels}{caption}</figure>"
+    parts = [f"<strong>{escape(figure.title)}</strong><br>"]
+    for panel in figure.panels:
+        parts.append(inline_svg(panel, f"{figure.title}. {panel.title or figure.caption}"))
+        parts.append("<br>" if panel.height < LEGEND else " ")
+    if figure.caption:
+        parts.append(
+            '<figcaption style="max-width: 44rem; font-size: .9em; opacity: .8">'
+            f"{escape(figure.caption)}</figcaption>"
+        )
+    return f'<figure style="margin: .6rem 0">{"".join(parts)}</figure>'
 
 
 def svg(figure: Figure) -> str:

@@ -17,8 +17,7 @@ MOST_BARS = 20
 _STYLE = """<style>
 .anon-result { max-width: 60rem; line-height: 1.45; }
 .anon-result p { margin: .25rem 0; max-width: 44rem; }
-.anon-result figure, .anon-result .table, .anon-result details { margin: .6rem 0; overflow-x: auto; }
-.anon-result figcaption { max-width: 44rem; font-size: .9em; opacity: .8; }
+.anon-result .table, .anon-result details { margin: .6rem 0; overflow-x: auto; }
 .anon-result summary { cursor: pointer; }
 .anon-result table { border-collapse: collapse; font-size: inherit; margin: 0; color: inherit; }
 .anon-result caption { text-align: left; font-weight: 600; color: inherit; caption-side: top; }
