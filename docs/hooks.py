@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the site makes of the code while it is built: the commands, the keys of a job, names as users write them,
-and notebooks with their output. `mkdocs.yml` names this file; a mark in a page says where each part goes.
+"""What the site makes of the code while it is built: the commands, the keys of a job, names as users write
+them, and notebooks with their output. `mkdocs.yml` names this file; marks in pages say where each part goes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def directive(name: str, options: str) -> str:
-    """The directive of mkdocstrings for a name as users write it, where it is defined; without options it shows
-    no members.
+    """The directive of mkdocstrings for a name as users write it, which finds where it is defined; without
+    options it shows no members.
     """
     import yaml
 
@@ -118,7 +118,7 @@ def job_keys() -> str:
         ("[[perturb]]", "Perturbations of columns beside the classes, one table each.", Perturbation),
         (
             "[[sanitization]]",
-            "A job of `anon scenario`: what is compared, by a table, or by keys of methods and requirements above.",
+            "A job of `anon scenario`: what is compared, a table or what the keys of methods above make.",
             Made,
         ),
         ("[[good]]", "A job of `anon scenario`: what users do with the release.", Good),
@@ -165,7 +165,7 @@ def kind_in_words(kind: Any) -> str:
 
 def _words(text: str | None) -> str:
     """Words of a help in a table of Markdown."""
-    escaped = re.sub(r"([\\|<>\[\]*_`])", r"\\\1", text or "")
+    escaped = re.sub(r"([\\|\[\]*_`])", r"\\\1", (text or "").replace("&", "&amp;").replace("<", "&lt;"))
     return " ".join(escaped.split())
 
 

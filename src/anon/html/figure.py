@@ -52,10 +52,10 @@ def notebook_html(figure: Figure) -> str:
         parts.append("<br>" if panel.height < LEGEND else " ")
     if figure.caption:
         parts.append(
-            '<figcaption style="max-width: 44rem; font-size: .9em; opacity: .8">'
+            '<figcaption style="margin: 0; max-width: 44rem; font-size: .9em; opacity: .8">'
             f"{escape(figure.caption)}</figcaption>"
         )
-    return f'<figure style="margin: .6rem 0">{"".join(parts)}</figure>'
+    return f'<figure style="margin: .6rem 0; text-align: left">{"".join(parts)}</figure>'
 
 
 def svg(figure: Figure) -> str:

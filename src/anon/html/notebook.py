@@ -19,13 +19,15 @@ _STYLE = """<style>
 .anon-result p { margin: .25rem 0; max-width: 44rem; }
 .anon-result .table, .anon-result details { margin: .6rem 0; overflow-x: auto; }
 .anon-result summary { cursor: pointer; }
-.anon-result table { border-collapse: collapse; font-size: inherit; margin: 0; color: inherit; }
+.anon-result .table table { border-collapse: collapse; border: 0; font-size: inherit; margin: 0; }
 .anon-result caption { text-align: left; font-weight: 600; color: inherit; caption-side: top; }
-.anon-result tr, .anon-result tbody tr:nth-child(n) { background: transparent; }
-.anon-result th, .anon-result td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0;
-  border: 0; border-bottom: 1px solid rgba(128, 128, 128, .4); max-width: 34rem; white-space: normal; }
-.anon-result tbody th { font-weight: 500; }
-.anon-result .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.anon-result .table table tr, .anon-result .table tbody tr:nth-child(n) { background: transparent; }
+.anon-result .table table th, .anon-result .table table td { text-align: left; vertical-align: top;
+  border: 0; border-bottom: 1px solid rgba(128, 128, 128, .4); padding: .2rem .8rem .2rem 0;
+  min-width: 0; max-width: 34rem; white-space: normal; color: inherit; }
+.anon-result .table table tbody th { font-weight: 500; min-width: 9rem; }
+.anon-result .table table tr .number { text-align: right; white-space: nowrap;
+  font-variant-numeric: tabular-nums; }
 .anon-result .note { font-weight: 400; font-size: .9em; opacity: .8; }
 </style>"""
 

@@ -83,17 +83,15 @@ class Inspection:
 
 def inspection_table(inspected: Inspection) -> Table:
     """Column by column the guess and what it goes by."""
-    header = ("column", "role", "kind", "type", "distinct", "missing", "share of rows alone", "why")
+    header = ("column", "role", "kind", "distinct", "missing", "share of rows alone")
     rows = tuple(
         (
-            f"{each.name}\n{each.note or ''}",
+            f"{each.name}\n{each.why}{'; ' if each.note else ''}{each.note or ''}",
             each.role,
-            each.kind,
-            each.type,
+            f"{each.kind} ({each.type})",
             each.n_distinct,
             each.n_null,
             each.unique_share,
-            each.why,
         )
         for each in inspected.columns
     )
