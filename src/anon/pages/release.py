@@ -330,7 +330,7 @@ def _verdict(release: Release, is_qualified: bool) -> str:
     if is_qualified:
         return (
             f"What was required ({', '.join(map(str, release.requirements))}) holds, as an independent check "
-            "of the published cells found. Know, before it is handed out:"
+            "of the published cells found. It has to be weighed against this:"
         )
     return (
         "Every requirement is met: before it was written the release was read back from its published cells, "
