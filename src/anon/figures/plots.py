@@ -115,7 +115,7 @@ def risk_curve(sides: Mapping[str, npt.NDArray[np.int64]]) -> Figure:
         "share",
         "table",
         Axis("risk of re-identification", 1 / crowds[-1] / 1.15, 1.15, "log"),
-        Axis("share of people with at least that risk", 0, 1.05),
+        Axis("share of people", 0, 1.05),
     )
     return Figure(
         "Risk of re-identification" + (", before and after" if len(sides) > 1 else ""),

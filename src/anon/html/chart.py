@@ -144,6 +144,7 @@ class Plot:
     grid: bool = True
     is_bare: bool = False  # of x no names are written
     marks: list[str] = field(default_factory=list)
+    taken: list[tuple[float, float, float]] = field(default_factory=list)  # by words: left, right, base
 
     def __post_init__(self) -> None:
         widest = max((len(shortened_label(label)) for _, label in self.y.ticks()), default=0)
@@ -228,11 +229,15 @@ class Plot:
     def words(
         self, x: float, y: float, words: str, *, up: float = 0, right: float = 0, quiet: bool = False
     ) -> None:
-        """Words at a place, which stay inside the panel."""
+        """Words at a place, which stay inside the panel; not written where they would cover others."""
         a, b = self.at(x, y)
         wide = len(words) * _CHARACTER
         anchor = "end" if a + right + wide > self.width else "start"
-        self.text(a - right if anchor == "end" else a + right, b - up, words, anchor, quiet=quiet)
+        left, base = a - right - wide if anchor == "end" else a + right, b - up
+        if any(left < end and left + wide > start and abs(base - at) < 14 for start, end, at in self.taken):
+            return
+        self.taken.append((left, left + wide, base))
+        self.text(a - right if anchor == "end" else a + right, base, words, anchor, quiet=quiet)
 
     def text(self, x: float, y: float, words: str, anchor: str = "middle", *, quiet: bool = False) -> None:
         """Words at pixels."""

@@ -171,24 +171,24 @@ class _Terms:
     def __init__(self, terms: Mapping[str, Term], used: dict[str, Term]) -> None:
         self.terms, self.used = terms, used
 
-    def of(self, name: Any) -> Term | None:
-        """The term of a name; one that ends in an ellipsis is that of all names that begin so."""
-        if not isinstance(name, str) or name in self.terms:
-            return self.terms.get(name)
+    def key(self, name: str) -> str:
+        """The term that a name is; one that ends in an ellipsis is that of all names that begin so."""
+        if name in self.terms:
+            return name
         begins = (key for key in self.terms if key.endswith("…") and name.startswith(key[:-1]))
-        return self.terms.get(next(begins, ""))
+        return next(begins, "")
 
     def meaning(self, name: str) -> str:
-        term = self.of(name)
+        term = self.terms.get(self.key(name))
         return "" if term is None else term.meaning
 
     def link(self, name: str, html: str) -> str:
         """The name as HTML, as a link to its meaning where it has one."""
-        term = self.of(name)
-        if term is None:
+        key = self.key(name)
+        if not key:
             return html
-        self.used[name] = term
-        return f'<a class="term" href="#{_anchor(name)}" title="{escape(term.meaning)}">{html}</a>'
+        term = self.used[key] = self.terms[key]
+        return f'<a class="term" href="#{_anchor(key)}" title="{escape(term.meaning)}">{html}</a>'
 
 
 def _anchor(name: str) -> str:

@@ -151,21 +151,9 @@ def of_scenario(
     short = Section("In short", (*facts["in_short"], *(f"Warning: {each}" for each in result.warnings)))
     drawn = {"What users keep": good, "What adversaries gain": bad}
     found = [replace(each, figures=drawn.get(each.heading, ())) for each in sections(result)]
-    told = [
-        (
-            "sanitizations",
-            len({*(g.sanitization for g in result.good), *(b.sanitization for b in result.bad)}),
-        ),
-        (
-            "miners",
-            len(
-                {
-                    *(one.miner for each in result.good for one in each.by_miner),
-                    *(one.miner for each in result.bad for one in each.by_miner),
-                }
-            ),
-        ),
-    ]
+    tried = {row["sanitization"] for name in ("utility", "privacy") for row in facts[name]}
+    miners = {row["miner"] for name in ("declines", "antiutility") for row in facts[name]}
+    told = [("sanitizations", len(tried)), ("miners", len(miners))]
     facts |= {"compared": dict(told)}
     first = cover_alone(cover, told)
     title = cover.title or "Report of a scenario"
