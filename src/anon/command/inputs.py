@@ -17,7 +17,7 @@ from anon.errors import UsageError
 if TYPE_CHECKING:
     from anon.command.job import Job
     from anon.html import Audience
-    from anon.pages import Origin, Report
+    from anon.pages import Cover, Origin, Report
     from anon.tables import Source
 
 
@@ -131,6 +131,13 @@ def origin_of(
 
     outputs = tuple(path for path in written if path is not None)
     return Origin(context.obj, files(read), outputs, files(released))
+
+
+def cover_of(job: Job) -> Cover:
+    """What the flags and the job say for the first lines of a report."""
+    from anon.pages import Cover
+
+    return Cover(job.title, job.purpose, job.recipient, job.responsible, job.report_date)
 
 
 def write_reports(pages: Mapping[Audience, str], about: Callable[[Audience], Report]) -> dict[str, Any]:

@@ -131,8 +131,8 @@ OUTPUT = Flag(
 REPORT = Flag(
     "report",
     Text,
-    "Write a report with figures, for the owner of the data alone: one page that needs no network "
-    "(extra eval).",
+    "Write a report with figures, for the owner of the data alone: one page that needs no network, "
+    "nor other file.",
     panel=WRITE,
     metavar="HTML",
     is_path=True,
@@ -145,6 +145,19 @@ REPORT_PUBLIC = Flag(
     panel=WRITE,
     metavar="HTML",
     is_path=True,
+)
+
+
+def _cover(key: str, what: str, metavar: str) -> Flag:
+    return Flag(key, Text, f"{what} on the report; a blank without it.", panel=WRITE, metavar=metavar)
+
+
+COVER = (
+    Flag("title", Text, "Title of the report.", panel=WRITE, metavar="TEXT"),
+    _cover("purpose", "What the data are released for,", "TEXT"),
+    _cover("recipient", "Who receives them,", "NAME"),
+    _cover("responsible", "The responsible person,", "NAME"),
+    _cover("report_date", "The date", "DATE"),
 )
 CONFIG = Flag(
     "config",
@@ -458,6 +471,7 @@ OF_POPULATION = (
 
 KEYS = (
     *(INPUT, OUTPUT, REPORT, REPORT_PUBLIC),
+    *COVER,
     *READING,
     *ROLES,
     WEIGHT,

@@ -15,6 +15,7 @@ import typer
 
 from anon.command.app import command
 from anon.command.inputs import (
+    cover_of,
     ends_of,
     keep,
     origin_of,
@@ -28,6 +29,7 @@ from anon.command.options import (
     CODING,
     COLUMNS,
     CONFIG,
+    COVER,
     FILE,
     INPUT,
     METHODS,
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
 @command(
     *(INPUT, OUTPUT, CONFIG),
     *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
-    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
@@ -158,7 +160,12 @@ def anonymize(
 
         def about(audience: Audience) -> Report:
             return reports.of_release(
-                release, privacy=privacy, utility=utility, origin=origin, audience=audience
+                release,
+                privacy=privacy,
+                utility=utility,
+                origin=origin,
+                audience=audience,
+                cover=cover_of(job),
             )
 
         reported = write_reports(pages, about)
@@ -186,7 +193,7 @@ def anonymize(
     ),
     *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
-    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*READING, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
 )
 def check(
     context: typer.Context,
@@ -250,7 +257,12 @@ def check(
         reported = write_reports(
             pages,
             lambda audience: reports.of_check(
-                privacy, table.table, require=require, origin=origin, audience=audience
+                privacy,
+                table.table,
+                require=require,
+                origin=origin,
+                audience=audience,
+                cover=cover_of(job),
             ),
         )
     if as_json:
@@ -282,7 +294,7 @@ def check(
     ),
     Flag("r", float, "Range r of S-diversity (1)."),
     replace(MIN_SUPPORT, panel=None),
-    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
 )
 def compare(
     context: typer.Context,
@@ -324,7 +336,10 @@ def compare(
 
         origin = origin_of(context, read, [], [released, sensitive_table])
         reported = write_reports(
-            pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
+            pages,
+            lambda audience: reports.of_comparison(
+                compared, origin=origin, audience=audience, cover=cover_of(job)
+            ),
         )
     if as_json:
         print_json({**utility, **reported})

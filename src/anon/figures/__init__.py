@@ -7,6 +7,7 @@ from anon.figures.numbers import correlations, marginals
 from anon.figures.plots import (
     associations,
     attribute_losses,
+    by_miner,
     class_losses,
     class_sizes,
     distributions,
@@ -21,6 +22,7 @@ from anon.figures.risks import contributions, individual_risks, population_risks
 __all__ = [
     "associations",
     "attribute_losses",
+    "by_miner",
     "class_losses",
     "class_sizes",
     "contributions",

@@ -64,7 +64,8 @@ def tradeoff(
                 plot.words(
                     *at, f"{point['name']}: {number(point['privacy'])}, {number(point['utility'])} ↗", right=9
                 )
-        for point in efficient:
+        marked_first = sorted(efficient, key=lambda point: point["name"] not in (knee, chosen))
+        for point in marked_first:
             if point["name"] in (knee, chosen) and point["method"] in of:
                 plot.ring(point["privacy"], point["utility"], words_of(point))
             if point["name"] in named and point["method"] in of:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from anon.errors import UsageError
 from anon.html import (
+    MOST_SERIES,
     WIDTH,
     Axis,
     Figure,
@@ -114,7 +115,7 @@ def risk_curve(sides: Mapping[str, npt.NDArray[np.int64]]) -> Figure:
         "share",
         "table",
         Axis("risk of re-identification", 1 / crowds[-1] / 1.15, 1.15, "log"),
-        Axis("share of people with at least that risk", 0, 1.05),
+        Axis("share of people", 0, 1.05),
     )
     return Figure(
         "Risk of re-identification" + (", before and after" if len(sides) > 1 else ""),
@@ -329,3 +330,38 @@ def query_errors(points: Sequence[Mapping[str, Any]], by: str) -> Figure:
         "no quasi-identifier at all: the gap between the two is what the release is worth.",
         tuple(points),
     )
+
+
+# --- scenarios
+
+
+def by_miner(title: str, rows: Sequence[Mapping[str, Any]], value: str, axis: str, caption: str) -> Figure:
+    """A number of each miner for each sanitization, as marks on the line of the sanitization.
+
+    Each row has `sanitization`, `miner` and `value`. More than seven miners are small multiples.
+    """
+    sanitizations = list(dict.fromkeys(str(row["sanitization"]) for row in rows))
+    miners = list(dict.fromkeys(str(row["miner"]) for row in rows))
+    numbers = [float(row[value]) for row in rows]
+    low, high = min(0.0, *numbers), max(0.0, *numbers)
+    margin = (high - low) * 0.04 or 0.5
+    y = Axis("", -0.5, len(sanitizations) - 0.5, labels=tuple(sanitizations[::-1]))
+    x = Axis(axis, low - margin, high + margin)
+
+    def drawn(of: Sequence[str], width: float, heading: str) -> Panel:
+        plot = Plot(x, y, width, 26 * len(sanitizations) + (76 if heading else 56), heading)
+        for i in range(len(sanitizations)):
+            plot.line([(x.low, i), (x.high, i)], "faint")
+        for row in rows:
+            if str(row["miner"]) in of:
+                series = miners.index(str(row["miner"])) if len(of) > 1 else 0
+                at = len(sanitizations) - 1 - sanitizations.index(str(row["sanitization"]))
+                plot.mark(float(row[value]), at, series, words_of(row), size=1.2)
+        return plot.panel()
+
+    panels: tuple[Panel, ...]
+    if len(miners) > MOST_SERIES:
+        panels = tuple(drawn([miner], WIDTH * 0.7, miner) for miner in miners)
+    else:
+        panels = (legend(miners), drawn(miners, WIDTH, ""))
+    return Figure(title, panels, caption, tuple(rows))

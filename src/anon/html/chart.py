@@ -23,7 +23,8 @@ INK, QUIET, LINES, GROUND = "#1b1f24", "#57606a", "#d0d7de", "#ffffff"
 INK_ON_DARK, QUIET_ON_DARK, LINES_ON_DARK, GROUND_ON_DARK = "#e6e9ec", "#a3adb8", "#3b424a", "#14171a"
 WIDTH, HEIGHT = 440, 290
 MOST_SERIES = 7  # in one panel; more are small multiples
-_CHARACTER, _LINE = 6.9, 13  # of the font, in pixels
+_CHARACTER = 6.9  # of the font, in pixels
+_MOST_SLANTED = 16  # characters of a name that is written aslant
 
 _PATHS = {
     "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
@@ -102,6 +103,7 @@ class Panel:
     height: float
     marks: str
     title: str = ""
+    is_legend: bool = False
 
 
 def log_axis(title: str, values: Iterable[float], *, zero: bool = False) -> Axis:
@@ -142,6 +144,7 @@ class Plot:
     grid: bool = True
     is_bare: bool = False  # of x no names are written
     marks: list[str] = field(default_factory=list)
+    taken: list[tuple[float, float, float]] = field(default_factory=list)  # by words: left, right, base
 
     def __post_init__(self) -> None:
         widest = max((len(shortened_label(label)) for _, label in self.y.ticks()), default=0)
@@ -152,8 +155,9 @@ class Plot:
         room = (self.right - self.left) / max(len(self.x.labels), 1) / _CHARACTER
         self.slanted = bool(self.x.labels) and max(map(len, self.x.labels)) > room
         if self.slanted:
-            longest = max(len(shortened_label(label, 20)) for label in self.x.labels)
-            self.bottom -= longest * _CHARACTER * 0.62
+            wide = [len(shortened_label(label, _MOST_SLANTED)) * _CHARACTER for label in self.x.labels]
+            self.bottom -= max(wide) * 0.62
+            self.left = max(self.left, wide[0] * 0.8 - (self.right - self.left) / len(wide) / 2)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The pixels of a place."""
@@ -225,11 +229,15 @@ class Plot:
     def words(
         self, x: float, y: float, words: str, *, up: float = 0, right: float = 0, quiet: bool = False
     ) -> None:
-        """Words at a place, which stay inside the panel."""
+        """Words at a place, which stay inside the panel; not written where they would cover others."""
         a, b = self.at(x, y)
         wide = len(words) * _CHARACTER
         anchor = "end" if a + right + wide > self.width else "start"
-        self.text(a - right if anchor == "end" else a + right, b - up, words, anchor, quiet=quiet)
+        left, base = a - right - wide if anchor == "end" else a + right, b - up
+        if any(left < end and left + wide > start and abs(base - at) < 14 for start, end, at in self.taken):
+            return
+        self.taken.append((left, left + wide, base))
+        self.text(a - right if anchor == "end" else a + right, base, words, anchor, quiet=quiet)
 
     def text(self, x: float, y: float, words: str, anchor: str = "middle", *, quiet: bool = False) -> None:
         """Words at pixels."""
@@ -255,7 +263,9 @@ class Plot:
             x, _ = self.at(value, self.y.low)
             if self.slanted:
                 parts.append(
-                    _label(x, bottom + 12, label, "end", 20, f"rotate(-38 {x:.1f} {bottom + 12:.1f})")
+                    _label(
+                        x, bottom + 12, label, "end", _MOST_SLANTED, f"rotate(-38 {x:.1f} {bottom + 12:.1f})"
+                    )
                 )
             else:
                 parts.append(f'<path class="tick" d="M{x:.1f} {bottom:.1f}v4"/>')
@@ -285,7 +295,7 @@ def legend(names: Sequence[str], width: float = WIDTH) -> Panel:
             f'<text x="{x + 15:.1f}" y="{y + 4.5:.1f}">{escape(short)}</text>'
         )
         x += wide
-    return Panel(width, y + 12, "".join(marks))
+    return Panel(width, y + 12, "".join(marks), is_legend=True)
 
 
 def lines(

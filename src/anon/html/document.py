@@ -86,12 +86,12 @@ class First:
     """The first screen of a page, by which people decide.
 
     `cover` are names with what was given, None for a blank to fill by hand; `verdict` and the `facts` that
-    qualify it stand in a box. `numbers` are (name, value), or (name, before, after); `roles` (role,
-    columns). Lines to sign follow where it is `signed`, then the `limits`.
+    qualify it stand in a box, where there is a `state`. `numbers` are (name, value), or (name, before,
+    after); `roles` (role, columns). Lines to sign follow where it is `signed`, then the `limits`.
     """
 
-    state: State
-    verdict: str
+    state: State | None = None
+    verdict: str = ""
     facts: tuple[str, ...] = ()
     cover: tuple[tuple[str, str | None], ...] = ()
     numbers: tuple[tuple[Any, ...], ...] = ()
@@ -171,16 +171,24 @@ class _Terms:
     def __init__(self, terms: Mapping[str, Term], used: dict[str, Term]) -> None:
         self.terms, self.used = terms, used
 
-    def of(self, name: Any) -> Term | None:
-        return self.terms.get(name) if isinstance(name, str) else None
+    def key(self, name: str) -> str:
+        """The term that a name is; one that ends in an ellipsis is that of all names that begin so."""
+        if name in self.terms:
+            return name
+        begins = (key for key in self.terms if key.endswith("…") and name.startswith(key[:-1]))
+        return next(begins, "")
+
+    def meaning(self, name: str) -> str:
+        term = self.terms.get(self.key(name))
+        return "" if term is None else term.meaning
 
     def link(self, name: str, html: str) -> str:
         """The name as HTML, as a link to its meaning where it has one."""
-        term = self.of(name)
-        if term is None:
+        key = self.key(name)
+        if not key:
             return html
-        self.used[name] = term
-        return f'<a class="term" href="#{_anchor(name)}" title="{escape(term.meaning)}">{html}</a>'
+        term = self.used[key] = self.terms[key]
+        return f'<a class="term" href="#{_anchor(key)}" title="{escape(term.meaning)}">{html}</a>'
 
 
 def _anchor(name: str) -> str:
@@ -188,24 +196,21 @@ def _anchor(name: str) -> str:
 
 
 def _first(first: First, words: _Terms) -> str:
-    kind, headline = _STATES[first.state]
     blank = '<span class="blank"></span>'
     cover = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value) if value else blank}</dd></div>"
         for name, value in first.cover
     )
-    facts = "".join(f"<li>{escape(fact)}</li>" for fact in first.facts)
     numbers = "".join(
         f"<div><dt>{words.link(name, escape(name))}</dt><dd>"
-        f"{' → '.join(_cell(value) for value in values)}</dd></div>"
+        f"{' → '.join(_cell(value, hint=words.meaning(name)) for value in values)}</dd></div>"
         for name, *values in first.numbers
     )
     roles = "".join(f"<dt>{escape(role)}</dt><dd>{escape(columns)}</dd>" for role, columns in first.roles)
     parts = [
         f'<dl class="cover">{cover}</dl>' if cover else "",
-        '<div class="decision"><div>'
-        f'<div class="verdict {kind}"><h2>{headline}</h2><p>{escape(first.verdict)}</p>'
-        f"{f'<ul>{facts}</ul>' if facts else ''}</div>",
+        '<div class="decision"><div>',
+        _box(first),
         f'<dl class="numbers">{numbers}</dl>' if numbers else "",
         "</div>",
         f'<div class="columns"><h3>The columns</h3><dl class="roles">{roles}</dl></div>' if roles else "",
@@ -220,6 +225,17 @@ def _first(first: First, words: _Terms) -> str:
     return f'<section class="first" aria-label="Decision">\n{"".join(parts)}</section>\n'
 
 
+def _box(first: First) -> str:
+    if first.state is None:
+        return ""
+    kind, headline = _STATES[first.state]
+    facts = "".join(f"<li>{escape(fact)}</li>" for fact in first.facts)
+    return (
+        f'<div class="verdict {kind}"><h2>{headline}</h2><p>{escape(first.verdict)}</p>'
+        f"{f'<ul>{facts}</ul>' if facts else ''}</div>"
+    )
+
+
 def _section(section: Section, i: int, words: _Terms) -> str:
     parts = [f'<h2 id="section-{i}">{escape(section.heading)}</h2>\n']
     parts += [f"<p>{escape(paragraph)}</p>\n" for paragraph in section.paragraphs]
@@ -229,21 +245,26 @@ def _section(section: Section, i: int, words: _Terms) -> str:
 
 
 def _glossary(used: Mapping[str, Term], i: int) -> str:
-    told = "".join(
-        f'<dt id="{_anchor(name)}">{escape(name)}</dt><dd>{escape(term.meaning)}. '
-        f'<span class="note">Defined, with its source, in docs/definitions.md, section '
-        f"{escape(term.section)}.</span></dd>"
-        for name, term in used.items()
-    )
+    parts = []
+    for section in dict.fromkeys(term.section for term in used.values()):
+        told = "".join(
+            f'<dt id="{_anchor(name)}">{escape(name)}</dt><dd>{escape(term.meaning)}.</dd>'
+            for name, term in used.items()
+            if term.section == section
+        )
+        parts.append(f'<h3>{escape(section)}</h3><dl class="terms">{told}</dl>')
     return (
         f'<section aria-labelledby="section-{i}">\n<h2 id="section-{i}">What the words mean</h2>\n'
-        f'<dl class="terms">{told}</dl></section>\n'
+        "<p>The definitions, with their sources, are in docs/definitions.md under the same headings.</p>"
+        f"{''.join(parts)}</section>\n"
     )
 
 
 def figure_html(figure: Figure, words: _Terms | None = None) -> str:
     """The figure for a page: its panels as SVG, its caption, its numbers, and itself as a file to save."""
-    panels = "".join(_panel(panel, figure, len(figure.panels) == 1) for panel in figure.panels)
+    panels = "".join(_panel(panel, figure) for panel in figure.panels)
+    width = sum(panel.width for panel in figure.panels if not panel.is_legend)
+    small = ' class="small"' if width <= chart.WIDTH else ""
     numbers = _numbers(figure)
     told = (
         f"<details><summary>The numbers of this figure</summary>{table_html(numbers, words)}</details>"
@@ -253,19 +274,20 @@ def figure_html(figure: Figure, words: _Terms | None = None) -> str:
     file = base64.b64encode(svg_of_figure(figure).encode()).decode()
     name = re.sub(r"\W+", "-", figure.title.lower()).strip("-")
     return (
-        f'<figure>\n<h3>{escape(figure.title)}</h3>\n<div class="panels">{panels}</div>\n'
+        f'<figure{small}>\n<h3>{escape(figure.title)}</h3>\n<div class="panels">{panels}</div>\n'
         f"<figcaption>{escape(figure.caption)} "
         f'<a class="save" download="{escape(name)}.svg" href="data:image/svg+xml;base64,{file}">'
         f"Save as SVG</a></figcaption>\n{told}</figure>"
     )
 
 
-def _panel(panel: Panel, figure: Figure, alone: bool) -> str:
-    wide = " wide" if panel.height < 90 and not alone else ""
-    label = f"{figure.title}. {panel.title or figure.caption}"
+def _panel(panel: Panel, figure: Figure) -> str:
+    label = f"{figure.title}. {'Legend' if panel.is_legend else panel.title or figure.caption}"
+    after = '<div class="break"></div>' if panel.is_legend else ""
     return (
-        f'<svg class="chart{wide}" role="img" aria-label="{escape(label)}" width="{panel.width:.0f}" '
-        f'height="{panel.height:.0f}" viewBox="0 0 {panel.width:.0f} {panel.height:.0f}">{panel.marks}</svg>'
+        f'<svg class="chart" role="img" aria-label="{escape(label)}" width="{panel.width:.0f}" '
+        f'height="{panel.height:.0f}" viewBox="0 0 {panel.width:.0f} {panel.height:.0f}">'
+        f"{panel.marks}</svg>{after}"
     )
 
 
@@ -297,8 +319,7 @@ def _hints(table: Table, words: _Terms) -> Iterator[str]:
     """What the numbers of each row mean."""
     for row in table.rows:
         name, _, note = str(row[0]).partition("\n")
-        term = words.of(name)
-        yield note if term is None else term.meaning
+        yield words.meaning(name) or note
 
 
 _INFINITE = {"inf": "∞", "-inf": "-∞"}  # as `as_plain` has them, and people

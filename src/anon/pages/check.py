@@ -121,7 +121,7 @@ def of_check(
             (
                 *claim,
                 f"The table has {number(privacy.n_rows)} rows in {number(privacy.n_classes)} "
-                f"{groups(bucketized)}.",
+                f"{groups(bucketized, privacy.n_classes)}.",
                 *decision.further,
                 *notes(bucketized),
             ),

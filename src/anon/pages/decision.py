@@ -107,8 +107,8 @@ def facts_of(
     known = None if privacy is None else privacy.known
     if known is not None and known.k < measured["k"]:
         facts.append(
-            f"Who knows the neutral columns too ({', '.join(neutral)}) finds classes of {number(known.k)}: "
-            f"{number(known.sample_uniques)} rows are then alone."
+            f"For whoever knows the neutral columns too ({', '.join(neutral)}) k is {number(known.k)}, and "
+            f"{number(known.sample_uniques)} rows are alone."
         )
     facts += _homogeneous(measured, privacy, "bucket" if intact else "class")
     facts += _in_population(measured.get("population"))
@@ -176,10 +176,8 @@ def first_of(
     roles: Mapping[str, Sequence[str]],
     numbers: Sequence[tuple[Any, ...]],
     told_limits: Sequence[str],
-    *,
-    signed: bool = True,
 ) -> First:
-    """The first screen; numbers that are None are left out."""
+    """The first screen, to be signed where what was required holds; numbers that are None are left out."""
     return First(
         decision.state,
         decision.verdict,
@@ -188,5 +186,12 @@ def first_of(
         tuple(row for row in numbers if row[-1] is not None),
         tuple((_ROLES.get(role, role), ", ".join(names)) for role, names in roles.items() if names),
         tuple(told_limits),
-        signed,
+        signed=decision.state != "not met",
     )
+
+
+def cover_alone(cover: Cover, numbers: Sequence[tuple[Any, ...]], **roles: Sequence[str]) -> First:
+    """The first screen of a page on which nothing is decided."""
+    told = tuple((_ROLES.get(role, role), ", ".join(names)) for role, names in roles.items() if names)
+    known = tuple(row for row in numbers if row[-1] is not None)
+    return First(cover=cover.lines, numbers=known, roles=told)

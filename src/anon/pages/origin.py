@@ -91,7 +91,7 @@ def origin_section(facts: Mapping[str, Any]) -> Section:
         for path, digest in origin[part].items()
     ]
     required = ", ".join(one["requirement"] for one in facts.get("asked", ()))
-    certificate = [*([("required", required)] if required else []), ("verdict", facts["verdict"])]
+    certificate = [*([("required", required)] if required else []), *_verdict(facts)]
     tables = [
         Table("Certificate", ("what", "finding"), tuple(certificate)),
         Table("To repeat it", ("what", "value"), tuple(rows)),
@@ -106,7 +106,7 @@ def released_section(facts: Mapping[str, Any]) -> Section:
     required = ", ".join(one["requirement"] for one in facts.get("asked", ()))
     rows = [
         *([("required", required)] if required else []),
-        ("verdict", facts["verdict"]),
+        *_verdict(facts),
         ("version of anon", facts["origin"]["versions"]["anon"]),
     ]
     tables = [Table("Certificate", ("what", "finding"), tuple(rows))]
@@ -114,6 +114,12 @@ def released_section(facts: Mapping[str, Any]) -> Section:
         released = tuple(facts["origin"]["released"].items())
         tables.append(Table("Files of the release", ("file", "sha256"), released))
     return Section("Certificate", (), tuple(tables))
+
+
+def _verdict(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The verdict, and each fact that qualifies it."""
+    qualified = facts.get("decision", {}).get("facts", ())
+    return [("verdict", facts["verdict"]), *(("but", fact) for fact in qualified)]
 
 
 def shortened(cell: Any, most: int = 200) -> Any:

@@ -79,14 +79,16 @@ def made_tables(metadata: Mapping[str, Any]) -> tuple[Table, Table]:
 def about(measured: Mapping[str, Any], bucketized: bool) -> str:
     return (
         f"At least {number(measured['n_rows'])} rows are in at most {number(measured['n_classes'])} "
-        f"{groups(bucketized)}."
+        f""
+        f"{groups(bucketized, measured['n_classes'])}."
     )
 
 
-def groups(bucketized: bool) -> str:
+def groups(bucketized: bool, n: int) -> str:
+    """What `n` classes, or buckets, are."""
     if not bucketized:
-        return "classes of rows that look alike"
-    return "buckets, each of which tells its sensitive values together"
+        return "class of rows that look alike" if n == 1 else "classes of rows that look alike"
+    return f"bucket{'' if n == 1 else 's, each of'} which tells its sensitive values together"
 
 
 def notes(bucketized: bool) -> tuple[str, ...]:

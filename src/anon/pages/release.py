@@ -116,7 +116,7 @@ def of_release(
             "In short",
             (
                 f"{number(summary['rows'])} rows are published in {number(summary['classes'])} "
-                f"{groups(intact)}; {number(summary['suppressed'])} rows are suppressed.",
+                f"{groups(intact, summary['classes'])}; {number(summary['suppressed'])} rows are suppressed.",
                 *decision.further,
                 *(f"Warning: {warning}" for warning in release.warnings),
                 *(f"Note: {note}." for note in release.notes),
@@ -179,6 +179,8 @@ def _decision(release: Release, measured: Mapping[str, Any], privacy: Privacy | 
         neutral=[name for name in release.neutral if not release.is_mean(name)],
         others=[f"{perturbed[0].upper()}{perturbed[1:]}."] if perturbed else [],
     )
+    if not release.meets_requirements:
+        facts = [*(f"{why[0].upper()}{why[1:]}." for why in release.warnings), *facts]
     is_met = release.meets_requirements if release.requirements else None
     verdict = _verdict(release, bool(facts))
     return decide(is_met, verdict, verdict, facts)
@@ -330,7 +332,7 @@ def _verdict(release: Release, is_qualified: bool) -> str:
     if is_qualified:
         return (
             f"What was required ({', '.join(map(str, release.requirements))}) holds, as an independent check "
-            "of the published cells found. Know, before it is handed out:"
+            "of the published cells found. It has to be weighed against this:"
         )
     return (
         "Every requirement is met: before it was written the release was read back from its published cells, "

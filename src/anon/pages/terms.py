@@ -28,6 +28,17 @@ _MEANINGS = {
         "links all of them to the population",
         "greatest risk in the population (journalist)": "the chance to pick the right person of the "
         "population for the row that is found most easily",
+        "rows of a class, mean": "rows over classes",
+        "rows of a class, median": "half of the classes have as many rows, or fewer",
+        "rows of the largest class": "the greatest crowd that looks alike",
+        "rows alone in their class": "people whom whoever knows their quasi-identifiers finds for sure",
+        "rows alone with their quasi-identifiers": "people whom whoever knows their quasi-identifiers finds "
+        "for sure",
+        "share of rows with a risk above …": "people who are found with a greater chance than that by "
+        "whoever knows their quasi-identifiers (prosecutor)",
+        "share of rows, in the population, …": "rows whose person is found in the population with a greater "
+        "chance than that (journalist)",
+        "mean risk without it": "the mean risk of re-identification were that attribute not published",
         "classes": "groups of rows that look alike in every quasi-identifier",
         "people alone in the population (estimated)": "rows of the table that nobody else in the population "
         "looks like, as a model estimates it",
@@ -40,6 +51,11 @@ _MEANINGS = {
         "is left",
         "utility loss (u_loss)": COSTS["u_loss"].meaning,
         "ncp": "what the cells of one attribute lose: zero as it was, one where nothing is left",
+        "ordered_loss": "the same with every attribute taken as ordered codes, to compare tools",
+        "qd": "Q-diversity: the width of a class in that attribute, mean over classes",
+        "qd_rows": "Q-diversity, mean over rows",
+        "sd": "S-diversity: how close the sensitive values of a class are, mean over classes",
+        "sd_rows": "S-diversity, mean over rows",
         "suppressed rows": "rows of the input of which nothing is published",
     },
 }
