@@ -26,6 +26,7 @@ NOTEBOOKS = sorted(DOCS.rglob("*.ipynb"))
 sys.path.insert(0, str(DOCS))
 hooks = importlib.import_module("hooks")
 run_notebook = importlib.import_module("run_notebook")
+screenshots = importlib.import_module("screenshots")
 sys.path.remove(str(DOCS))
 
 
@@ -153,3 +154,20 @@ def test_a_notebook_is_run_as_python_runs_it(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == ""
     with pytest.raises(ZeroDivisionError):
         run_notebook.executed({"cells": [{**code, "source": ["1 / 0"]}]})
+
+
+def test_every_picture_is_made_by_the_script_and_small_and_shown() -> None:
+    pictures = sorted((DOCS / "pictures").iterdir())
+    assert [each.stem for each in pictures] == sorted(screenshots.SHOTS)
+    pages = "".join(page.read_text() for page in DOCS.rglob("*.md"))
+    for picture in pictures:
+        assert picture.stat().st_size < 100_000
+        assert f"pictures/{picture.name}" in pages
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_script_makes_the_pictures(tmp_path: Path) -> None:
+    screenshots.main(tmp_path)
+    assert {each.stem for each in tmp_path.iterdir()} == set(screenshots.SHOTS)
+    assert min(each.stat().st_size for each in tmp_path.iterdir()) > 10_000
