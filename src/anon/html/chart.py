@@ -158,7 +158,7 @@ class Plot:
             wide = [_width(shortened_label(label, _MOST_SLANTED)) for label in self.x.labels]
             self.bottom -= max(wide) * 0.62
             step = (self.right - self.left) / len(wide)
-            reach = (each * 0.8 + 6 - (i + 0.5) * step * 0.9 for i, each in enumerate(wide))
+            reach = (each * 0.8 + 12 - (i + 0.5) * step * 0.9 for i, each in enumerate(wide))
             self.left = max(self.left, *reach)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
@@ -275,10 +275,11 @@ class Plot:
         if not self.is_bare:
             parts.append(f'<path class="axis" d="M{left:.1f} {bottom:.1f}H{right:.1f}"/>')
         if self.x.title:
-            parts.append(_label((left + right) / 2, self.height - 6, self.x.title, "middle", 80))
+            center = _kept_inside((left + right) / 2, self.x.title, self.width)
+            parts.append(_label(center, self.height - 6, self.x.title, "middle", int(self.width / 7.5)))
         if self.y.title:
-            middle = (top + bottom) / 2
-            parts.append(_label(13, middle, self.y.title, "middle", 60, f"rotate(-90 13 {middle:.1f})"))
+            middle, most = _kept_inside((top + bottom) / 2, self.y.title, self.height), int(self.height / 7.5)
+            parts.append(_label(13, middle, self.y.title, "middle", most, f"rotate(-90 13 {middle:.1f})"))
         axes = f'<g aria-hidden="true">{"".join(parts)}</g>'
         return Panel(self.width, self.height, axes + "".join(self.marks), self.title)
 
@@ -363,6 +364,12 @@ def bars(
 def _width(words: str) -> float:
     """About how many pixels words take, in a wide font."""
     return sum(4.7 if each in _NARROW else 11.2 if each in _WIDE else 8.0 for each in words)
+
+
+def _kept_inside(center: float, words: str, size: float) -> float:
+    """Where words are centered that would else begin before 0 or end after `size`."""
+    half = min(_width(words), size) / 2
+    return min(max(center, half), size - half)
 
 
 def _tip(words: str) -> str:
