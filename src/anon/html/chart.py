@@ -23,7 +23,7 @@ INK, QUIET, LINES, GROUND = "#1b1f24", "#57606a", "#d0d7de", "#ffffff"
 INK_ON_DARK, QUIET_ON_DARK, LINES_ON_DARK, GROUND_ON_DARK = "#e6e9ec", "#a3adb8", "#3b424a", "#14171a"
 WIDTH, HEIGHT = 440, 290
 MOST_SERIES = 7  # in one panel; more are small multiples
-_CHARACTER = 6.9  # of the font, in pixels
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMWQO@%<>=+…_&")
 _MOST_SLANTED = 16  # characters of a name that is written aslant
 
 _PATHS = {
@@ -147,17 +147,19 @@ class Plot:
     taken: list[tuple[float, float, float]] = field(default_factory=list)  # by words: left, right, base
 
     def __post_init__(self) -> None:
-        widest = max((len(shortened_label(label)) for _, label in self.y.ticks()), default=0)
-        self.left = 10 + widest * _CHARACTER + (18 if self.y.title else 0)
+        widest = max((_width(shortened_label(label)) for _, label in self.y.ticks()), default=0)
+        self.left = 10 + widest + (18 if self.y.title else 0)
         self.right = self.width - 14
         self.top = 26.0 if self.title else 10.0
         self.bottom = self.height - (42 if self.x.title else 24)
-        room = (self.right - self.left) / max(len(self.x.labels), 1) / _CHARACTER
-        self.slanted = bool(self.x.labels) and max(map(len, self.x.labels)) > room
+        room = (self.right - self.left) / max(len(self.x.labels), 1)
+        self.slanted = bool(self.x.labels) and max(map(_width, self.x.labels)) > room
         if self.slanted:
-            wide = [len(shortened_label(label, _MOST_SLANTED)) * _CHARACTER for label in self.x.labels]
+            wide = [_width(shortened_label(label, _MOST_SLANTED)) for label in self.x.labels]
             self.bottom -= max(wide) * 0.62
-            self.left = max(self.left, wide[0] * 0.8 - (self.right - self.left) / len(wide) / 2)
+            step = (self.right - self.left) / len(wide)
+            reach = (each * 0.8 + 12 - (i + 0.5) * step * 0.9 for i, each in enumerate(wide))
+            self.left = max(self.left, *reach)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The pixels of a place."""
@@ -231,7 +233,7 @@ class Plot:
     ) -> None:
         """Words at a place, which stay inside the panel; not written where they would cover others."""
         a, b = self.at(x, y)
-        wide = len(words) * _CHARACTER
+        wide = _width(words)
         anchor = "end" if a + right + wide > self.width else "start"
         left, base = a - right - wide if anchor == "end" else a + right, b - up
         if any(left < end and left + wide > start and abs(base - at) < 14 for start, end, at in self.taken):
@@ -273,10 +275,11 @@ class Plot:
         if not self.is_bare:
             parts.append(f'<path class="axis" d="M{left:.1f} {bottom:.1f}H{right:.1f}"/>')
         if self.x.title:
-            parts.append(_label((left + right) / 2, self.height - 6, self.x.title, "middle", 80))
+            center = _kept_inside((left + right) / 2, self.x.title, self.width)
+            parts.append(_label(center, self.height - 6, self.x.title, "middle", int(self.width / 7.5)))
         if self.y.title:
-            middle = (top + bottom) / 2
-            parts.append(_label(13, middle, self.y.title, "middle", 60, f"rotate(-90 13 {middle:.1f})"))
+            middle, most = _kept_inside((top + bottom) / 2, self.y.title, self.height), int(self.height / 7.5)
+            parts.append(_label(13, middle, self.y.title, "middle", most, f"rotate(-90 13 {middle:.1f})"))
         axes = f'<g aria-hidden="true">{"".join(parts)}</g>'
         return Panel(self.width, self.height, axes + "".join(self.marks), self.title)
 
@@ -286,7 +289,7 @@ def legend(names: Sequence[str], width: float = WIDTH) -> Panel:
     x, y, marks = 8.0, 12.0, []
     for series, name in enumerate(names):
         short = shortened_label(name, 60)
-        wide = 26 + len(short) * _CHARACTER
+        wide = 26 + _width(short)
         if x > 8 and x + wide > width:
             x, y = 8.0, y + 20
         path = _PATHS[SHAPES[series % len(SHAPES)]]
@@ -356,6 +359,17 @@ def bars(
         place = len(rows) - 1 - i
         plot.box(0, float(row[value] or 0), place - 0.36, place + 0.36, 0, words_of(row))
     return plot.panel()
+
+
+def _width(words: str) -> float:
+    """About how many pixels words take, in a wide font."""
+    return sum(4.7 if each in _NARROW else 11.2 if each in _WIDE else 8.0 for each in words)
+
+
+def _kept_inside(center: float, words: str, size: float) -> float:
+    """Where words are centered that would else begin before 0 or end after `size`."""
+    half = min(_width(words), size) / 2
+    return min(max(center, half), size - half)
 
 
 def _tip(words: str) -> str:
