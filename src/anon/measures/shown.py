@@ -63,7 +63,7 @@ def _kinds(cells: Cells, by_level: bool) -> tuple[list[str], Ints]:
         assert ends is not None
         span = float(domain.positions[-1] - domain.positions[0]) if domain.n_values else 0.0
         width, edges = (ends[1] - ends[0]) / (span or 1.0), (0.0, *SHARES)
-        names = ["one value", *(f"{share:.0%} of the range" for share in SHARES), "more of the range"]
+        names = ["one value", *(f"up to {share:.0%} of the range" for share in SHARES), "more of the range"]
     else:
         ends = reach(cells, by_level) if domain.unit_lattice else None
         width = values_per_cell(cells) if ends is None else np.where(is_null, 0, ends[1] - ends[0] + 1)

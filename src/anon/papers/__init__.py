@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import time
 import tomllib
@@ -386,13 +387,9 @@ def curves(
     log_y: bool = False,
 ) -> Figure:
     """A line with points for each value of `by`, through the rows in their order; 0 may be on `log_y`."""
-    numbers = {name: [float(row[name]) for row in rows] for name in (x, y)}
-    across = log_axis(x, numbers[x]) if log_x else Axis(x, min(0.0, *numbers[x]), max(numbers[x]) * 1.02)
-    up = (
-        log_axis(y, numbers[y], zero=True)
-        if log_y
-        else Axis(y, min(0.0, *numbers[y]), max(numbers[y]) * 1.05)
-    )
+    xs, ys = ([float(row[name]) for row in rows if math.isfinite(row[name])] or [1.0] for name in (x, y))
+    across = log_axis(x, xs) if log_x else Axis(x, min(0.0, *xs), max(xs) * 1.02)
+    up = log_axis(y, ys, zero=True) if log_y else Axis(y, min(0.0, *ys), max(ys) * 1.05)
     return Figure(title, lines(rows, x, y, by, across, up), caption, tuple(rows))
 
 
