@@ -25,6 +25,11 @@ input = "people.csv"
 output = "/elsewhere/release.parquet"
 report = "owner.html"
 report_public = "/elsewhere/public.html"
+title = "Wages"
+purpose = "Research"
+recipient = "A university"
+responsible = "A. Nobody"
+report_date = "2026-11-29"
 null = ["?", "n/a"]
 delimiter = ";"
 encoding = "latin-1"
@@ -178,6 +183,8 @@ swap_k = 4
 def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     job = load_job(written(tmp_path, EVERYTHING), {})
     assert set(Job.model_fields) == job.model_fields_set
+    assert (job.title, job.responsible) == ("Wages", "A. Nobody")
+    assert (job.purpose, job.recipient, job.report_date) == ("Research", "A university", "2026-11-29")
     assert (job.report, job.report_public) == (str(tmp_path / "owner.html"), "/elsewhere/public.html")
     assert job.read_options() == {
         **{"null": ["?", "n/a"], "delimiter": ";", "encoding": "latin-1"},

@@ -472,7 +472,7 @@ def test_a_paper_that_cannot_run_is_refused_before_any_work(
     assert main(["reproduce", "li2009", "--adult", str(tmp_path), "-o", str(folder)]) == 2
     assert "adult.data not found" in capsys.readouterr().err
     with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "altair", None)
+        patch.setitem(sys.modules, "sklearn", None)
         assert main(["reproduce", "srivastava2005", "-o", str(folder)]) == 2
     assert "pip install 'anon[eval]'" in capsys.readouterr().err
     assert not folder.exists()

@@ -19,6 +19,7 @@ from anon.attackers.result import Attack
 from anon.attackers.seen import Ints, see
 from anon.attackers.singling_out import SinglingOut
 from anon.errors import DataError, Parameter, UsageError, did_you_mean
+from anon.html import result_html
 from anon.plain import as_plain
 from anon.release import Release
 from anon.schema import Schema
@@ -81,9 +82,8 @@ class Attacked:
 
     def _repr_html_(self) -> str:
         from anon.attackers.tables import attack_tables
-        from anon.html import html_of
 
-        return html_of(*attack_tables(self.to_dict()))
+        return result_html("\n".join(self.words), *attack_tables(self.to_dict()))
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name}={attack.verdict!r}" for name, attack in self.attacks.items())

@@ -48,7 +48,7 @@ Relation = Literal["better", "worse", "tie", "incomparable"]
 Cost = tuple[float, float]  # on the two axes; the lower, the better
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Point:
     """One configuration, measured.
 
@@ -75,6 +75,19 @@ class Point:
         """The point as plain values, ready for JSON."""
         entry = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "configuration"}
         return dict(as_plain(entry))
+
+    def _repr_html_(self) -> str:
+        from anon.choice.notebook import point_html
+
+        return point_html(self.to_dict())
+
+    def __repr__(self) -> str:
+        if not self.satisfied:
+            return f"Point({self.name!r}, satisfied=False, why={self.why!r})"
+        return (
+            f"Point({self.name!r}, privacy={self.privacy:.6g}, utility={self.utility:.6g}, "
+            f"classes={self.classes}, efficient={self.efficient})"
+        )
 
 
 def bounds(privacy: str, utility: str) -> dict[str, tuple[int, str]]:

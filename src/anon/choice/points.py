@@ -192,10 +192,10 @@ class Frontier:
         figures.save(figures.frontier(self), path)
 
     def _repr_html_(self) -> str:
-        from anon.choice.tables import frontier_tables
-        from anon.html import html_of
+        from anon import figures
+        from anon.choice.notebook import frontier_html
 
-        return html_of(frontier_tables(self.to_dict())[0])
+        return frontier_html(self.to_dict(), figures.frontier(self))
 
     def __repr__(self) -> str:
         return (

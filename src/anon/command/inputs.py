@@ -19,7 +19,7 @@ TWO_TABLES = "a bucketization has two tables, which go together: end -o in .parq
 if TYPE_CHECKING:
     from anon.command.job import Job
     from anon.html import Audience
-    from anon.pages import Origin, Report
+    from anon.pages import Cover, Origin, Report
     from anon.tables import Place, Source
 
 
@@ -173,9 +173,6 @@ def pages_of(report: str | None, public: str | None, others: Sequence[str | None
     for audience, page in asked:
         if page is None:
             continue
-        from anon.html import check_libraries
-
-        check_libraries()
         if os.path.isdir(page) or not Path(page).parent.is_dir():
             raise UsageError(f"the report {page} must be a file in a folder that exists")
         taken = {os.path.realpath(other) for other in (*others, *pages.values()) if other is not None}
@@ -200,6 +197,13 @@ def origin_of(
 
     outputs = tuple(path for path in written if path is not None)
     return Origin(context.obj, files(read), outputs, files(released))
+
+
+def cover_of(job: Job) -> Cover:
+    """What the flags and the job say for the first lines of a report."""
+    from anon.pages import Cover
+
+    return Cover(job.title, job.purpose, job.recipient, job.responsible, job.report_date)
 
 
 def write_reports(pages: Mapping[Audience, str], about: Callable[[Audience], Report]) -> dict[str, Any]:

@@ -141,8 +141,8 @@ REPLACE = Flag("replace", bool, "Replace the release's table where there is one.
 REPORT = Flag(
     "report",
     Text,
-    "Write a report with figures, for the owner of the data alone: one page that needs no network "
-    "(extra eval).",
+    "Write a report with figures, for the owner of the data alone: one page that needs no network, "
+    "nor other file.",
     panel=WRITE,
     metavar="HTML",
     is_path=True,
@@ -155,6 +155,19 @@ REPORT_PUBLIC = Flag(
     panel=WRITE,
     metavar="HTML",
     is_path=True,
+)
+
+
+def _cover(key: str, what: str, metavar: str) -> Flag:
+    return Flag(key, Text, f"{what} on the report; a blank without it.", panel=WRITE, metavar=metavar)
+
+
+COVER = (
+    Flag("title", Text, "Title of the report.", panel=WRITE, metavar="TEXT"),
+    _cover("purpose", "What the data are released for,", "TEXT"),
+    _cover("recipient", "Who receives them,", "NAME"),
+    _cover("responsible", "The responsible person,", "NAME"),
+    _cover("report_date", "The date", "DATE"),
 )
 CONFIG = Flag(
     "config",
@@ -492,6 +505,7 @@ OF_POPULATION = (
 
 KEYS = (
     *(INPUT, OUTPUT, RELEASE_TABLE, REPORT, REPORT_PUBLIC),
+    *COVER,
     *READING,
     *ROLES,
     WEIGHT,

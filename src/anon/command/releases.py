@@ -15,6 +15,7 @@ import typer
 
 from anon.command.app import command
 from anon.command.inputs import (
+    cover_of,
     ends_of,
     keep,
     origin_of,
@@ -29,6 +30,7 @@ from anon.command.options import (
     CODING,
     COLUMNS,
     CONFIG,
+    COVER,
     FILE,
     INPUT,
     METHODS,
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
         metavar="OUT",
         is_path=True,
     ),
-    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
@@ -192,7 +194,12 @@ def anonymize(
 
         def about(audience: Audience) -> Report:
             return reports.of_release(
-                release, privacy=privacy, utility=utility, origin=origin, audience=audience
+                release,
+                privacy=privacy,
+                utility=utility,
+                origin=origin,
+                audience=audience,
+                cover=cover_of(job),
             )
 
         reported = write_reports(pages, about)
@@ -235,7 +242,7 @@ def anonymize(
     Flag(
         "original", Text, "With --against: the owner's table, with all people.", metavar="FILE", is_path=True
     ),
-    *(*READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
 )
 def check(
     context: typer.Context,
@@ -304,7 +311,12 @@ def check(
         reported = write_reports(
             pages,
             lambda audience: reports.of_check(
-                privacy, table.table, require=require, origin=origin, audience=audience
+                privacy,
+                table.table,
+                require=require,
+                origin=origin,
+                audience=audience,
+                cover=cover_of(job),
             ),
         )
     if as_json:
@@ -372,7 +384,7 @@ def _beside(
     ),
     Flag("r", float, "Range r of S-diversity (1)."),
     replace(MIN_SUPPORT, panel=None),
-    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
 )
 def compare(
     context: typer.Context,
@@ -414,7 +426,10 @@ def compare(
 
         origin = origin_of(context, read, [], [released, sensitive_table])
         reported = write_reports(
-            pages, lambda audience: reports.of_comparison(compared, origin=origin, audience=audience)
+            pages,
+            lambda audience: reports.of_comparison(
+                compared, origin=origin, audience=audience, cover=cover_of(job)
+            ),
         )
     if as_json:
         print_json({**utility, **reported})

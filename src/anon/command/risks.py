@@ -12,6 +12,7 @@ import typer
 
 from anon.command.app import command
 from anon.command.inputs import (
+    cover_of,
     keep,
     origin_of,
     pages_of,
@@ -21,6 +22,7 @@ from anon.command.inputs import (
 )
 from anon.command.options import (
     CONFIG,
+    COVER,
     CSV,
     FILE,
     OF_POPULATION,
@@ -68,7 +70,7 @@ RISK_K = Flag(
     ),
     Flag("nulls", str, "A missing value is one more (own), or matches any (wildcard).", default="own"),
     Flag("approximate", bool, "The approximation that sdcMicro takes by default.", default=False),
-    *(RISK_K, PER_ROW, *CSV, QUERY, REPORT, *PRINTING),
+    *(RISK_K, PER_ROW, *CSV, QUERY, REPORT, *COVER, *PRINTING),
 )
 def risk(
     context: typer.Context,
@@ -114,7 +116,7 @@ def risk(
     if pages:
         from anon import pages as reports
 
-        made = reports.of_risk(result, origin=origin_of(context, read, [per_row]))
+        made = reports.of_risk(result, origin=origin_of(context, read, [per_row]), cover=cover_of(job))
         written = write_reports(pages, lambda audience: made)
     if as_json:
         print_json({**result.to_dict(), **written})
@@ -136,7 +138,7 @@ def risk(
     replace(
         PER_ROW, help="Write the score of every row, in the order of the table: .parquet, .feather or .csv."
     ),
-    *(*CSV, QUERY, REPORT, *PRINTING),
+    *(*CSV, QUERY, REPORT, *COVER, *PRINTING),
 )
 def suda(
     context: typer.Context,
@@ -180,7 +182,9 @@ def suda(
     if pages:
         from anon import pages as reports
 
-        made = reports.of_suda(result, riskiest=riskiest, origin=origin_of(context, read, [per_row]))
+        made = reports.of_suda(
+            result, riskiest=riskiest, origin=origin_of(context, read, [per_row]), cover=cover_of(job)
+        )
         written = write_reports(pages, lambda audience: made)
     if as_json:
         print_json({**result.to_dict(), "riskiest": listed, **written})

@@ -13,10 +13,11 @@ import typer
 
 from anon.command import parse
 from anon.command.app import command, data_app
-from anon.command.inputs import csv_options, keep, origin_of, pages_of, write_reports
+from anon.command.inputs import cover_of, csv_options, keep, origin_of, pages_of, write_reports
 from anon.command.options import (
     CODING,
     CONFIG,
+    COVER,
     CSV,
     INPUT,
     JSON,
@@ -59,7 +60,7 @@ ROWS = Flag("rows", int, "Number of rows.", default=200_000, least=0)
 
 @command(
     *(INPUT, replace(OUTPUT, help="The points: .parquet, .feather or .csv."), CONFIG),
-    *(*ROLES, WEIGHT, *CODING, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *PRINTING),
+    *(*ROLES, WEIGHT, *CODING, *SWEEPING, *RUNNING, MISSING, *CSV, REPORT, *COVER, *PRINTING),
 )
 def frontier(
     context: typer.Context,
@@ -112,7 +113,9 @@ def frontier(
     if pages:
         from anon import pages as reports
 
-        made = reports.of_frontier(swept, chosen=chosen, origin=origin_of(context, read, [output]))
+        made = reports.of_frontier(
+            swept, chosen=chosen, origin=origin_of(context, read, [output]), cover=cover_of(job)
+        )
         reported = write_reports(pages, lambda audience: made)
     if as_json:
         picked = {} if chosen is None else {"chosen": chosen.to_dict()}
@@ -225,10 +228,20 @@ def hierarchy(
         is_required=True,
     ),
     replace(OUTPUT, key="folder", metavar="FOLDER", help="Write the tables, as Parquet."),
-    *(REPORT, *PRINTING),
+    *(REPORT, *COVER, *PRINTING),
 )
 def scenario(
-    context: typer.Context, config: str, folder: str | None, report: str | None, as_json: bool, quiet: bool
+    context: typer.Context,
+    config: str,
+    folder: str | None,
+    report: str | None,
+    title: str | None,
+    purpose: str | None,
+    recipient: str | None,
+    responsible: str | None,
+    report_date: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Compare sanitizations by what miners tell users and adversaries.
 
@@ -252,7 +265,8 @@ def scenario(
     if pages:
         from anon import pages as reports
 
-        made = reports.of_scenario(result, origin=origin_of(context, read, names))
+        cover = reports.Cover(title, purpose, recipient, responsible, report_date)
+        made = reports.of_scenario(result, origin=origin_of(context, read, names), cover=cover)
         reported = write_reports(pages, lambda audience: made)
     if as_json:
         print_json({**result.to_dict(), **reported})

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anon.html import COLORS, INK, WIDTH, Figure, altair_library
+from anon.html import WIDTH, Axis, Figure, Plot, legend, words_of
 
 SIDES = ("people in the table", "people never in it", "naive attacker")
 
@@ -16,25 +16,25 @@ def attack_rates(bars: Sequence[Mapping[str, Any]]) -> Figure:
 
     Each bar has `attack`, `side`, and `rate`, `low` and `high` in 0..1.
     """
-    alt = altair_library()
     shown = [{**bar, **{name: 100 * float(bar[name]) for name in ("rate", "low", "high")}} for bar in bars]
     attacks = list(dict.fromkeys(bar["attack"] for bar in shown))
-    base = alt.Chart(alt.Data(values=shown)).encode(
-        y=alt.Y("attack:N", title=None, sort=attacks),
-        yOffset=alt.YOffset("side:N", sort=list(SIDES)),
-        tooltip=[f"{name}:N" for name in ("attack", "side", "rate", "low", "high")],
+    upwards = tuple(reversed(attacks))
+    plot = Plot(
+        Axis("successes in percent", 0, 100),
+        Axis("", -0.5, len(attacks) - 0.5, labels=upwards),
+        WIDTH,
+        66 * max(len(attacks), 1) + 52,
     )
-    scale = alt.Scale(domain=[0, 100])
-    colors = alt.Scale(domain=list(SIDES), range=list(COLORS[: len(SIDES)]))
-    marks = base.mark_bar().encode(
-        x=alt.X("rate:Q", title="successes in percent", scale=scale),
-        color=alt.Color("side:N", title=None, scale=colors, sort=list(SIDES)),
-    )
-    intervals = base.mark_rule(color=INK, strokeWidth=1.5).encode(x=alt.X("low:Q"), x2="high:Q")
+    for bar in shown:
+        side = SIDES.index(bar["side"])
+        place = upwards.index(bar["attack"]) + 0.28 * (1 - side)
+        plot.box(0, bar["rate"], place - 0.12, place + 0.12, side, words_of(bar))
+        plot.line([(bar["low"], place), (bar["high"], place)], "ink")
     return Figure(
         "How often attacks succeed",
-        (marks + intervals).properties(width=WIDTH, height=max(len(attacks), 1) * 66),
+        (legend(SIDES), plot.panel()),
         "Of each attack the success on people in the table, on people who never were in it, and of a naive "
         "attacker, with intervals as lines: what the release adds is how far the first bar reaches beyond "
         "the second.",
+        tuple(shown),
     )

@@ -9,81 +9,59 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from anon.html import COLORS, INK, WIDTH, Figure, altair_library
+from anon.html import WIDTH, Axis, Figure, Plot, legend, words_of
 from anon.methods import Lattice
 
 MOST_DRAWN = 400  # nodes; of a larger lattice those that were judged are drawn, the best of them first
 MOST_LINKED = 150  # nodes between which the lines are drawn
 MOST_NAMED = 8  # nodes side by side that bear their levels
 STATES = ("best", "feasible", "infeasible", "not visited")
-_SHAPES = ("diamond", "circle", "cross", "stroke")
+_TOLD = ("levels", "state", "score", "suppressed")
 
 Node = tuple[int, ...]
 
 
 def lattice(seen: Lattice) -> Figure:
     """The nodes that full-domain recoding could choose from, by their sums of levels, and what they lose."""
-    alt = altair_library()
     drawn = sorted(_drawn(seen), key=lambda node: (sum(node), node))
     places = dict(_placed(drawn))
     rows = [_row(seen, node, *places[node]) for node in drawn]
-    x = alt.X("place:Q", axis=None, scale=alt.Scale(nice=False, padding=24))
-    y = alt.Y(
-        "sum:Q",
-        title="sum of the levels",
-        scale=alt.Scale(nice=False, padding=16),
-        axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
+    sums = [row["sum"] for row in rows]
+    widest = max(Counter(sums).values())
+    reach = max(widest / 2, 1.0)
+    plot = Plot(
+        Axis("", -reach, reach, labels=()),
+        Axis("sum of the levels", min(sums) - 0.5, max(sums) + 0.6, whole=True),
+        WIDTH,
+        40 * min(sum(seen.heights) + 1, 12) + 40,
+        grid=False,
+        is_bare=True,
     )
-    base = alt.Chart().encode(x=x, y=y)
-    legend = alt.Legend(symbolStrokeColor=COLORS[6], symbolFillColor="white", symbolStrokeWidth=1.5)
-    shape = alt.Shape(
-        "state:N",
-        title="node",
-        scale=alt.Scale(domain=list(STATES), range=list(_SHAPES)),
-        legend=legend,
-    )
-    tooltip = [f"{name}:N" for name in ("levels", "state", "score", "suppressed")]
-    color = alt.Color("score:Q", title=seen.quality, scale=alt.Scale(range=[COLORS[0], COLORS[1]]))
-    scored = (
-        base.transform_filter("isValid(datum.score)")
-        .mark_point(size=90, filled=True, opacity=1)
-        .encode(shape=shape, color=color, tooltip=tooltip)
-    )
-    others = (
-        base.transform_filter("!isValid(datum.score)")
-        .mark_point(size=60, filled=False, opacity=1, color=COLORS[6], strokeWidth=1.5)
-        .encode(shape=shape, tooltip=tooltip)
-    )
-    best = base.transform_filter("datum.state == 'best'").mark_point(
-        size=260, shape="circle", filled=False, opacity=1, color=INK, strokeWidth=2
-    )
-    layers = [best, others, scored]
     if len(drawn) <= MOST_LINKED:
-        lines = [
-            {"place": places[node][0], "sum": sum(node), "to": places[above][0], "next": sum(above)}
-            for node in drawn
-            for above in _successors(node, seen.heights)
-            if above in places
-        ]
-        if lines:
-            links = alt.Chart(alt.Data(values=lines)).mark_rule(color=COLORS[6], opacity=0.35)
-            layers.insert(0, links.encode(x=x, x2="to:Q", y=y, y2="next:Q"))
-    widest = max(Counter(sum(node) for node in drawn).values())
-    if widest <= MOST_NAMED:
-        layers.append(base.mark_text(dy=-13, fontSize=11, color=INK).encode(text="levels:N"))
+        for node in drawn:
+            for above in _successors(node, seen.heights):
+                if above in places:
+                    plot.line([places[node], places[above]], "faint")
+    scores = [row["score"] for row in rows if row["score"] is not None]
+    low, high = min(scores, default=0.0), max(scores, default=1.0)
+    for row in rows:
+        series, tip = STATES.index(row["state"]), words_of({name: row[name] for name in _TOLD})
+        paler = 1.0 if row["score"] is None or high == low else 1 - 0.65 * (row["score"] - low) / (high - low)
+        plot.mark(row["place"], row["sum"], series, tip, hollow=row["score"] is None, opacity=paler, size=1.2)
+        if row["state"] == "best":
+            plot.ring(row["place"], row["sum"], tip)
+        if widest <= MOST_NAMED:
+            x, y = plot.at(row["place"], row["sum"])
+            plot.text(x, y - 10, row["levels"])
     caption = (
         f"Each mark is a level for every one of {', '.join(seen.names)}, in this order: at the bottom all "
-        "values are as they are, at the top none is left. The circle is around the node that was "
-        "taken; color is what a node loses, gray those that leave out too many rows or were ruled out unseen."
+        "values are as they are, at the top none is left. The circle is around the node that was taken; the "
+        f"paler a filled mark, the more is lost ({seen.quality}); hollow ones leave out too many rows or "
+        "were ruled out unseen."
     )
     if len(drawn) < seen.n_nodes:
         caption += " Of this lattice only nodes that were judged are drawn."
-    height = 40 * min(sum(seen.heights) + 1, 12) + 40
-    return Figure(
-        "The lattice of recodings",
-        alt.layer(*layers, data=alt.Data(values=rows)).properties(width=WIDTH, height=height),
-        caption,
-    )
+    return Figure("The lattice of recodings", (legend(STATES), plot.panel()), caption, tuple(rows))
 
 
 def _drawn(seen: Lattice) -> list[Node]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anon.figures.plots import attribute_bars, marked_lines
-from anon.html import Figure, altair_library
+from anon.figures.plots import attribute_rows
+from anon.html import Axis, Figure, bars, lines, log_axis
 
 N_BINS = 20
 
@@ -20,11 +20,9 @@ def individual_risks(risks: Mapping[str, npt.NDArray[np.float64]]) -> Figure:
 
     Each is one number per row, NaN where a row has no risk. The axis of rows is logarithmic.
     """
-    alt = altair_library()
     known = {name: values[~np.isnan(values)] for name, values in risks.items()}
-    edges = np.linspace(
-        0, max((float(each.max(initial=0)) for each in known.values()), default=0) or 1, N_BINS + 1
-    )
+    highest = max((float(each.max(initial=0)) for each in known.values()), default=0) or 1
+    edges = np.linspace(0, highest, N_BINS + 1)
     bins = [
         {"table": name, "from": low, "to": high, "rows": count}
         for name, values in known.items()
@@ -33,16 +31,14 @@ def individual_risks(risks: Mapping[str, npt.NDArray[np.float64]]) -> Figure:
         )
         if count
     ]
-    chart = alt.Chart(alt.Data(values=bins)).encode(
-        x=alt.X("from:Q", title="risk of a row, from"),
-        y=alt.Y("rows:Q", title="rows", scale=alt.Scale(type="log", domainMin=1)),
-        tooltip=[f"{name}:N" for name in ("table", "from", "to", "rows")],
-    )
+    x = Axis("risk of a row, from", -highest * 0.03, highest)
+    y = log_axis("rows", [1, *(row["rows"] for row in bins)])
     return Figure(
         "Individual risk of the rows",
-        marked_lines(chart, "table", None),
+        lines(bins, "from", "rows", "table", x, y, names=list(risks)),
         "Each mark is the number of rows whose risk of being found in the population lies in a range: rows "
         "far to the right are those to look after.",
+        tuple(bins),
     )
 
 
@@ -51,23 +47,20 @@ def population_risks(sides: Mapping[str, Sequence[int]]) -> Figure:
 
     `sides[name][i]` rows have a risk above 2**-(i + 1) and up to 2**-i.
     """
-    alt = altair_library()
-    bins = [
+    bins: list[dict[str, Any]] = [
         {"table": name, "up to": 2.0**-i, "rows": count}
         for name, counts in sides.items()
         for i, count in enumerate(counts)
         if count
     ]
-    chart = alt.Chart(alt.Data(values=bins)).encode(
-        x=alt.X("up to:Q", title="risk of a row, up to", scale=alt.Scale(type="log", base=2)),
-        y=alt.Y("rows:Q", title="rows", scale=alt.Scale(type="log", domainMin=1)),
-        tooltip=[f"{name}:N" for name in ("table", "up to", "rows")],
-    )
+    x = log_axis("risk of a row, up to", [row["up to"] for row in bins])
+    y = log_axis("rows", [1, *(row["rows"] for row in bins)])
     return Figure(
         "Risk of the rows in the population",
-        marked_lines(chart, "table", None),
+        lines(bins, "up to", "rows", "table", x, y, names=list(sides)),
         "Each mark is the number of rows whose risk of being found in the population lies between half of it "
         "and it: what was done moved rows to the left.",
+        tuple(bins),
     )
 
 
@@ -76,27 +69,24 @@ def uniques_by_fraction(points: Sequence[Mapping[str, Any]], fraction: float) ->
 
     Each point has `fraction`, `model` and `uniques`.
     """
-    alt = altair_library()
-    chart = alt.Chart(alt.Data(values=list(points))).encode(
-        x=alt.X("fraction:Q", title="sampling fraction", scale=alt.Scale(type="log")),
-        y=alt.Y(
-            "uniques:Q", title="people alone in the population", scale=alt.Scale(type="symlog", domainMin=0)
-        ),
-        tooltip=[f"{name}:N" for name in ("model", "fraction", "uniques")],
-    )
+    x = log_axis("sampling fraction", [point["fraction"] for point in points])
+    y = log_axis("people alone in the population", [point["uniques"] for point in points], zero=True)
     return Figure(
         "Population uniques by sampling fraction",
-        marked_lines(chart, "model", "model"),
+        lines(points, "fraction", "uniques", "model", x, y),
         "How many people each model takes to be alone in the population, were the table that share of it "
         f"(it is {fraction:g}): where the lines lie far apart, the estimate rests on the model.",
+        tuple(points),
     )
 
 
 def contributions(shares: Mapping[str, float]) -> Figure:
     """What each quasi-identifier contributes to the scores of special uniques, in percent."""
+    rows = attribute_rows(shares, "percent")
     return Figure(
         "Contribution of each quasi-identifier",
-        attribute_bars(shares, "percent", "percent of all scores"),
+        (bars(rows, "attribute", "percent", "percent of all scores"),),
         "The longer a bar, the more of the small sets that single rows out hold that attribute: recoding it "
         "protects most.",
+        rows,
     )

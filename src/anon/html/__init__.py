@@ -1,44 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and parts of pages, made of plain values, so that any room may show itself as HTML."""
 
-from anon.html.document import Audience, Section, Table, check_libraries, html_of, number, page
-from anon.html.figure import (
-    COLORS,
+from anon.html.chart import (
     HEIGHT,
-    INK,
-    SHAPES,
+    MOST_SERIES,
     WIDTH,
-    Figure,
-    altair_library,
-    converter,
-    png,
-    rows,
-    spec,
-    svg,
-    vega_lite_version,
-    write,
+    Axis,
+    Panel,
+    Plot,
+    bars,
+    legend,
+    lines,
+    log_axis,
+    shortened_label,
+    words_of,
 )
+from anon.html.document import Audience, First, Section, State, Table, Term, figure_html, page
+from anon.html.figure import Figure, png, rows, svg, write
+from anon.html.notebook import bar_figure, folded, result_html
+from anon.html.text import number
 
 __all__ = [
-    "COLORS",
     "HEIGHT",
-    "INK",
-    "SHAPES",
+    "MOST_SERIES",
     "WIDTH",
     "Audience",
+    "Axis",
     "Figure",
+    "First",
+    "Panel",
+    "Plot",
     "Section",
+    "State",
     "Table",
-    "altair_library",
-    "check_libraries",
-    "converter",
-    "html_of",
+    "Term",
+    "bar_figure",
+    "bars",
+    "figure_html",
+    "folded",
+    "legend",
+    "lines",
+    "log_axis",
     "number",
     "page",
     "png",
+    "result_html",
     "rows",
-    "spec",
+    "shortened_label",
     "svg",
-    "vega_lite_version",
+    "words_of",
     "write",
 ]

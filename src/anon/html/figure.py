@@ -1,112 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A figure: a Vega-Lite chart, drawn offline."""
+"""A figure: panels of SVG with a title, a caption and the numbers that they show."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anon.errors import UsageError
+from anon.html import chart
+from anon.html.chart import Panel
+from anon.html.inline import inline_svg
+from anon.plain import as_plain
 
-if TYPE_CHECKING:
-    import altair
-
-# Told apart by people who see few colors, and each against white at a contrast of 3 or more.
-COLORS = ("#0072b2", "#c44e00", "#00805c", "#aa3377", "#332288", "#7a5c00", "#5c5c5c", "#000000")
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge")
-INK, LINES = "#1b1f24", "#d0d7de"
-WIDTH, HEIGHT = 440, 280
+GAP = 8  # pixels between two panels of an image
+LEGEND = 90  # pixels: a panel that is less high has a line of its own
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
-    """A chart with a title, and a caption: one sentence that says how to read it."""
+    """Panels side by side, with a title, and a caption: one sentence that says how to read them.
+
+    `rows` are the numbers that they draw, under their names.
+    """
 
     title: str
-    chart: altair.TopLevelMixin
+    panels: tuple[Panel, ...]
     caption: str
+    rows: tuple[Mapping[str, Any], ...] = ()
 
+    def _repr_html_(self) -> str:
+        return notebook_html(self)
 
-def spec(figure: Figure) -> dict[str, Any]:
-    """The figure as a Vega-Lite specification, ready for JSON, in the colors and sizes of this package."""
-    chart: dict[str, Any] = _finite(figure.chart.to_dict())
-    config = {
-        "background": "white",
-        "font": "sans-serif",
-        "axis": {
-            "labelFontSize": 13,
-            "titleFontSize": 13,
-            "titleFontWeight": "normal",
-            "labelColor": INK,
-            "titleColor": INK,
-            "gridColor": LINES,
-            "titlePadding": 10,
-            "labelFlush": False,  # the outermost labels moved inwards would run into their neighbors
-            "labelLimit": 200,
-        },
-        "legend": {
-            "labelFontSize": 13,
-            "titleFontSize": 13,
-            "labelColor": INK,
-            "titleColor": INK,
-            "orient": "bottom",
-            "columns": 2,
-            "labelLimit": 200,
-            "symbolLimit": 40,
-        },
-        "view": {"stroke": None},
-        "range": {"category": list(COLORS), "symbol": list(SHAPES)},
-    }
-    own = chart.get("config", {})
-    merged = {name: value if name not in own else _over(value, own[name]) for name, value in config.items()}
-    return chart | {"config": own | merged, "description": f"{figure.title}. {figure.caption}"}
-
-
-def _finite(part: Any) -> Any:
-    """The same with null for numbers that JSON does not have."""
-    if isinstance(part, dict):
-        return {name: _finite(inside) for name, inside in part.items()}
-    if isinstance(part, list):
-        return [_finite(inside) for inside in part]
-    return None if isinstance(part, float) and not math.isfinite(part) else part
-
-
-def _over(ours: Any, theirs: Any) -> Any:
-    return ours | theirs if isinstance(ours, dict) and isinstance(theirs, dict) else theirs
+    def __repr__(self) -> str:
+        return f"Figure({self.title!r})"
 
 
 def rows(figure: Figure) -> list[dict[str, Any]]:
-    """The numbers that the figure draws, in the order of its layers."""
-    return list(_rows_in(figure.chart.to_dict()))
+    """The numbers that the figure draws, ready for JSON."""
+    return [dict(as_plain(dict(row))) for row in figure.rows]
 
 
-def _rows_in(part: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(part, dict):
-        for name, inside in part.items():
-            if name == "data" and "values" in inside:
-                yield from inside["values"]
-            elif name == "datasets":
-                for values in inside.values():
-                    yield from values
-            else:
-                yield from _rows_in(inside)
-    elif isinstance(part, list):
-        for inside in part:
-            yield from _rows_in(inside)
-
-
-def png(figure: Figure, scale: float = 2.0) -> bytes:
-    """The figure as a PNG image, `scale` pixels for each pixel of the chart."""
-    return bytes(converter().vegalite_to_png(spec(figure), vl_version=vega_lite_version(), scale=scale))
+def notebook_html(figure: Figure) -> str:
+    """The figure in the colors of the notebook around it, light or dark."""
+    parts = [f"<strong>{escape(figure.title)}</strong><br>"]
+    for panel in figure.panels:
+        parts.append(inline_svg(panel, f"{figure.title}. {panel.title or figure.caption}"))
+        parts.append("<br>" if panel.height < LEGEND else " ")
+    if figure.caption:
+        parts.append(
+            '<figcaption style="margin: 0; max-width: 44rem; font-size: .9em; opacity: .8">'
+            f"{escape(figure.caption)}</figcaption>"
+        )
+    return f'<figure style="margin: .6rem 0; text-align: left">{"".join(parts)}</figure>'
 
 
 def svg(figure: Figure) -> str:
-    """The figure as an SVG image."""
-    return str(converter().vegalite_to_svg(spec(figure), vl_version=vega_lite_version()))
+    """The figure as an SVG image that stands alone, and follows the mode of whoever shows it."""
+    width = max((panel.width for panel in figure.panels), default=chart.WIDTH)
+    width = max(width, chart.WIDTH)
+    x = y = tallest = 0.0
+    parts = []
+    for panel in figure.panels:
+        if x and x + panel.width > width + 1:
+            x, y, tallest = 0.0, y + tallest + GAP, 0.0
+        parts.append(f'<g transform="translate({x:.1f} {y:.1f})">{panel.marks}</g>')
+        x, tallest = x + panel.width, max(tallest, panel.height)
+    height = y + tallest
+    light = chart.style(chart.GROUND, chart.INK, chart.QUIET, chart.LINES, chart.COLORS)
+    dark = chart.style(
+        chart.GROUND_ON_DARK,
+        chart.INK_ON_DARK,
+        chart.QUIET_ON_DARK,
+        chart.LINES_ON_DARK,
+        chart.COLORS_ON_DARK,
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" '
+        f'aria-label="{escape(figure.title)}. {escape(figure.caption)}" '
+        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">'
+        f"<style>{light}\n@media (prefers-color-scheme: dark) {{{dark}}}</style>"
+        f'<rect class="ground" width="100%" height="100%"/>{"".join(parts)}</svg>'
+    )
+
+
+def png(figure: Figure, scale: float = 2.0) -> bytes:
+    """The figure as a PNG image on white, `scale` pixels for each pixel of the chart."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("a PNG image needs vl-convert: pip install 'anon[eval]'; write .svg") from None
+    drawn = svg(figure)
+    start, end = drawn.index("@media"), drawn.index("</style>")
+    return bytes(vl_convert.svg_to_png(drawn[:start] + drawn[end:], scale=scale))
 
 
 def write(content: bytes, path: str | os.PathLike[str]) -> None:
@@ -118,28 +107,3 @@ def write(content: bytes, path: str | os.PathLike[str]) -> None:
             file.write(content)
     except OSError as error:
         raise not_written(repr(os.fspath(path)), error) from error
-
-
-# The libraries
-
-
-def vega_lite_version() -> str:
-    """The version of Vega-Lite that the charts are written in, as the converter names it."""
-    return ".".join(altair_library().SCHEMA_VERSION.lstrip("v").split(".")[:2])
-
-
-def altair_library() -> Any:
-    try:
-        import altair
-    except ImportError:
-        raise UsageError("figures need altair: pip install 'anon[eval]'") from None
-    return altair
-
-
-def converter() -> Any:
-    """The library that draws charts and bundles their scripts."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise UsageError("figures need vl-convert: pip install 'anon[eval]'") from None
-    return vl_convert

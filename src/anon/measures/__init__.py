@@ -10,7 +10,7 @@ from anon.classes import (
 )
 from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
-from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
+from anon.measures.declared import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
@@ -23,6 +23,7 @@ from anon.measures.estimates import Predicates, overlaps
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
 from anon.measures.loss import ncp_of_cells
+from anon.measures.notebook import risk_html, suda_html
 from anon.measures.numbers import Numbers, as_floats, linked, numbers_from, pmse_of
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
@@ -35,6 +36,16 @@ from anon.measures.risk import (
     matching_of,
     null_matching,
     population_risk,
+)
+from anon.measures.shown import (
+    Associations,
+    associations,
+    distributions,
+    most_frequent,
+    sizes_after,
+    sizes_before,
+    totals_only,
+    widths,
 )
 from anon.measures.suda import (
     MinimalUniques,
@@ -60,6 +71,8 @@ from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
+    "BY_ALL",
+    "BY_CLASS",
     "COSTS",
     "GREATEST_IS_WORST",
     "OF_PRIVACY",
@@ -67,6 +80,7 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
+    "Associations",
     "Disclosure",
     "Frequencies",
     "Known",
@@ -85,11 +99,13 @@ __all__ = [
     "Workload",
     "answer",
     "as_floats",
+    "associations",
     "away",
     "contributions",
     "dis_fraction",
     "dis_scores",
     "disclosure_of",
+    "distributions",
     "find_minimal_uniques",
     "frequencies",
     "handed_out",
@@ -105,6 +121,7 @@ __all__ = [
     "measure_privacy",
     "measure_utility",
     "model_estimates",
+    "most_frequent",
     "ncp_of_cells",
     "normalized_errors",
     "null_matching",
@@ -123,9 +140,14 @@ __all__ = [
     "put_together",
     "random_queries",
     "refuse_fraction",
+    "risk_html",
     "risk_of_sizes",
     "risk_table",
+    "sizes_after",
+    "sizes_before",
+    "suda_html",
     "suda_tables",
+    "totals_only",
     "true_counts",
     "u_loss",
     "units_of_classes",
@@ -133,5 +155,6 @@ __all__ = [
     "value_contributions",
     "weighted_disclosure",
     "weights",
+    "widths",
     "zero",
 ]

@@ -116,6 +116,11 @@ class Answers:
             summary["weighted"] = None if self.weighted is None else self.weighted.to_dict()
         return dict(as_plain(summary))
 
+    def _repr_html_(self) -> str:
+        from anon.measures.notebook import answers_html
+
+        return answers_html(self.to_dict())
+
     def __repr__(self) -> str:
         return f"Answers({len(self.true)} queries, average={self.average}, median={self.median})"
 

@@ -83,7 +83,7 @@ def dot(*factors: Ints) -> float:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class Shown:
     """One quasi-identifier: its distinct cells, the rows and classes that show each, and the count of
     every code in the original.
     """
@@ -94,7 +94,7 @@ class _Shown:
     original: Ints
 
 
-def _shown(published: Published) -> Iterator[_Shown]:
+def shown(published: Published) -> Iterator[Shown]:
     classes = published.classes
     for i, (domain, frequency) in enumerate(
         zip(published.original.quasi, _frequencies(published), strict=True)
@@ -102,10 +102,10 @@ def _shown(published: Published) -> Iterator[_Shown]:
         if published.cells is not None:
             cells = published.cells[i]
             rows = np.bincount(cells.of_class, classes.sizes, len(cells.low)).astype(np.int64)
-            yield _Shown(cells, rows, np.bincount(cells.of_class, minlength=len(cells.low)), frequency)
+            yield Shown(cells, rows, np.bincount(cells.of_class, minlength=len(cells.low)), frequency)
         elif published.intact is not None:
             rows = np.bincount(published.intact[i][classes.rows], minlength=domain.n_codes)
-            yield _Shown(intact_cells(domain), rows, rows, frequency)
+            yield Shown(intact_cells(domain), rows, rows, frequency)
 
 
 def _frequencies(published: Published) -> list[Ints]:
@@ -128,7 +128,7 @@ def cell_loss(published: Published) -> CellLoss:
     by_attribute: dict[str, AttributeLoss] = {}
     totals: dict[str, list[float]] = {name: [] for name in ("ncp", "ordered", "level", "qd", "qd_rows")}
     lost, whole = [], []
-    for one in _shown(published):
+    for one in shown(published):
         domain, n_shown = one.cells.domain, max(int(one.classes.sum()), 1)
         width = _q_diversity(one.cells, published.by_level)
         total = {

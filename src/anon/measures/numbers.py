@@ -33,6 +33,8 @@ MEASURES = (
     *("correlation_mean", "quantiles", "d_risk", "linkage", "linkage_rows", "pmse", "pmse_ratio"),
 )
 
+QUICK = ("n_rows", "n_left_out", "sse_sst", "il1s", "correlation_max", "correlation_mean", "quantiles")
+
 
 @dataclass(frozen=True, repr=False)
 class Numbers:
@@ -218,6 +220,14 @@ class Numbers:
     def to_dict(self) -> dict[str, Any]:
         """The measures under their names; None where one is not defined."""
         return {name: getattr(self, name) for name in MEASURES}
+
+    def _repr_html_(self) -> str:
+        """What is quickly computed."""
+        from anon.measures.notebook import numbers_html
+
+        before, after = (part.std(axis=0) for part in (self.before, self.after))
+        spread = {name: y / x for name, x, y in zip(self.names, before, after, strict=True) if x > 0}
+        return numbers_html({name: getattr(self, name) for name in QUICK}, spread)
 
     def __repr__(self) -> str:
         return f"Numbers(names={self.names}, rows={self.n_rows}, paired={self.row is not None})"

@@ -64,8 +64,8 @@ class Privacy(Disclosure):
     `known` says what they are to who knows the neutral columns too, where that was asked.
     `population` is the risk in the population, where that was said something of, and `population_before` that
     of the original's rows before they were made a release.
-    `notes` tell of columns whose values were not read as
-    they are written.
+    `roles` are the columns of a table that was checked, by role ("others" have none).
+    `notes` tell of columns whose values were not read as they are written.
     """
 
     n_rows: int
@@ -91,6 +91,7 @@ class Privacy(Disclosure):
     roles_from: Literal["given", "file"] | None = None
     intact: bool = False
     known: Known | None = None
+    roles: Mapping[str, tuple[str, ...]] | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -123,16 +124,17 @@ class Privacy(Disclosure):
         plain = dict(as_plain(self))
         plain["joint"] = plain.pop("combined")
         del plain["per_class"]
+        if self.roles is None:
+            del plain["roles"]
         if not self.intact:
             del plain["intact"]
             return plain
         return {name: plain[name] for name in ("intact", "sample_uniques", "prosecutor")} | plain
 
     def _repr_html_(self) -> str:
-        from anon.html import html_of
-        from anon.measures.tables import privacy_tables
+        from anon.measures.notebook import privacy_html
 
-        return html_of(*privacy_tables(self.to_dict()))
+        return privacy_html(self.to_dict())
 
     def __repr__(self) -> str:
         return (

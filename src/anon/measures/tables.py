@@ -90,9 +90,7 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
     )
     tables = [Table("What was lost", ("measure", "value"), rows)]
     if numbers := measures.get("numbers"):
-        told = ((f"{name}\n{COSTS[f'numbers.{name}'].meaning}", value) for name, value in numbers.items())
-        body = tuple(row for row in told if row[1] is not None and not row[0].endswith("\n"))
-        tables.append(Table("What became of the numbers", ("measure", "value"), body))
+        tables.append(numbers_table(numbers))
     if measures.get("population"):
         tables.append(population_table(measures["population"], measures["population_before"]))
     for title, part in (("Quasi-identifiers", "by_attribute"), ("Sensitive attributes", "by_sensitive")):
@@ -106,6 +104,13 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
             body = tuple((column, *(each[name] for name in names)) for column, each in by_column.items())
             tables.append(Table(title, ("column", *names), body))
     return tuple(tables)
+
+
+def numbers_table(measures: Mapping[str, Any]) -> Table:
+    """The table of `Numbers.to_dict()`, or of a part of it."""
+    told = ((f"{name}\n{COSTS[f'numbers.{name}'].meaning}", value) for name, value in measures.items())
+    rows = tuple(row for row in told if row[1] is not None and not row[0].endswith("\n"))
+    return Table("What became of the numbers", ("measure", "value"), rows)
 
 
 def risk_table(measured: Mapping[str, Any]) -> Table:

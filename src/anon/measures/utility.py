@@ -203,10 +203,9 @@ class Utility:
 
     def _repr_html_(self) -> str:
         """Without `kl` and `u_loss`, which may take a while."""
-        from anon.html import html_of
-        from anon.measures.tables import utility_tables
+        from anon.measures.notebook import utility_html
 
-        return html_of(*utility_tables(self.to_dict(estimates=False)))
+        return utility_html(self.to_dict(estimates=False))
 
     def __repr__(self) -> str:
         gcp = None if self.loss is None else self.loss.gcp

@@ -2,11 +2,15 @@
 """The report of each verb: one page that stands alone, and the same as JSON."""
 
 from anon.pages.attack import of_attacks
+from anon.pages.check import of_check
+from anon.pages.decision import Cover
 from anon.pages.origin import Origin, Report
-from anon.pages.report import of_check, of_comparison, of_frontier, of_release, of_scenario
+from anon.pages.release import of_release
 from anon.pages.risks import of_risk, of_suda
+from anon.pages.trials import of_comparison, of_frontier, of_scenario
 
 __all__ = [
+    "Cover",
     "Origin",
     "Report",
     "of_attacks",

@@ -7,12 +7,13 @@ import hashlib
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from anon.html import Section, Table, page, write
+from anon.html import First, Section, Table, Term, page, write
+from anon.pages.terms import TERMS
 from anon.version import __version__
 
 
@@ -57,16 +58,20 @@ class Origin:
 class Report:
     """A page and what it tells: every number on it is in `facts`, which is ready for JSON.
 
-    `facts["audience"]` says whose it is, and so does the first line of the page.
+    `facts["audience"]` says whose it is, and so does the first line of the page. `first` is its first screen,
+    `terms` are the names that it explains.
     """
 
     title: str
     facts: Mapping[str, Any]
     sections: tuple[Section, ...]
+    first: First | None = None
+    terms: Mapping[str, Term] = field(default_factory=lambda: TERMS)
 
     def html(self) -> str:
         """The page."""
-        return page(self.title, self.sections, self.facts["audience"])
+        audience = self.facts["audience"]
+        return page(self.title, self.sections, audience, first=self.first, terms=self.terms)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
@@ -86,7 +91,7 @@ def origin_section(facts: Mapping[str, Any]) -> Section:
         for path, digest in origin[part].items()
     ]
     required = ", ".join(one["requirement"] for one in facts.get("asked", ()))
-    certificate = [*([("required", required)] if required else []), ("verdict", facts["verdict"])]
+    certificate = [*([("required", required)] if required else []), *_verdict(facts)]
     tables = [
         Table("Certificate", ("what", "finding"), tuple(certificate)),
         Table("To repeat it", ("what", "value"), tuple(rows)),
@@ -101,7 +106,7 @@ def released_section(facts: Mapping[str, Any]) -> Section:
     required = ", ".join(one["requirement"] for one in facts.get("asked", ()))
     rows = [
         *([("required", required)] if required else []),
-        ("verdict", facts["verdict"]),
+        *_verdict(facts),
         ("version of anon", facts["origin"]["versions"]["anon"]),
     ]
     tables = [Table("Certificate", ("what", "finding"), tuple(rows))]
@@ -109,6 +114,12 @@ def released_section(facts: Mapping[str, Any]) -> Section:
         released = tuple(facts["origin"]["released"].items())
         tables.append(Table("Files of the release", ("file", "sha256"), released))
     return Section("Certificate", (), tuple(tables))
+
+
+def _verdict(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The verdict, and each fact that qualifies it."""
+    qualified = facts.get("decision", {}).get("facts", ())
+    return [("verdict", facts["verdict"]), *(("but", fact) for fact in qualified)]
 
 
 def shortened(cell: Any, most: int = 200) -> Any:

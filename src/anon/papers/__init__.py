@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import time
 import tomllib
@@ -26,7 +27,7 @@ import pyarrow as pa
 
 from anon.datasets import adult
 from anon.errors import Parameter, PrivacyWarning, UsageError
-from anon.html import HEIGHT, WIDTH, Figure, Section, Table, page
+from anon.html import Axis, Figure, Section, Table, lines, log_axis, page
 from anon.html import rows as rows_of
 from anon.plain import as_plain
 from anon.release import Release
@@ -358,11 +359,10 @@ def check_papers(papers: Sequence[str], adult: str | os.PathLike[str] | None) ->
                 f"{paper} uses the UCI Adult data: give the folder of its raw files ",
                 Parameter("(adult=)", "with --adult"),
             )
-    for library in ("altair", "jinja2", "vl_convert"):
-        try:
-            importlib.import_module(library)
-        except ImportError:
-            raise UsageError(f"reproducing a paper needs {library}: pip install 'anon[eval]'") from None
+    try:
+        importlib.import_module("sklearn")
+    except ImportError:
+        raise UsageError("reproducing a paper needs scikit-learn: pip install 'anon[eval]'") from None
 
 
 def printed_in(paper: str) -> dict[str, Any]:
@@ -387,37 +387,10 @@ def curves(
     log_y: bool = False,
 ) -> Figure:
     """A line with points for each value of `by`, through the rows in their order; 0 may be on `log_y`."""
-    import altair
-
-    order = list(dict.fromkeys(row[by] for row in rows))
-    base = (
-        altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
-        .transform_window(place="row_number()")
-        .encode(
-            x=altair.X(
-                f"{_field(x)}:Q",
-                title=x,
-                scale=altair.Scale(type="log", nice=False) if log_x else altair.Undefined,
-            ),
-            y=altair.Y(
-                f"{_field(y)}:Q",
-                title=y,
-                scale=altair.Scale(type="symlog", constant=0.1) if log_y else altair.Undefined,
-            ),
-        )
-    )
-    told_apart = altair.Scale(domain=order)
-    colored = base.encode(color=altair.Color(f"{_field(by)}:N", title=by, scale=told_apart))
-    lines = colored.mark_line().encode(order="place:Q")
-    marks = colored.mark_point(filled=True, size=60, opacity=1).encode(
-        shape=altair.Shape(f"{_field(by)}:N", title=by, scale=told_apart),
-        tooltip=[
-            altair.Tooltip(f"{_field(name)}:{'N' if isinstance(value, str) else 'Q'}", title=name)
-            for name, value in rows[0].items()
-        ],
-    )
-    chart = (lines + marks).properties(width=WIDTH, height=HEIGHT)
-    return Figure(title, chart, caption)
+    xs, ys = ([float(row[name]) for row in rows if math.isfinite(row[name])] or [1.0] for name in (x, y))
+    across = log_axis(x, xs) if log_x else Axis(x, min(0.0, *xs), max(xs) * 1.02)
+    up = log_axis(y, ys, zero=True) if log_y else Axis(y, min(0.0, *ys), max(ys) * 1.05)
+    return Figure(title, lines(rows, x, y, by, across, up), caption, tuple(rows))
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
@@ -428,11 +401,6 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float:
 def table_of(title: str, rows: Sequence[Row]) -> Table:
     """Rows that all have the same names, as a table."""
     return Table(title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
-
-
-def _field(name: str) -> str:
-    """A column's name as charts take it."""
-    return name.replace(":", "\\:").replace(".", "\\.").replace("[", "\\[").replace("]", "\\]")
 
 
 def _once(texts: Sequence[str]) -> list[str]:

@@ -37,7 +37,9 @@ from anon.classes import (
 )
 from anon.encoding import of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.html import Table, html_of
+from anon.figures import class_sizes
+from anon.figures import lattice as draw_lattice
+from anon.html import Table, number, result_html
 from anon.measures import (
     Known,
     Privacy,
@@ -477,19 +479,18 @@ class Release(Recoded):
         }
 
     def _repr_html_(self) -> str:
-        return html_of(release_table(self.summary())) + self._lattice_svg()
-
-    def _lattice_svg(self) -> str:
-        """What full-domain recoding chose from, drawn; nothing where the libraries of figures are missing."""
-        if self.lattice is None or not self.lattice.searched:
-            return ""
-        from anon import figures
-        from anon.html import svg
-
-        try:
-            return svg(figures.lattice(self.lattice))
-        except UsageError:
-            return ""
+        summary = self.summary()
+        words = f"{number(self.n_rows)} rows in {number(summary['classes'])} "
+        words += "buckets." if self.publish == "bucketization" else "classes."
+        words += f" {number(summary['suppressed'])} rows are suppressed." if summary["suppressed"] else ""
+        if not self.meets_requirements:
+            words += " It does not meet its requirements, so that it can be measured, not written."
+        smallest = int(self.classes.sizes.min(initial=self.n_rows))
+        sizes = None if self.noise is not None else class_sizes(self.classes.sizes, smallest)
+        is_searched = self.lattice is not None and self.lattice.searched
+        return result_html(
+            words, sizes, draw_lattice(self.lattice) if is_searched else None, release_table(summary)
+        )
 
     def __repr__(self) -> str:
         return (

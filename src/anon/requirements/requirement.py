@@ -85,6 +85,11 @@ class Requirement(Declared):
         return False
 
     @property
+    def tests_sensitive(self) -> bool:
+        """Whether it bounds what a class tells of sensitive values."""
+        return type(self)._rule is not Requirement._rule
+
+    @property
     def absorbing(self) -> bool:
         """Whether a passing class united with any other passes."""
         return False

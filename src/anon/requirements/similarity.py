@@ -48,6 +48,10 @@ class SDiversityBound(Requirement):
         return self.r >= 1
 
     @property
+    def tests_sensitive(self) -> bool:
+        return True
+
+    @property
     def family(self) -> str:
         return "S-diversity"
 

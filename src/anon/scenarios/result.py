@@ -48,7 +48,7 @@ class Decline:
         return max(1 - self.u_san / self.u_orig, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Preservation:
     """Good utility of one sanitized table: (1 - delta, L)-utility-preserving, L being `by_miner`."""
 
@@ -78,6 +78,22 @@ class Preservation:
             f"{self.sanitization} is ({1 - self.delta:.2%}, L)-utility-preserving for {self.target!r}, "
             f"L = {{{', '.join(counted)}}}: the utility of none of these miners declines by more than "
             f"{self.delta:.2%}{without}"
+        )
+
+    def _repr_html_(self) -> str:
+        from anon.html import Table, bar_figure, result_html
+
+        rows = tuple((one.miner, one.u_orig, one.u_san, one.decline) for one in self.by_miner)
+        return result_html(
+            f"{self.statement}.",
+            bar_figure("Decline of each miner's utility", {row[0]: row[3] for row in rows}, high=1),
+            Table("Miner by miner", ("miner", "original", "release", "decline"), rows),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Preservation({self.sanitization!r}, {self.target!r}, delta={self.delta}, "
+            f"worst_miner={self.worst_miner!r})"
         )
 
 
@@ -135,6 +151,16 @@ class Attack:
         return (
             f"{self.sanitization} is ({self.average:.1f}, {self.worst:g}, {self.worst_miner or 'no miner'})-"
             f"privacy-losing for {self.target!r} in scenario {self.scenario}"
+        )
+
+    def _repr_html_(self) -> str:
+        from anon.html import Table, bar_figure, result_html
+
+        rows = tuple((one.miner, one.u_bad, one.n_nearer) for one in self.by_miner)
+        return result_html(
+            f"{self.statement}.",
+            bar_figure("Bad utility of each miner: what it learns", {row[0]: row[1] for row in rows}),
+            Table("Miner by miner", ("miner", "bad utility", "nearer predictions"), rows),
         )
 
     def __repr__(self) -> str:
@@ -234,6 +260,21 @@ class ScenarioResult:
                         pq.write_table(table, file)
         except OSError as error:
             raise not_written(f"to {str(folder)!r}", error) from error
+
+    def _repr_html_(self) -> str:
+        from anon.html import Table, bar_figure, folded, result_html
+
+        statements = [each.statement for each in self.good] + [each.statement for each in self.bad]
+        tables = [Table(title, header, rows) for title, header, rows in self.shown()]
+        declines = {f"{each.sanitization}: {each.target}": each.delta for each in self.good}
+        gains = {f"{each.sanitization}: {each.target}": each.average for each in self.bad}
+        return result_html(
+            "\n".join([f"{each}." for each in statements] + list(self.warnings)),
+            bar_figure("Greatest decline of a miner's utility: what users lose", declines, high=1),
+            bar_figure("Mean bad utility: what adversaries gain", gains),
+            *(table for table in tables if "by miner" not in table.title),
+            folded("Miner by miner", *(table for table in tables if "by miner" in table.title)),
+        )
 
     def __repr__(self) -> str:
         return f"ScenarioResult(good={len(self.good)}, bad={len(self.bad)})"

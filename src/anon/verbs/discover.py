@@ -15,6 +15,7 @@ import pyarrow as pa
 from anon.classes import group, group_numbers
 from anon.encoding import Codes, label_codes
 from anon.errors import DataError, Parameter, UsageError
+from anon.html import Table, bar_figure, number, result_html
 from anon.schema import check_names, kind_of
 from anon.tables import read_source
 from anon.threads import available_threads, in_threads
@@ -67,6 +68,28 @@ class Discovery:
                 for each in self.sets
             ],
         }
+
+    def _repr_html_(self) -> str:
+        most = self.most()
+        words = f"{len(self.sets):,} sets of columns of {number(self.n_rows)} rows."
+        if most:
+            words += (
+                f" {', '.join(most[0].columns)} tells most rows apart: alone with their values are "
+                f"{number(most[0].unique)} of them, as a share."
+            )
+        if self.not_counted:
+            words += f" Not counted: {', '.join(self.not_counted)}."
+        header = ("columns", "distinction", "separation", "unique")
+        rows = tuple(
+            (", ".join(each.columns), each.distinction, each.separation, each.unique) for each in most
+        )
+        return result_html(
+            words,
+            bar_figure(
+                "Distinct combinations, as a share of the rows", {row[0]: row[1] for row in rows[:10]}, high=1
+            ),
+            Table("The sets that tell most rows apart", header, rows),
+        )
 
     def __repr__(self) -> str:
         return f"Discovery(n_rows={self.n_rows}, sets={len(self.sets)})"

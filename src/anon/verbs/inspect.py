@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.errors import DataError
+from anon.html import Table, bar_figure, number, result_html
 from anon.schema import IDENTIFYING_SHARE, Role, is_text, kind_of
 from anon.tables import read_local, read_table
 from anon.threads import available_threads, in_threads
@@ -64,8 +65,42 @@ class Inspection:
             "notes": list(self.notes),
         }
 
+    def _repr_html_(self) -> str:
+        keys = [f"{each.name} may be the {each.key.replace('_', ' ')}" for each in self.columns if each.key]
+        words = (
+            f"{number(self.n_rows)} rows, {len(self.columns)} columns. The roles are guesses to begin with; "
+            f"anon.Schema says what they are. {'; '.join(keys)}"
+        )
+        alone = [(each.unique_share, each.name) for each in self.columns if each.unique_share]
+        return result_html(
+            words,
+            bar_figure(
+                "Share of the rows whose value no other row has",
+                {name: share for share, name in sorted(alone, reverse=True)},
+                high=1,
+            ),
+            inspection_table(self),
+        )
+
     def __repr__(self) -> str:
         return f"Inspection(n_rows={self.n_rows}, columns={len(self.columns)})"
+
+
+def inspection_table(inspected: Inspection) -> Table:
+    """Column by column the guess and what it goes by."""
+    header = ("column", "role", "kind", "distinct", "missing", "share of rows alone")
+    rows = tuple(
+        (
+            f"{each.name}\n{each.why}{'; ' if each.note else ''}{each.note or ''}",
+            each.role,
+            f"{each.kind} ({each.type})",
+            each.n_distinct,
+            each.n_null,
+            each.unique_share,
+        )
+        for each in inspected.columns
+    )
+    return Table("The columns", header, rows)
 
 
 def inspect(source: Any, **reading: Any) -> Inspection:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from anon.classes import Cells, Published, at_rows, group
 from anon.encoding import Codes, Domain, Encoded, coded_columns
 from anon.errors import Parameter, UsageError
+from anon.html import Table, bar_figure, number, result_html
 from anon.methods.task import Progress
 from anon.miners import (
     CATEGORY_MINERS,
@@ -113,6 +114,24 @@ class MiningUtility:
         plain["gain"] = self.gain
         plain["by_miner"] = {name: {**as_plain(one), "gain": one.gain} for name, one in self.by_miner.items()}
         return {name: as_plain(value) for name, value in plain.items()}
+
+    def _repr_html_(self) -> str:
+        best = {"the original": self.u_max, "this release": self.u_san, "a trivial release": self.u_base}
+        told = [f"{number(value)} from {name}" for name, value in best.items() if value is not None]
+        words = f"Accuracy of the best miner that guesses {self.target}: {', '.join(told) or 'not known'}."
+        if self.gain is not None:
+            words += f" The release is worth {number(self.gain)} more than a trivial one"
+            words += "." if self.a_acc is None else f"; the attacker gains {number(self.a_acc)}."
+        header = ("miner", "family", "original", "release", "trivial", "gain", "limits")
+        rows = tuple(
+            (name, one.family, one.u_max, one.u_san, one.u_base, one.gain, "; ".join(one.limits))
+            for name, one in self.by_miner.items()
+        )
+        return result_html(
+            words,
+            bar_figure("Accuracy of the best miner, from 0 to 1", best, high=1),
+            Table("Accuracy by miner", header, rows),
+        )
 
     def __repr__(self) -> str:
         return (
@@ -220,8 +239,8 @@ def mining_utilities(
         for table, data in _shared(encoded, columns, target, ranked).items()
     }
     results = []
-    for number, release in enumerate(releases, 1):
-        called = "the release" if len(releases) == 1 else f"release {number} of {len(releases)}"
+    for i, release in enumerate(releases, 1):
+        called = "the release" if len(releases) == 1 else f"release {i} of {len(releases)}"
         mined = mine(called, *_released(release.published, columns, ranked))
         by_miner = _by_miner(miners, mined, shared)
         best = {name: _greatest(getattr(one, name) for one in by_miner.values()) for name in BEST}

@@ -23,6 +23,7 @@ from anon.measures import (
     model_estimates,
     population_uniques,
     refuse_fraction,
+    risk_html,
 )
 from anon.measures import histogram as histogram_of
 from anon.plain import as_plain
@@ -170,10 +171,7 @@ class RowRisk:
         }
 
     def _repr_html_(self) -> str:
-        from anon.html import html_of
-        from anon.measures import risk_table
-
-        return html_of(risk_table(self.to_dict()))
+        return risk_html(self.to_dict(), self.individual)
 
     def __repr__(self) -> str:
         return (

@@ -20,6 +20,7 @@ from anon.measures import (
     dis_scores,
     find_minimal_uniques,
     refuse_fraction,
+    suda_html,
     value_contributions,
     weights,
 )
@@ -128,10 +129,7 @@ class Suda:
         }
 
     def _repr_html_(self) -> str:
-        from anon.html import html_of
-        from anon.measures import suda_tables
-
-        return html_of(*suda_tables(self.to_dict(), self.riskiest().to_pylist()))
+        return suda_html(self.to_dict(), self.riskiest().to_pylist())
 
     def __repr__(self) -> str:
         return f"Suda(n_rows={self.n_rows}, n_unique={self.n_unique}, sets={sum(self.n_sets)})"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from anon.html import HEIGHT, Figure, Section, Table
+from anon.html import Axis, Figure, Plot, Section, Table, legend, words_of
 from anon.methods import Mondrian
 from anon.papers import Row, Setting, table_of
 from anon.papers.brickell2008.coins import learned_of_coins, three_coins
@@ -136,22 +136,16 @@ def _charts(data: Dataset, first: int, points: Sequence[Point]) -> tuple[Figure,
 
 def _bars(title: str, rows: Sequence[Row], caption: str) -> Figure:
     """Bars side by side for each sanitization, one for the adversary and one for each miner."""
-    import altair
-
-    order = [list(dict.fromkeys(row[name] for row in rows)) for name in ("sanitization", "who")]
-    chart = (
-        altair.Chart(altair.InlineData(values=[dict(row) for row in rows]))
-        .mark_bar()
-        .encode(
-            x=altair.X("sanitization:N", sort=order[0], title=None, axis=altair.Axis(labelAngle=-45)),
-            xOffset=altair.XOffset("who:N", sort=order[1]),
-            y=altair.Y("gain (points):Q", title="gain (points of percent)"),
-            color=altair.Color("who:N", title=None, scale=altair.Scale(domain=order[1])),
-            tooltip=["sanitization:N", "who:N", "gain (points):Q"],
-        )
-        .properties(width=620, height=HEIGHT)
-    )
-    return Figure(title, chart, caption)
+    order, who = (list(dict.fromkeys(row[name] for row in rows)) for name in ("sanitization", "who"))
+    gains = [float(row["gain (points)"]) for row in rows]
+    across = Axis("", -0.5, len(order) - 0.5, labels=tuple(map(str, order)))
+    plot = Plot(across, Axis("gain (points of percent)", min(0.0, *gains), max(0.1, *gains)), 620, 330)
+    width = 0.8 / len(who)
+    for row in rows:
+        series = who.index(row["who"])
+        start = order.index(row["sanitization"]) - 0.4 + series * width
+        plot.box(start, start + width, 0, float(row["gain (points)"]), series, words_of(row))
+    return Figure(title, (legend([str(each) for each in who], 620), plot.panel()), caption, tuple(rows))
 
 
 def _variants(setting: Setting, table: pa.Table, by_years: Sequence[str]) -> list[Row]:

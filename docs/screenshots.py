@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the pictures of reports that the documentation shows, with Chromium; Pillow, where it is installed,
+makes them smaller.
+
+python docs/screenshots.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CENSUS = ["--config", str(HERE / "screenshots.toml")]
+# name: which page, how wide and high, dark
+SHOTS = {
+    "report-light": ("release.html", 1000, 760, False),
+    "report-dark": ("release.html", 1000, 760, True),
+    "frontier": ("frontier.html", 1000, 1500, False),
+}
+
+
+def make(folder: Path) -> None:
+    """Write the reports to a folder."""
+
+    def anon(*words: str) -> None:
+        subprocess.run(
+            [sys.executable, "-m", "anon", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL
+        )
+
+    anon("data", "census", "--rows", "3000", "-o", "census.parquet", "--quiet")
+    about = ["--title", "Census of a town", "--purpose", "Research on work and education"]
+    about += ["--recipient", "Members of the institute"]
+    anon(
+        "anonymize",
+        "census.parquet",
+        "-o",
+        "release.csv",
+        *CENSUS,
+        *about,
+        "--report",
+        "release.html",
+        "--quiet",
+    )
+    grid = "method=mondrian,curve k=5,10,25,50,100"
+    anon("frontier", "census.parquet", *CENSUS, "--grid", grid, "--report", "frontier.html", "--quiet")
+
+
+def shoot(page: Path, picture: Path, width: int, height: int, dark: bool) -> None:
+    """Write what a window of that size shows of a page."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("Chromium is not here: Debian's package chromium")
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command += [
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+        f"--window-size={width},{height}",
+    ]
+    subprocess.run([*command, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True)
+
+
+def shrink(picture: Path) -> None:
+    """Leave 128 colors: text and plain marks need no more."""
+    with contextlib.suppress(ImportError):
+        from PIL import Image
+
+        whole = Image.open(picture).convert("RGB")
+        fewer = whole.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        fewer.save(picture, optimize=True)
+
+
+def main(pictures: Path = HERE / "pictures") -> None:
+    """Make the reports and write the pictures."""
+    pictures.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder))
+        for name, (page, width, height, dark) in SHOTS.items():
+            picture = pictures / f"{name}.png"
+            shoot(Path(folder) / page, picture, width, height, dark)
+            shrink(picture)
+
+
+if __name__ == "__main__":
+    main()
