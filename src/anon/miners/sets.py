@@ -10,8 +10,8 @@ prediction, except where a miner's time is spent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from anon.miners.learners import (

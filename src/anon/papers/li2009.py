@@ -332,8 +332,9 @@ def _readings(
     return Section(
         "Other readings",
         (
-            "Whether a value that a class lacks fails semantic privacy: as it is defined it does. The findings "
-            "are tested with absent values ignored, since only so can the curve reach a P_loss of 0.3 or more.",
+            "Whether a value that a class lacks fails semantic privacy: as it is defined it does. The "
+            "findings are tested with absent values ignored, since only so can the curve reach a P_loss of "
+            "0.3 or more.",
             "Levels of age are not printed; the findings are tested with those of 5, 10, 20 and 50 years.",
         ),
         (table_of("Semantic privacy", others), table_of("Levels of age", by_ages)),
