@@ -40,7 +40,14 @@ PAPERS = ("li2009", "brickell2008", "loukides2008", "sramka2010", "srivastava200
 SAMPLED = "a quick run on a sample"
 
 Verdict = Literal["exact", "within 5 %", "within 10 %", "within draws", "differs"]
-Cause = Literal["data not printed", "other code", "chance", "the paper contradicts itself", "ours"]
+Cause = Literal[
+    "data not printed",
+    "other code",
+    "chance",
+    "the paper contradicts itself",
+    "the data say otherwise",
+    "ours",
+]
 Row = Mapping[str, Any]
 Tested = tuple[bool, Mapping[str, Any]]  # whether a finding held, and the numbers that say so
 
