@@ -260,7 +260,9 @@ def draw_requirement(rng: random.Random, sensitive: Sequence[str]) -> Any:
         made += [
             *[anon.LDiversity(l, kind, c=rng.choice([0.5, 1, 3, 2.5]), sensitive=one)] * 2,
             anon.TCloseness(rng.choice([0, 0.1, 0.2, 0.3, 0.5, 1]), distance, sensitive=one),
-            anon.DeltaDisclosure(rng.choice([0.1, 0.5, math.log(2), 1, 2]), sensitive=one),
+            anon.DeltaDisclosure(
+                rng.choice([0.1, 0.5, math.log(2), 1, 2]), rng.choice(["fail", "ignore"]), sensitive=one
+            ),
             anon.AlphaK(rng.choice([0.3, 0.5, 0.7, 1]), rng.choice([1, 2, 3]), sensitive=one),
             anon.BetaLikeness(rng.choice([0.3, 1, 3]), rng.random() < 0.5, sensitive=one),
             anon.SDiversityBound(
@@ -750,7 +752,7 @@ def _rules(job: Job, demand: Any, names: Sequence[str], published: Sequence[int]
             case anon.TCloseness():
                 rules.append(("equal", a, exact(demand.t)))
             case anon.DeltaDisclosure():
-                rules.append(("delta", a, demand.delta))
+                rules.append(("delta" if demand.absent == "fail" else "delta_present", a, demand.delta))
             case anon.BetaLikeness():
                 rules.append(("enhanced_beta" if demand.enhanced else "beta", a, exact(demand.beta)))
     return rules
@@ -862,8 +864,9 @@ def _disclosure(column: Column, classes: list[list[int]]) -> dict[str, Any]:
         "t_ordered": ordered,
         "t_hierarchical": hierarchical,
         "delta": max(gap[2] for gap in gaps),
-        "beta": max(gap[3] for gap in gaps),
-        "beta_enhanced": max(gap[4] for gap in gaps),
+        "delta_present": max(gap[3] for gap in gaps),
+        "beta": max(gap[4] for gap in gaps),
+        "beta_enhanced": max(gap[5] for gap in gaps),
         "p_loss": max(gap[0] for gap in gaps),
         "a_know": sum(size / n * gap[1] for size, gap in zip(sizes, gaps, strict=True)),
         "a_acc": sum(shape[1] for shape in shapes) / n - max(table) / n,

@@ -26,8 +26,9 @@ def dense(kind: str, x: Any, c: np.ndarray[Any, Any], table: np.ndarray[Any, Any
         return np.abs(p - q).sum(axis=1) / 2 <= float(x)
     if kind == "ordered":
         return np.abs(np.cumsum(p - q, axis=1)).sum(axis=1) / (N_VALUES - 1) <= float(x)
-    if kind == "delta":
-        return (p > 0).all(axis=1) & (np.abs(np.log(np.where(p > 0, p, 1) / q)) < x).all(axis=1)
+    if kind in ("delta", "delta_present"):
+        near = (np.abs(np.log(np.where(p > 0, p, q) / q)) < x).all(axis=1)
+        return near & (p > 0).all(axis=1) if kind == "delta" else near
     m = (p + q) / 2
     return ((p * np.log(np.where(p > 0, p, 1) / m)) + q * np.log(q / m)).sum(axis=1) / 2 <= x + 1e-12
 
@@ -41,6 +42,7 @@ def dense(kind: str, x: Any, c: np.ndarray[Any, Any], table: np.ndarray[Any, Any
         ("ordered", Fraction(1, 20)),
         ("js", 0.1),
         ("delta", 2.0),
+        ("delta_present", 1.2),
     ],
 )
 def test_passing_classes(kind: str, x: Any, n_rows: int, versus: Callable[..., float]) -> None:

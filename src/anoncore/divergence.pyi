@@ -18,7 +18,7 @@ def distances(
     table_counts: Counts,
     n_threads: int = 1,
     block: int = 65536,
-) -> tuple[Reals, Reals, Reals, Reals, Reals]: ...
+) -> tuple[Reals, Reals, Reals, Reals, Reals, Reals]: ...
 def ordered(
     offsets: Offsets,
     values: Values,

@@ -131,7 +131,7 @@ def concentration(offsets, counts, n_threads=1, block=1 << 16):
 def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, const int64_t[::1] counts,
                      const int64_t[::1] table_counts, const double[::1] surprise, int64_t n_rows,
                      int64_t first, int64_t end, double[::1] js, double[::1] equal, double[::1] quotient,
-                     double[::1] gain, double[::1] enhanced):
+                     double[::1] present, double[::1] gain, double[::1] enhanced):
     cdef int64_t c, i, size, covered
     cdef uint64_t a, b, surplus
     cdef double x, y, total, most, best, ratio, middle, relative
@@ -177,23 +177,25 @@ def _distances_block(const int64_t[::1] offsets, const uint32_t[::1] values, con
             js[c] = 0.5 * ((divergence.total + divergence.lost) / total + M_LN2 * (n_rows - covered) / n_rows)
             js[c] = fmax(fmin(js[c], M_LN2), 0.0)
             equal[c] = surplus / total
+            present[c] = most
             quotient[c] = most if covered == n_rows else INFINITY
             gain[c] = best
             enhanced[c] = INFINITY if beyond else best
 
 
 def distances(offsets, values, counts, table_counts, n_threads=1, block=1 << 16):
-    """Distance of each class's distribution P from the table's Q, five ways (float64 each).
+    """Distance of each class's distribution P from the table's Q, six ways (float64 each).
 
     JS(Q, P) in nats (Li & Li 4.1); half the sum of |p - q| (A_diff, Brickell & Shmatikov def. 4);
-    max |ln p/q| over the values of the table, infinite where one is absent (A_quot, their def. 1);
+    max |ln p/q| over the values of the table, infinite where one is absent (A_quot, their def. 1), and
+    over those that the class has;
     the greatest (p - q)/q over values with p > q (basic beta-likeness), and the same, infinite where
     one exceeds -ln q by more than 1e-12 (enhanced; Cao & Karras 2012).
     """
     n_threads, block = _pace(n_threads, block)
     arrays = _counts_of(offsets, values, counts, table_counts)
     n_rows = int(arrays[3].sum())
-    results = [np.empty(len(arrays[0]) - 1) for _ in range(5)]
+    results = [np.empty(len(arrays[0]) - 1) for _ in range(6)]
     surprise = -np.log(np.maximum(arrays[3], 1) / max(n_rows, 1))
     in_threads(
         _distances_block,

@@ -17,7 +17,8 @@ Floating rules. Sums run over the present values in ascending order, in double p
 logarithms are compensated, so that the number of values adds no error:
     entropy       ln|C| - (sum c ln c)/|C|  >=  ln l - 1e-12
     js            1/2 (sum[p ln p + q ln q - (p+q) ln((p+q)/2)] + ln 2 (1 - sum q))  <=  t + 1e-12
-    delta         exp(-d) < (c n)/(|C| t[s]) < exp(d)  with  d = delta - 1e-12
+    delta         exp(-d) < (c n)/(|C| t[s]) < exp(d)  with  d = delta - 1e-12; every value of the table is
+                  present, but for delta_present
     enhanced beta (c n)/(|C| t[s]) - 1  <=  ln(n / t[s]) + 1e-12, beside the exact test of beta
     S-diversity   sum over attributes of (sum over pairs c c' pc)/|C|^2  <=  bound + 1e-9
 """
@@ -60,7 +61,7 @@ cdef struct Ranks:
 
 cdef struct Real:
     double bound
-    int64_t least          # entropy: fewer distinct values never pass; delta: values of the table
+    int64_t least          # entropy: fewer distinct values never pass; delta: values of the table, or 0
     double low             # entropy: l; delta: exp(-d)
     double high            # delta: exp(d)
     const double* share    # js: q of every value
@@ -268,7 +269,7 @@ cdef int32_t test_delta(const int64_t* values, const int64_t* counts, int64_t n_
     cdef const Real* p = <const Real*> params
     cdef double ratio
     cdef int64_t i
-    if n_present != p.least:
+    if p.least and n_present != p.least:
         return False
     for i in range(n_present):
         if table_counts[values[i]] == 0:
@@ -503,6 +504,7 @@ _KINDS = {
     "beta": (_exact,),
     "entropy": (_logarithm,),
     "delta": (_rounded,),
+    "delta_present": (_rounded,),
     "hierarchical": (_exact, _tree),
     "ordered": (_exact,),
     "enhanced_beta": (_exact,),
@@ -593,14 +595,14 @@ cdef int add(list keep, Rules* rules, Rule* rule, kind, table, x, extra) except 
         term[present] = share[present] * np.log(share[present])
         real.share = reals(keep, share)
         real.term = reals(keep, term)
-    elif kind == "delta":
+    elif kind in ("delta", "delta_present"):
         rule.test = test_delta
         real = <Real*>take(keep, 1, sizeof(Real))
         rule.params = real
-        real.least = n_present
+        real.least = n_present if kind == "delta" else 0
         real.low = exp(TOLERANCE - <double> x)
         real.high = exp(<double> x - TOLERANCE)
-        rules.min_size = max(rules.min_size, n_present)
+        rules.min_size = max(rules.min_size, real.least)
     elif kind == "equal":
         rule.test = test_equal
         limit = <Limit*>take(keep, 1, sizeof(Limit))
@@ -711,7 +713,7 @@ cdef class Conjunction:
         ("equal" | "ordered", a, t)       distance to the table at most t
         ("hierarchical", a, t, tree)      an `attribute.Attribute` with a tree
         ("js", a, t)                      (float)
-        ("delta", a, delta)               (float)
+        ("delta" | "delta_present", a, delta)  all values of the table, or those of the class (float)
         ("beta" | "enhanced_beta", a, beta)
         ("s_diversity", bound, r, lines)  an (a, `attribute.Attribute`) each
         ("custom", a, cfunc, params)      a `test_t` at cfunc.address, params a float64 array

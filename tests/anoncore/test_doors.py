@@ -245,6 +245,7 @@ def rules() -> list[Any]:
         ("entropy", 0, 1.5),
         ("js", 0, 0.5),
         ("delta", 0, 2.0),
+        ("delta_present", 0, 2.0),
         ("s_diversity", 1.0, 0.5, [(0, line), (0, tree), (0, flat)]),
     ]
 

@@ -277,7 +277,7 @@ def test_exact_rules_on_big_tables(
 @settings(max_examples=100, deadline=None)
 @given(
     tables(),
-    st.sampled_from(["entropy", "js", "delta"]),
+    st.sampled_from(["entropy", "js", "delta", "delta_present"]),
     st.sampled_from([None, 0.0, 1e-9, -1e-9]),
     st.floats(0.01, 3),
 )
@@ -290,7 +290,8 @@ def test_rules_with_logarithms(classes: Classes, kind: str, offset: float | None
         elif kind == "js":
             x = reference.js(p, q)
         else:
-            x = max(abs(math.log(s / u)) if s else 50.0 for s, u in zip(p, q, strict=True) if u)
+            absent = 50.0 if kind == "delta" else 0.0
+            x = max(abs(math.log(s / u)) if s else absent for s, u in zip(p, q, strict=True) if u)
         x += offset
     agree(classes, (kind, 0, max(x, 1.0 if kind == "entropy" else 0.0)))
 
@@ -344,7 +345,7 @@ def test_conjunction(
 def test_merging_passing_classes_passes(
     classes: Classes, rank: int, x: Fraction, y: float, random: Any
 ) -> None:
-    """All rules are monotone, S-diversity at r = 1."""
+    """All rules are monotone, S-diversity at r = 1, δ where absent values fail."""
     table = [[sum(counts) for counts in zip(*each, strict=True)] for each in zip(*classes, strict=True)]
     nodes = tree(random, len(table[0]))
     rules: list[tuple[Any, ...]] = [
@@ -388,6 +389,7 @@ def test_few_rows_of_many_values(seed: int, m: int) -> None:
     agree(classes, ("js", 0, reference.js(p, q)))
     agree(classes, ("js", 0, reference.js(p, q) - 1e-9))
     agree(classes, ("delta", 0, 3.0))
+    agree(classes, ("delta_present", 0, 3.0))
 
 
 def whole_table_passes(table: np.ndarray[Any, Any], rule: tuple[Any, ...]) -> bool:

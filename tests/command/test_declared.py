@@ -69,6 +69,7 @@ def test_an_option_is_a_key_a_name_and_a_flag(option: Option) -> None:
         anon.LDiversity(2, "recursive", 4.0),
         *(anon.TCloseness(0.25, distance) for distance in ("js", "equal", "ordered", "hierarchical")),
         anon.DeltaDisclosure(1.5),
+        anon.DeltaDisclosure(1.5, absent="ignore"),
         anon.BetaLikeness(2.0, enhanced=True),
         anon.SDiversityBound(0.5, 0.25),
         anon.KMap(5, 0.1),

@@ -59,6 +59,7 @@ c = 2.5
 t = 0.2
 t_distance = "hierarchical"
 delta = 1.5
+delta_absent = "ignore"
 alpha = 0.5
 beta = 2
 enhanced = true
@@ -217,7 +218,7 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
         anon.KAnonymity(10, count="units"),
         anon.LDiversity(3, "recursive", 2.5),
         anon.TCloseness(0.2, "hierarchical"),
-        anon.DeltaDisclosure(1.5),
+        anon.DeltaDisclosure(1.5, absent="ignore"),
         anon.AlphaK(0.5, 10, count="units"),
         anon.BetaLikeness(2, enhanced=True),
         anon.SDiversityBound(0.4, r=0.5),

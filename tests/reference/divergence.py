@@ -41,7 +41,7 @@ def concentration(offsets: Sequence[int], counts: Sequence[int]) -> list[tuple[o
 def distances(
     offsets: Sequence[int], values: Sequence[int], counts: Sequence[int], table_counts: Sequence[int]
 ) -> list[tuple[float, ...]]:
-    """Per class: JS, half the sum of |p - q|, max |ln p/q|, the greatest relative gain, enhanced."""
+    """Per class: JS, half the sum of |p - q|, max |ln p/q|, of those present, the greatest gain, enhanced."""
     table = _shares(table_counts)
     results = []
     for row in _dense(offsets, values, counts, len(table)):
@@ -50,10 +50,12 @@ def distances(
         kl_q = math.fsum(float(q) * math.log(2 * q / (p + q)) for p, q in pairs if q)
         equal = sum(abs(p - q) for p, q in pairs) / 2
         quotient = max(abs(math.log(p / q)) if p else math.inf for p, q in pairs if q)
+        present = max(abs(math.log(p / q)) for p, q in pairs if p)
         gains = [((p - q) / q, -math.log(q)) for p, q in pairs if p > q]
         gain = max((float(g) for g, _ in gains), default=0.0)
         beyond = any(g > limit + 1e-12 for g, limit in gains)
-        results.append(((kl_p + kl_q) / 2, float(equal), quotient, gain, math.inf if beyond else gain))
+        enhanced = math.inf if beyond else gain
+        results.append(((kl_p + kl_q) / 2, float(equal), quotient, present, gain, enhanced))
     return results
 
 

@@ -56,6 +56,8 @@ def passes(
         return hierarchical(p, q, rest[2]) <= x
     if kind == "delta":
         return all(s > 0 and abs(log(s / u)) < x - 1e-12 for s, u in zip(p, q, strict=True) if u)
+    if kind == "delta_present":
+        return all(u > 0 and abs(log(s / u)) < x - 1e-12 for s, u in zip(p, q, strict=True) if s)
     if kind in ("beta", "enhanced_beta"):
         for s, u in zip(p, q, strict=True):
             if s > u:

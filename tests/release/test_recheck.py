@@ -56,6 +56,7 @@ class TCloseness:
 @dataclass
 class DeltaDisclosure:
     delta: float
+    absent: str = "fail"
     sensitive: str | None = None
 
 
@@ -134,6 +135,7 @@ def test_micro_table_1() -> None:
     for c, tail, passes in [(3, 2, 1), (1, 2, 0), (2, 3, 0), (3, 3, 1), (3, 4, 0), (3, 1, 1), (0.5, 1, 1)]:
         assert holds(LDiversity(tail, "recursive", c), *MICRO) == bool(passes)
     assert not holds(DeltaDisclosure(1e9), *MICRO)
+    boundary(lambda delta: DeltaDisclosure(delta, "ignore"), 0.6932, log(2), *MICRO)  # c: 1/4 of 1/8
     boundary(lambda t: TCloseness(t, "ordered"), Fraction(1, 12), 0.0833, *MICRO)
     pairs: Any = {"kind": "nominal", "tree": tree_of((2, 2))}
     flat: Any = {"kind": "nominal", "tree": None}

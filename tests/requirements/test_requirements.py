@@ -167,6 +167,10 @@ ARGUMENTS = custom._ARGUMENTS
         ("xxxy xyyy", equal(0.25), "yy"),
         ("xxxy xyyy", equal(0.2499999999999), "nn"),
         # a value missing from a class
+        # T = 1/2 a, 1/3 b, 1/6 c: b is 3/2 times as likely, c 3 times
+        ("ab ab ac", DeltaDisclosure(0.41, "ignore"), "yyn"),
+        ("ab ab ac", DeltaDisclosure(1.1, "ignore"), "yyy"),
+        ("aabc abbd", DeltaDisclosure(math.log(2), "ignore"), "nn"),  # c: 1/4 of 1/8, strict
         ("ab ab ac", DeltaDisclosure(50), "nnn"),  # c is missing from two, b from the third
         ("abc abc", DeltaDisclosure(0.001), "yy"),  # p = q everywhere: 0 < 0.001
         ("ab aab", distinct(2), "yy"),
@@ -234,6 +238,7 @@ ARGUMENTS = custom._ARGUMENTS
         ("aa- aa-", distinct(2), "yy"),
         ("a- aa", LDiversity(2), "yn"),
         ("a- a-", DeltaDisclosure(0.1), "yy"),
+        ("a- aa", DeltaDisclosure(0.7, "ignore"), "yy"),
         ("a- aa", DeltaDisclosure(9), "yn"),  # ratios 2/3 and 2; null missing from the second
         ("-- aa", equal(0.5), "yy"),
         # traps 14, 17, 18, 19, 20, 21
@@ -596,6 +601,7 @@ def test_nothing_is_infeasible_without_rows() -> None:
         (lambda: TCloseness(0.1, "emd"), "one of 'js', 'equal', 'ordered', 'hierarchical'$"),
         (lambda: DeltaDisclosure(0), "delta = 0: must be greater than 0"),
         (lambda: DeltaDisclosure(math.inf), "delta must be"),
+        (lambda: DeltaDisclosure(1, absent="pass"), 'absent=\'pass\': choose "fail" or "ignore"'),
         (lambda: AlphaK(0, 2), "alpha = 0"),
         (lambda: AlphaK(1e-16, 2), "alpha is too small"),
         (lambda: AlphaK(1.01, 2), "alpha = 1.01: must be between 0 and 1"),
@@ -638,6 +644,7 @@ def test_parameters_that_make_no_sense(make: Any, word: str) -> None:
         (TCloseness(0.2), "0.2-closeness (js)"),
         (TCloseness(Fraction(1, 3), "equal"), "1/3 (about 0.333333)-closeness (equal)"),
         (DeltaDisclosure(1.0), "1-disclosure privacy"),
+        (DeltaDisclosure(1.4, "ignore", "job"), "1.4-disclosure privacy of the values present of 'job'"),
         (AlphaK(0.5, 10), "(0.5,10)-anonymity"),
         (AlphaK(Fraction(1, 2), 10), "(1/2 (about 0.5),10)-anonymity"),
         (BetaLikeness(2), "basic 2-likeness"),
@@ -668,7 +675,7 @@ def test_numbers_of_other_types_are_the_decimals_they_show() -> None:
         (LDiversity, [np.float64(2.5)], "l=2.5, kind='probabilistic', c=3.0, sensitive=None"),
         (LDiversity, [np.int8(2), "recursive", np.int64(3)], "l=2, kind='recursive', c=3, sensitive=None"),
         (TCloseness, [np.float32(0.1)], "t=0.1, distance='js', sensitive=None"),
-        (DeltaDisclosure, [np.float64(0.1)], "delta=0.1, sensitive=None"),
+        (DeltaDisclosure, [np.float64(0.1)], "delta=0.1, absent='fail', sensitive=None"),
         (AlphaK, [np.float64(0.1), np.int64(2)], "alpha=0.1, k=2, sensitive=None"),
         (BetaLikeness, [np.float64(0.1), np.True_], "beta=0.1, enhanced=True, sensitive=None"),
         (SDiversityBound, [np.float64(0.1), np.float32(0.2)], "bound=0.1, r=0.2, sensitive=None"),
@@ -737,6 +744,7 @@ def test_min_size() -> None:
     assert least(recursive(3, 4)) == 4
     assert least(AlphaK(0.3, 2)) == 4
     assert least(DeltaDisclosure(1)) == 4  # every value of the table
+    assert least(DeltaDisclosure(1, "ignore")) == 1
     assert least(TCloseness(0.1), KAnonymity(2)) == 2
     assert least(LDiversity(10**30), entropy(1e300), distinct(1e300), recursive(3, 10**30)) == 9  # never
 

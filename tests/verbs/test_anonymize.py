@@ -331,6 +331,7 @@ REQUIREMENTS = [
     anon.BetaLikeness(2.0, enhanced=True),
     anon.SDiversityBound(0.4),
     anon.DeltaDisclosure(1.5),
+    anon.DeltaDisclosure(0.5, absent="ignore"),
 ]
 
 
@@ -347,11 +348,12 @@ def test_every_requirement_is_enforced_alone_and_with_k(requirement: anon.Requir
         if len(require) == 2:
             assert measured.k >= 20
         achieved = {
-            "LDiversity(3)": measured.l_probabilistic >= 3 - 1e-12,
-            "TCloseness(0.2)": measured.t_js <= 0.2 + 1e-12,
-            "DeltaDisclosure(1.5)": measured.delta < 1.5,
+            "3-diversity (probabilistic)": measured.l_probabilistic >= 3 - 1e-12,
+            "0.2-closeness (js)": measured.t_js <= 0.2 + 1e-12,
+            "1.5-disclosure privacy": measured.delta < 1.5,
+            "0.5-disclosure privacy of the values present": measured.delta_present < 0.5,
         }
-        assert achieved.get(repr(requirement), True)
+        assert achieved.get(str(requirement), True)
 
 
 def test_two_sensitive_attributes_each_hold() -> None:

@@ -48,6 +48,7 @@ BY_CLASS: Mapping[str, Measure] = MappingProxyType(
         "t_ordered": Measure(True, "greatest earth mover's distance over the order of values"),
         "t_hierarchical": Measure(True, "greatest earth mover's distance over the hierarchy"),
         "delta": Measure(True, "greatest logarithm of a share in a class over that in the table"),
+        "delta_present": Measure(True, "the same, of the values that the class has"),
         "beta": Measure(True, "greatest relative gain of a share in a class over that in the table"),
         "beta_enhanced": Measure(True, "the same, bounded for frequent values too"),
     }

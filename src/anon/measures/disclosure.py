@@ -40,8 +40,9 @@ class Disclosure:
     Fields named after a requirement are the tightest parameter that every class meets; recursive
     (c,l)-diversity holds at l = 2..5 for every c greater than `recursive_c2`..`recursive_c5`, and
     `l_recursive` is the greatest l at c = 3. `delta` is infinite when a class lacks a value of the
-    table, `beta_enhanced` when a gain exceeds -ln p. `t_ordered` is None for an attribute without an
-    order, `t_hierarchical` for one without a tree; both are None where published rows hold null.
+    table (`delta_present` leaves such values out), `beta_enhanced` when a gain exceeds -ln p.
+    `t_ordered` is None for an attribute without an order, `t_hierarchical` for one without a tree; both
+    are None where published rows hold null.
     `p_loss` is the greatest JS divergence (Li & Li 4.1); `a_know`, `a_acc` and `gain` = H(S) - H(S|Q)
     are Brickell & Shmatikov's (4.4, lemma 1); `ls_c` (r_1 over the rest, infinite
     where there is none) and `ls_l` (distinct values) are Loukides & Shao's (c,l), means over classes.
@@ -62,6 +63,7 @@ class Disclosure:
     t_ordered: float | None = None
     t_hierarchical: float | None = None
     delta: float | None = None
+    delta_present: float | None = None
     beta: float | None = None
     beta_enhanced: float | None = None
     p_loss: float | None = None
@@ -86,7 +88,7 @@ def measured_columns(counts: Counts, domain: Domain | None, n_threads: int) -> d
     size, largest, entropy, recursive, l_recursive = divergence_kernel.concentration(
         counts.offsets, counts.counts, n_threads
     )
-    js, equal, quotient, gain, enhanced = divergence_kernel.distances(*csr, counts.table, n_threads)
+    js, equal, quotient, present, gain, enhanced = divergence_kernel.distances(*csr, counts.table, n_threads)
     columns: dict[str, Column] = {
         "l_distinct": np.diff(counts.offsets),
         "l_probabilistic": size / largest,
@@ -97,6 +99,7 @@ def measured_columns(counts: Counts, domain: Domain | None, n_threads: int) -> d
         "t_js": js,
         "t_equal": equal,
         "delta": quotient,
+        "delta_present": present,
         "beta": gain,
         "beta_enhanced": enhanced,
         "entropy": entropy,

@@ -5,15 +5,17 @@
 """
 
 from anon.miners.cross import cross_predict, fitted_predict, folds
-from anon.miners.matrix import cells_of_values, features, numbers, shown
-from anon.miners.miner import Miner, Prediction
+from anon.miners.matrix import attributes, cells_of_values, features, numbers, shown
+from anon.miners.miner import Attributes, Miner, Prediction
 from anon.miners.sets import CATEGORY_MINERS, NUMBER_MINERS
 
 __all__ = [
     "CATEGORY_MINERS",
     "NUMBER_MINERS",
+    "Attributes",
     "Miner",
     "Prediction",
+    "attributes",
     "cells_of_values",
     "cross_predict",
     "features",

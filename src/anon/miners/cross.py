@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from anon.errors import UsageError
 from anon.methods.task import Progress
-from anon.miners.miner import Matrix, Miner, Prediction
+from anon.miners.miner import Attributes, Matrix, Miner, Prediction
 from anon.threads import available_threads
 
 
@@ -40,13 +40,15 @@ def cross_predict(
     fold: npt.NDArray[np.int64] | None,
     seed: int,
     *,
+    attributes: Attributes | None = None,
     n_threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Prediction, ...]:
     """What each miner predicts of every row, fitted on the rows of the other folds.
 
     Rows stand in the order of their rank, so that neither draws nor folds depend on that of a table.
-    `y` holds labels (int64) or numbers (float64). With `fold` None a miner is fitted on all rows and
+    `y` holds labels (int64) or numbers (float64). `attributes` is the same table for miners that read
+    attributes; without it features are numbers to them. With `fold` None a miner is fitted on all rows and
     predicts the same rows. Where all labels that it is shown are equal, that is its prediction. Where
     the rows lie in less than two folds there is nothing to learn from, and nothing is predicted.
 
@@ -74,7 +76,8 @@ def cross_predict(
         if miner.max_rows is not None and n_offered > miner.max_rows:
             rng = np.random.default_rng([seed, f])
             trained = np.sort(rng.choice(trained, miner.max_rows, replace=False))
-        values, converged = _predicted(miner, seed, X, y, trained, tested)
+        table = attributes if attributes is not None and miner.reads == "attributes" else X
+        values, converged = _predicted(miner, seed, table, y, trained, tested)
         with lock:
             spent[m] += time.thread_time() - start
         return _Fold(tested, values, len(trained), n_offered, converged)
@@ -130,7 +133,7 @@ class _Fold:
 def _predicted(
     miner: Miner,
     seed: int,
-    X: Matrix,
+    table: Matrix | Attributes,
     y: npt.NDArray[Any],
     trained: npt.NDArray[np.int64],
     tested: npt.NDArray[np.int64],
@@ -141,7 +144,8 @@ def _predicted(
         return np.full(len(tested), labels[0]), True
     try:
         estimator = miner.build(seed)
-        estimator.fit(X[trained], labels)
+        X, nominal = (table.X, (table.nominal,)) if isinstance(table, Attributes) else (table, ())
+        estimator.fit(X[trained], labels, *nominal)
         values = np.asarray(estimator.predict(X[tested])).astype(y.dtype)
     except UsageError:
         raise

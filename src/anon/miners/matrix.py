@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from anon.classes import Cells, Published, reach, single_cells
 from anon.encoding import Codes, Domain, encode_column
-from anon.miners.miner import Matrix
+from anon.miners.miner import Attributes, Matrix
 from anon.schema import Attribute, lca
 
 MOST_COLUMNS = 64  # of one attribute: its most frequent values or nodes
@@ -67,6 +67,33 @@ def features(columns: Sequence[Cells]) -> Matrix:
         parts.append(block[:, varied][cells.of_class])
     matrix = np.concatenate([np.empty((n_rows, 0)), *parts], axis=1)
     return matrix if matrix.shape[1] else np.zeros((n_rows, 1))
+
+
+def attributes(columns: Sequence[Cells]) -> Attributes:
+    """Cells as one column per attribute; `of_class` of every column has one entry per row.
+
+    A numeric attribute that shows a number in every row is that number, in positions on its line. Any other
+    is a label: each distinct cell as it is published, a null too, is one more of them.
+    """
+    pairs = [_column(cells) for cells in columns]
+    n_rows = len(columns[0].of_class) if columns else 0
+    X = np.stack([column for column, _ in pairs], axis=1) if pairs else np.zeros((n_rows, 1))
+    return Attributes(X, np.array([is_label for _, is_label in pairs] or [True]))
+
+
+def _column(cells: Cells) -> tuple[npt.NDArray[np.float64], bool]:
+    """One attribute: its number or that of its label in every row, and whether it is a label."""
+    shown_as = np.arange(len(cells.low))
+    reached = reach(cells, by_level=True)
+    if cells.domain.kind == "numeric" and reached is not None:
+        low, high = reached
+        used = np.bincount(cells.of_class, minlength=len(low)) > 0
+        if ((low == high) & ~cells.null)[used].all():
+            return low[cells.of_class], False
+        empty = cells.low > cells.high
+        shown_as = np.unique([low, high, cells.null, empty], axis=1, return_inverse=True)[1].reshape(-1)
+    labels = np.unique(shown_as[cells.of_class], return_inverse=True)[1].reshape(-1)
+    return labels.astype(np.float64), True
 
 
 def _block(cells: Cells) -> Matrix:

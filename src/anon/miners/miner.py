@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,17 @@ import numpy.typing as npt
 from anon.errors import UsageError
 
 Matrix = npt.NDArray[np.float64]
+Reads = Literal["features", "attributes"]
+
+
+@dataclass(frozen=True, repr=False)
+class Attributes:
+    """A table as one column per attribute: numbers, or numbers of labels (0, 1, ...) where `nominal`."""
+
+    X: Matrix
+    nominal: npt.NDArray[np.bool_]
+
+
 SECONDS = 600.0  # processor time of one miner of ours on one table
 
 
@@ -21,8 +32,10 @@ class Miner:
     """A kind of estimator, and how much of it is run.
 
     `build(seed)` makes a new estimator with `fit(X, y)` and `predict(X)`; X is a float64 matrix, y int64
-    labels or float64 numbers. It is fitted on at most `max_rows` rows, drawn by the seed; once it has
-    spent `seconds` of processor time on a table, no further fold is begun. Both are told where they bite.
+    labels or float64 numbers. One that `reads` "attributes" instead of "features" is given a column per
+    attribute, and which of them hold numbers of labels: `fit(X, y, nominal)`. It is fitted on at most
+    `max_rows` rows, drawn by the seed; once it has spent `seconds` of processor time on a table, no further
+    fold is begun. Both are told where they bite.
     """
 
     name: str
@@ -30,8 +43,11 @@ class Miner:
     build: Callable[[int], Any]
     max_rows: int | None = None
     seconds: float | None = None
+    reads: Reads = "features"
 
     def __post_init__(self) -> None:
+        if self.reads not in get_args(Reads):
+            raise UsageError(f'miner {self.name!r}: reads must be "features" or "attributes"')
         if not callable(self.build):
             raise UsageError(f"miner {self.name!r}: build must be a function from a seed to an estimator")
         if self.max_rows is not None and self.max_rows < 1:

@@ -10,6 +10,7 @@ prediction, except where a miner's time is spent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,10 +38,10 @@ _CLASSIFIER, _REGRESSOR = "tree.DecisionTreeClassifier", "tree.DecisionTreeRegre
 
 CATEGORY_MINERS: tuple[Miner, ...] = (
     _ours("ZeroR", "baseline", MOST_FREQUENT),
-    _ours("OneR", "rules", lambda seed: OneRule()),
+    replace(_ours("OneR", "rules", lambda seed: OneRule()), reads="attributes"),
     _ours("decision stump", "rules", learner(_CLASSIFIER, max_depth=1)),
     _ours("few rules", "rules", learner(_CLASSIFIER, max_leaf_nodes=8)),
-    _ours("naive Bayes", "Bayes", lambda seed: NaiveBayes()),
+    replace(_ours("naive Bayes", "Bayes", lambda seed: NaiveBayes()), reads="attributes"),
     _ours("Gaussian naive Bayes", "Bayes", learner("naive_bayes.GaussianNB", var_smoothing=1e-3)),
     _ours(
         "complement naive Bayes",
@@ -57,7 +58,7 @@ CATEGORY_MINERS: tuple[Miner, ...] = (
     _ours(
         "random forest",
         "forests",
-        learner("ensemble.RandomForestClassifier", n_estimators=30, min_samples_leaf=2, n_jobs=1),
+        learner("ensemble.RandomForestClassifier", n_estimators=10, n_jobs=1),
     ),
     _ours(
         "extra trees",

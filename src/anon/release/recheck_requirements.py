@@ -234,8 +234,10 @@ def _delta(requirement: Any, attribute: Counts) -> Bools:
         attribute.total[attribute.value] / attribute.n_rows
     )
     worst = np.maximum.reduceat(np.abs(np.log(ratio)), attribute.start)
-    complete = attribute.per_group(np.ones_like(attribute.count)) == np.count_nonzero(attribute.total)
-    return np.asarray(complete & (worst < requirement.delta - 1e-12), dtype=np.bool_)
+    passes = worst < requirement.delta - 1e-12
+    if requirement.absent == "fail":
+        passes &= attribute.per_group(np.ones_like(attribute.count)) == np.count_nonzero(attribute.total)
+    return np.asarray(passes, dtype=np.bool_)
 
 
 def _beta(requirement: Any, attribute: Counts) -> Bools:

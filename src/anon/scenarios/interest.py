@@ -158,12 +158,17 @@ def _texts(cells: Cells) -> list[str]:
 
 
 def single_values(cells: Cells) -> Bools:
-    """Which distinct cells are one value, and cannot be missing; an interval that holds others is none."""
+    """Which distinct cells are one value, and cannot be missing; an interval that holds others is none.
+
+    What decides is how an interval is published, not which of its values the table has: [90, 95) is no
+    single age where nobody is older than 90.
+    """
     single = (cells.low == cells.high) & ~cells.null
-    if cells.domain.kind == "numeric" and cells.domain.levels is not None:
-        reached = reach(cells, by_level=True)
-        assert reached is not None
-        single &= reached[0] == reached[1]
+    domain = cells.domain
+    if domain.kind == "numeric" and domain.levels is not None and domain.n_values:
+        low, high = (np.minimum(codes, domain.n_values - 1) for codes in (cells.low, cells.high))
+        # -1 (no level holds the cell) picks the whole domain
+        single &= np.append(domain.levels.single, domain.n_values == 1)[domain.levels.interval_of(low, high)]
     return np.asarray(single)
 
 

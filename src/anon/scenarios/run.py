@@ -17,7 +17,7 @@ from anon.classes import Cells, at_rows, group
 from anon.encoding import Domain, coded_columns, encode
 from anon.errors import ORDER_OF_INPUT, DataError, PrivacyWarning, UsageError
 from anon.methods import Progress
-from anon.miners import Miner, cells_of_values, cross_predict, features, folds, numbers, shown
+from anon.miners import Miner, attributes, cells_of_values, cross_predict, features, folds, numbers, shown
 from anon.release import Release, metadata_of
 from anon.scenarios.asked import Sanitization
 from anon.scenarios.interest import Floats, Ints, Weight, weights
@@ -239,6 +239,7 @@ class Run:
             y[at],
             fold,
             self.seed,
+            attributes=attributes(predictors) if predictors else None,
             n_threads=self.n_threads,
             progress=progress,
         )

@@ -26,6 +26,7 @@ from anon.miners import (
     CATEGORY_MINERS,
     Miner,
     Prediction,
+    attributes,
     cells_of_values,
     cross_predict,
     features,
@@ -231,7 +232,16 @@ def mining_utilities(
     def mine(called: str, rows: Rows, cells: list[Cells]) -> _Mined:
         X = features(cells) if cells else np.zeros((len(rows), 1))
         tell = None if progress is None else partial(_tell, progress, called)
-        predictions = cross_predict(miners, X, y[rows], fold[rows], seed, n_threads=threads, progress=tell)
+        predictions = cross_predict(
+            miners,
+            X,
+            y[rows],
+            fold[rows],
+            seed,
+            attributes=attributes(cells) if cells else None,
+            n_threads=threads,
+            progress=tell,
+        )
         return _Mined(predictions, [_accuracy(one, y[rows], fold[rows], fold) for one in predictions])
 
     shared = {

@@ -51,7 +51,7 @@ BARELY = (
 )
 
 
-LIMITED = 0.6  # ... three fifths
+LIMITED = 0.4  # ... two fifths: half, as at l = 10 in the paper's own table 3, is not that to it
 
 
 def _every(points: Iterable[Point], agrees: Callable[[Point], bool]) -> Tested:
@@ -278,8 +278,15 @@ def about_figures(
             gap["Occupation"] <= 100 * EQUAL,
             {f"U_max - U_base of {name} (points)": value for name, value in gap.items()},
         ),
-        "below-trivial": _every(own["Occupation"], lambda p: p.gains[1] < 0),
+        "below-trivial": _every(own["Occupation"], lambda p: p.gains[1] <= _noise(p)),
     }
+
+
+def _noise(point: Point) -> float:
+    """Half the 95 % interval of U_san - U_base, two accuracies over the same number of rows."""
+    n_rows = point.release.encoded.n_rows
+    shares = [known(point.workload.u_san), known(point.workload.u_base)]
+    return 1.96 * math.sqrt(sum(share * (1 - share) for share in shares) / n_rows)
 
 
 def about_table_3(points: Sequence[Point], intact: Privacy, n_rows: int) -> dict[str, Tested]:
@@ -305,7 +312,10 @@ def about_table_3(points: Sequence[Point], intact: Privacy, n_rows: int) -> dict
             {f"share of A_know left at {name}": value for name, value in kept.items()},
         ),
         "k-none": (
-            all(p.a_acc >= points[0].a_acc and p.a_know >= points[0].a_know for p in by_k.values()),
+            all(
+                p.a_acc >= BARELY * points[0].a_acc and p.a_know >= BARELY * points[0].a_know
+                for p in by_k.values()
+            ),
             {name: {"A_acc": p.a_acc, "A_know": p.a_know} for name, p in {INTACT: points[0], **by_k}.items()},
         ),
         "l-trivial": (

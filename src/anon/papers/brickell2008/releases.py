@@ -106,6 +106,12 @@ def schema_of(data: Dataset, by_years: Sequence[str]) -> Schema:
     return Schema(quasi, [data.sensitive], neutral="rest")
 
 
+TREES_OF_ONE_LEVEL = {
+    "race": {"*": ["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"]},
+    "sex": {"*": ["Female", "Male"]},
+}
+
+
 def attribute_of(name: str, by_years: Sequence[str]) -> Attribute:
     """Table 1: age and education are continuous, the others have a hierarchy."""
     match name:
@@ -114,7 +120,7 @@ def attribute_of(name: str, by_years: Sequence[str]) -> Attribute:
         case "education":
             return ordinal(name, by_years)
         case _:
-            return nominal(name, ADULT_TREES.get(name))
+            return nominal(name, ADULT_TREES.get(name, TREES_OF_ONE_LEVEL.get(name)))
 
 
 def points_of(setting: Setting, table: pa.Table, data: Dataset, by_years: Sequence[str]) -> list[Point]:

@@ -29,7 +29,8 @@ class Levels:
 
     Set s is called `labels[s]`, belongs to level `level[s]` (int32) and reaches from `lower[s]` to
     `upper[s]` (float64, positions on the domain's line, clipped to it; the first and last lattice
-    point that the set covers, or on floats and timestamps its two ends). A set that holds the whole
+    point that the set covers, or on floats and timestamps its two ends); `single[s]` (bool) is whether,
+    unclipped, that is one point. A set that holds the whole
     domain is not listed. `of_code[g, c]` (int32) is the set of level g that holds code c, or -1.
     `run[g, c]` (int32) numbers the runs of consecutive codes of one set; two codes with the same run
     have every code between them in that set too.
@@ -40,6 +41,7 @@ class Levels:
     level: npt.NDArray[np.int32]
     lower: npt.NDArray[np.float64]
     upper: npt.NDArray[np.float64]
+    single: npt.NDArray[np.bool_]
     of_code: npt.NDArray[np.int32]
     run: npt.NDArray[np.int32]
 
@@ -145,6 +147,7 @@ def _levels_of_bins(names: tuple[str, ...], bins: list[_Bins], positions: npt.ND
     level: list[int] = []
     lower: list[float] = []
     upper: list[float] = []
+    single: list[bool] = []
     of_code = np.full((len(bins), len(positions)), -1, dtype=np.int32)
     most = int(np.finfo(np.float64).max)
     for g, each in enumerate(bins):
@@ -155,6 +158,7 @@ def _levels_of_bins(names: tuple[str, ...], bins: list[_Bins], positions: npt.ND
         level += [g] * len(each.labels)
         lower += [float(min(end - each.origin, most)) for end in each.lower]
         upper += [float(min(end - each.origin, most)) for end in each.upper]
+        single += [first == last for first, last in zip(each.lower, each.upper, strict=True)]
     reach = positions[-1]
     return Levels(
         names,
@@ -162,6 +166,7 @@ def _levels_of_bins(names: tuple[str, ...], bins: list[_Bins], positions: npt.ND
         frozen(level),
         readonly(np.clip(np.array(lower, dtype=np.float64), 0, reach)),
         readonly(np.clip(np.array(upper, dtype=np.float64), 0, reach)),
+        readonly(np.array(single, dtype=np.bool_)),
         readonly(of_code),
         readonly(of_code.copy()),
     )
@@ -372,6 +377,7 @@ def _levels_of_rows(
         frozen(level),
         readonly(lower),
         readonly(upper),
+        readonly(lower == upper),
         readonly(of_code),
         readonly(run),
     )
