@@ -29,6 +29,7 @@ REFINED_K = 100  # larger groups are not refined: that takes a time that grows w
 LEAST_GAIN = 1e-3  # a pass that lowers the error by less ends the search
 HOT, HOT_NEAR = 5.0, 12  # groups of so many times the mean error are pooled with so many
 HOT_PASSES = 20
+COLD = 0.02  # groups of less than this share of the mean error stay, unless others are pooled with them
 SHARES = (0.5, 0.38, 0.62)  # where groups are cut into blocks, pass by pass, so that no border stays
 
 Effort = Literal["balanced", "best"]
@@ -170,7 +171,7 @@ def improved(space: Space, groups: Groups, k: int, effort: Effort, task: Task, d
     errors = space.errors(groups)
     for near, n_passes, only_hot in stages:
         for number in range(n_passes):
-            seeds = errors > HOT * errors.mean() if only_hot else np.ones(len(errors), np.bool_)
+            seeds = errors > (HOT if only_hot else COLD) * errors.mean()
             if task.is_late or not seeds.any():
                 break
             groups = _pass(space, groups, k, near, number, seeds, n_threads, demand)
