@@ -29,6 +29,7 @@ REFINED_K = 100  # larger groups are not refined: that takes a time that grows w
 LEAST_GAIN = 1e-3  # a pass that lowers the error by less ends the search
 HOT, HOT_NEAR = 5.0, 12  # groups of so many times the mean error are pooled with so many
 HOT_PASSES = 20
+COLD = 0.02  # groups of less than this share of the mean error stay, unless others are pooled with them
 SHARES = (0.5, 0.38, 0.62)  # where groups are cut into blocks, pass by pass, so that no border stays
 
 Effort = Literal["balanced", "best"]
@@ -167,16 +168,17 @@ def improved(space: Space, groups: Groups, k: int, effort: Effort, task: Task, d
     aside, groups = groups.these(np.flatnonzero(large)), groups.these(np.flatnonzero(~large))
     search, hot_too = SEARCH[effort], effort == "best"
     stages = [(search.near, search.passes, False), (HOT_NEAR, HOT_PASSES * hot_too, True)]
+    errors = space.errors(groups)
     for near, n_passes, only_hot in stages:
         for number in range(n_passes):
-            errors = space.errors(groups)
-            seeds = errors > HOT * errors.mean() if only_hot else np.ones(len(errors), np.bool_)
+            seeds = errors > (HOT if only_hot else COLD) * errors.mean()
             if task.is_late or not seeds.any():
                 break
             groups = _pass(space, groups, k, near, number, seeds, n_threads, demand)
             if progress is not None:
                 progress("refine", number + 1, n_passes)
-            if errors.sum() - space.errors(groups).sum() <= LEAST_GAIN * errors.sum():
+            before, errors = errors.sum(), space.errors(groups)
+            if before - errors.sum() <= LEAST_GAIN * before:
                 break
     return Groups.joined([groups, aside])
 
@@ -213,12 +215,18 @@ class Numbers:
     points: Points
 
     def starts(self, k: int, n_threads: int) -> list[Groups]:
-        return [self._by_curve(k), self._by_blocks(k, n_threads)]
+        ways: list[Callable[[], Any]] = [
+            lambda: self._by_curve(k),
+            lambda: bisected(self.points, max(START_ROWS, 4 * k)),
+        ]
+        along, blocks = in_threads(n_threads, lambda way: way(), ways)
+        return [along, self._by_blocks(blocks, k, n_threads)]
 
     def errors(self, groups: Groups) -> Points:
         placed = self.points[groups.rows]
-        placed -= np.repeat(self._centers(groups), np.diff(groups.offsets), axis=0)
-        return np.asarray(np.add.reduceat(np.square(placed).sum(axis=1), groups.offsets[:-1]))
+        starts, sizes = groups.offsets[:-1], np.diff(groups.offsets)
+        placed -= np.repeat(np.add.reduceat(placed, starts) / sizes[:, None], sizes, axis=0)
+        return np.asarray(np.add.reduceat(np.einsum("ia,ia->i", placed, placed), starts))
 
     def blocks(self, groups: Groups, number: int, n_threads: int) -> list[Rows]:
         return bisected(self._centers(groups), BLOCK_GROUPS, SHARES[number % len(SHARES)], number)
@@ -255,14 +263,14 @@ class Numbers:
             rows = curve.sort_rows(np.ascontiguousarray(keys[:, word]), rows)
         return _untried(rows, sse.cut(points[rows], k))
 
-    def _by_blocks(self, k: int, n_threads: int) -> Groups:
+    def _by_blocks(self, blocks: list[Rows], k: int, n_threads: int) -> Groups:
         """MDAV in blocks of near points."""
         weights = np.ones(self.points.shape[1])
 
         def group(block: Rows) -> tuple[Rows, Offsets]:
             return mdav.mdav(self.points[block], weights, k)
 
-        return _in_blocks(group, bisected(self.points, max(START_ROWS, 4 * k)), n_threads)
+        return _in_blocks(group, blocks, n_threads)
 
 
 @dataclass(frozen=True)
