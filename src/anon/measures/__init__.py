@@ -10,7 +10,7 @@ from anon.classes import (
 )
 from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
-from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
+from anon.measures.declared import ATTACKS, COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
@@ -60,6 +60,7 @@ from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
+    "ATTACKS",
     "COSTS",
     "GREATEST_IS_WORST",
     "OF_PRIVACY",

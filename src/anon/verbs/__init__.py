@@ -6,6 +6,7 @@ from anon.verbs.check import check, labels_as_written, starred_rows
 from anon.verbs.compare import bucket_counts, coded_as_told, compare, roles_of_released
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.foreign import are_numbers, cells_of_rows, refuse_unknown
+from anon.verbs.held import split
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -36,6 +37,7 @@ __all__ = [
     "refuse_unknown",
     "risk",
     "roles_of_released",
+    "split",
     "starred_rows",
     "suda",
 ]
