@@ -279,6 +279,23 @@ def test_the_rate_on_a_smaller_control_table_is_that_of_one_of_the_same_size() -
     assert scaled(np.zeros(50, np.int64), 10, 40, 0.95).successes == 0
 
 
+def test_coded_attributes_are_attacked_as_they_are_shown() -> None:
+    original = population(400, 4)
+    schema = anon.Schema(
+        [anon.numeric("age", least=10, top=80), "job"], [anon.numeric("income", top=20_000), "ill"]
+    )
+    for publish in ("generalization", "bucketization"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            release = anon.anonymize(
+                original, schema, require=[anon.KAnonymity(5)], publish=publish, control=0.3
+            )
+        found = anon.attack(release, attacks=ATTACKS, targets=100)
+        assert found.inference is not None
+        assert found.inference.parts["income"].target.tries == 100
+        assert found.inference.parts["income"].facts == {}
+
+
 # What may be asked
 
 

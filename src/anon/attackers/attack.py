@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -160,7 +160,7 @@ def attack(
         original, released = held.original, held.trial
         control = held.control if control is None else control
     if isinstance(released, Release):
-        schema = released.encoded.schema if schema is None else schema
+        schema = _roles_of(released) if schema is None else schema
         if released.publish == "bucketization" and sensitive_table is None:
             sensitive_table = released.sensitive_table
         released = released.table
@@ -196,6 +196,14 @@ def attack(
         confidence=confidence,
         notes=tuple(notes),
     )
+
+
+def _roles_of(release: Release) -> Schema:
+    """The roles that a release was made with, sensitive attributes as they were before they were coded."""
+    encoded = release.encoded
+    before = {one.attribute.name: one.attribute for one in encoded.uncoded}
+    sensitive = tuple(before.get(one.name, one) for one in encoded.schema.sensitive)
+    return replace(encoded.schema, sensitive=sensitive)
 
 
 def _chosen(attacks: Sequence[str | Attacker]) -> list[Attacker]:

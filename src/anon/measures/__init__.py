@@ -10,7 +10,17 @@ from anon.classes import (
 )
 from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
-from anon.measures.declared import BY_ALL, BY_CLASS, COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
+from anon.measures.declared import (
+    ATTACKS,
+    BY_ALL,
+    BY_CLASS,
+    COSTS,
+    OF_PRIVACY,
+    RISKS,
+    Measure,
+    away,
+    handed_out,
+)
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
@@ -71,6 +81,7 @@ from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
+    "ATTACKS",
     "BY_ALL",
     "BY_CLASS",
     "COSTS",

@@ -15,6 +15,7 @@ from anon.verbs.compare import (
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
 from anon.verbs.draft import By, Draft, draft_hierarchy
 from anon.verbs.foreign import are_numbers, cells_of_rows, generalized, refuse_unknown
+from anon.verbs.held import split
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -53,6 +54,7 @@ __all__ = [
     "refuse_unknown",
     "risk",
     "roles_of_released",
+    "split",
     "starred_rows",
     "suda",
 ]

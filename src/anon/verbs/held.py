@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anon.encoding import encode_units
-from anon.entropy import permutation, system
+from anon.entropy import Entropy, permutation, system
 from anon.errors import Parameter, PrivacyWarning, UsageError
 from anon.release import HeldOut, Release
 from anon.schema import Schema
@@ -38,13 +38,13 @@ def refuse_share(control: float | None, in_files: str | None) -> None:
         )
 
 
-def held_out(source: Source, schema: Schema, control: float, make: Callable[[Source], Release]) -> HeldOut:
-    """Rows drawn by the operating system, and the release that `make` makes of the others.
+def split(
+    table: pa.Table, schema: Schema, control: float, entropy: Entropy = system
+) -> tuple[pa.Table, pa.Table]:
+    """The rows that stay and those held out, drawn by the operating system.
 
     With a unit all rows of a person are drawn together. UsageError where nobody would be left on one side.
     """
-    table = source.table
-    assert isinstance(table, pa.Table)
     rows: npt.NDArray[np.int64] = np.arange(table.num_rows)
     of_row, n = (rows, len(rows))
     if schema.unit is not None:
@@ -54,10 +54,16 @@ def held_out(source: Source, schema: Schema, control: float, make: Callable[[Sou
     if not 0 < n_out < n:
         raise UsageError(CONTROL, f": {control:g} of {n} leaves nobody on one side; hold out another share")
     is_out = np.zeros(n, np.bool_)
-    is_out[permutation(n, system)[:n_out]] = True
+    is_out[permutation(n, entropy)[:n_out]] = True
     out = is_out[of_row]
-    kept = table.filter(pa.array(~out))
+    return table.filter(pa.array(~out)), table.filter(pa.array(out))
+
+
+def held_out(source: Source, schema: Schema, control: float, make: Callable[[Source], Release]) -> HeldOut:
+    """People held out, and the release that `make` makes of the others."""
+    assert isinstance(source.table, pa.Table)
+    kept, out = split(source.table, schema, control)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # the release of all rows has said it
         trial = make(replace(source, table=kept))
-    return HeldOut(kept, trial, table.filter(pa.array(out)))
+    return HeldOut(kept, trial, out)
