@@ -11,7 +11,7 @@ import numpy as np
 from anoncore.doors import array_of, codes_of, parts_of, whole
 from anoncore.threads import in_threads
 
-from anoncore.memory cimport fits, take
+from anoncore.memory cimport Array, extend, fits, growing, reserve, take
 from anoncore.sort cimport sort_keys
 from anoncore.types cimport code_t, int64_t, row_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -930,11 +930,20 @@ def _build_tree(const uint32_t[:, ::1] points, uint32_t[::1] order, uint32_t[:, 
         build(&points[0, 0], points.shape[1], &order[0], 0, points.shape[0], 0, &least[0, 0], &most[0, 0])
 
 
+cdef inline bint add_rows(Array* found, const uint32_t* rows, int64_t first, int64_t end) noexcept nogil:
+    # Append rows[first:end]; False where memory is short.
+    if not reserve(found, end - first):
+        return False
+    memcpy(extend(found, end - first), rows + first, (end - first) * sizeof(uint32_t))
+    return True
+
+
 def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] sums, const uint32_t[:, ::1] least,
                  const uint32_t[:, ::1] most, int64_t first, int64_t end, int64_t[::1] counts,
-                 const uint32_t[::1] rows, uint32_t[::1] found):
+                 const uint32_t[::1] rows, int64_t limit):
     # Each cell: of_box, low, high, null (uint8), null_code, set_offsets or None, set_codes. Point i is
-    # rows[sums[i]:sums[i + 1]]. With `found` counts say where the rows of each box begin in it.
+    # rows[sums[i]:sums[i + 1]]. Up to `limit` rows are found (-1: only counted): those of all boxes, one behind
+    # the other, are returned; None where there are more.
     cdef list keep = []
     cdef int64_t m = points.shape[1]
     cdef Sides* sides = <Sides*> take(keep, m, sizeof(Sides))
@@ -943,7 +952,9 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
     cdef int64_t highs[64]
     cdef int64_t box, a, i, node, low, high, total, depth
     cdef int relation, inside
-    cdef bint finds = found.shape[0] > 0
+    cdef bint finds = limit >= 0, is_short = False
+    cdef Array* found = growing(keep, 1, sizeof(uint32_t))
+    cdef uint32_t[::1] taken
     cdef const uint32_t[::1] of_box, lowest, highest, codes
     cdef const uint8_t[::1] null
     cdef const int64_t[::1] ends
@@ -959,11 +970,11 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
             sides[a].codes = &codes[0] if codes.shape[0] else NULL
     with nogil:
         for box in range(first, end):
-            total = counts[box] if finds else 0
+            total = 0
             depth = 1
             nodes[0] = lows[0] = 0
             highs[0] = points.shape[0]
-            while depth > 0:
+            while depth > 0 and not is_short and (not finds or found.length <= limit):
                 depth -= 1
                 node = nodes[depth]
                 low = lows[depth]
@@ -975,8 +986,8 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
                     if inside == 0:
                         break
                 if inside == 2:
-                    if finds:
-                        memcpy(&found[total], &rows[sums[low]], (sums[high] - sums[low]) * sizeof(uint32_t))
+                    if finds and not add_rows(found, &rows[0], sums[low], sums[high]):
+                        is_short = True
                     total += sums[high] - sums[low]
                 elif inside == 1 and high - low <= 16:
                     for i in range(low, high):
@@ -984,8 +995,8 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
                             if not holds(&sides[a], sides[a].of_box[box], points[i, a]):
                                 break
                         else:
-                            if finds:
-                                memcpy(&found[total], &rows[sums[i]], (sums[i + 1] - sums[i]) * sizeof(uint32_t))
+                            if finds and not add_rows(found, &rows[0], sums[i], sums[i + 1]):
+                                is_short = True
                             total += sums[i + 1] - sums[i]
                 elif inside == 1:
                     i = low + (high - low) // 2
@@ -997,8 +1008,16 @@ def _count_boxes(list cells, const uint32_t[:, ::1] points, const int64_t[::1] s
                     lows[depth + 1] = i
                     highs[depth + 1] = high
                     depth += 2
-            if not finds:
-                counts[box] = total
+            counts[box] = total
+    if is_short:
+        raise MemoryError
+    if not finds or found.length > limit:
+        return None
+    made = np.empty(found.length, np.uint32)
+    if found.length:
+        taken = made
+        memcpy(&taken[0], found.at, found.length * sizeof(uint32_t))
+    return made
 
 
 def _cells_of(cell):
@@ -1032,7 +1051,7 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
     counts = np.zeros(n_boxes, np.int64)
     tree = _tree_of(columns, n_boxes, n_threads)
     if tree is not None:
-        _each_box(kept, tree, counts, np.empty(0, np.uint32), n_threads, block)
+        _each_box(kept, tree, counts, -1, n_threads, block)
     return counts
 
 
@@ -1049,14 +1068,11 @@ def find_inside(columns, cells, most, n_threads=1, block=1 << 12):
     tree = _tree_of(columns, n_boxes, n_threads)
     if tree is None:
         return offsets, np.empty(0, np.uint32)
-    _each_box(kept, tree, offsets[1:], np.empty(0, np.uint32), n_threads, block)
+    found = _each_box(kept, tree, offsets[1:], most, n_threads, block)
     np.cumsum(offsets, out=offsets)
-    if offsets[n_boxes] > most:
+    if any(part is None for part in found) or offsets[n_boxes] > most:
         return None
-    found = np.empty(offsets[n_boxes], np.uint32)
-    if len(found):
-        _each_box(kept, tree, offsets[:n_boxes], found, n_threads, block)
-    return offsets, found
+    return offsets, np.concatenate(found)
 
 
 def _boxes_of(name, columns, cells, n_threads, block):
@@ -1092,11 +1108,11 @@ def _tree_of(columns, n_boxes, n_threads):
     return np.ascontiguousarray(points[order]), sums, least, most, rows
 
 
-def _each_box(kept, tree, counts, found, n_threads, block):
+def _each_box(kept, tree, counts, most_found, n_threads, block):
     points, sums, least, most, rows = tree
-    in_threads(
+    return in_threads(
         _count_boxes,
-        [(kept, points, sums, least, most, first, min(first + block, len(counts)), counts, rows, found)
+        [(kept, points, sums, least, most, first, min(first + block, len(counts)), counts, rows, most_found)
          for first in range(0, len(counts), block)],
         n_threads,
     )
