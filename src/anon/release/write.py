@@ -132,11 +132,7 @@ class _Casting:
         self.sink.write_table(table.cast(self.schema).combine_chunks())
 
 
-_WRITERS: tuple[tuple[tuple[str, ...], _Open, str], ...] = (
-    (PARQUET, _parquet, "Parquet"),
-    (FEATHER, _feather, "Feather"),
-    (CSV, csv, "CSV"),
-)
+FORMAT: Mapping[_Open, str] = {_parquet: "Parquet", _feather: "Feather", csv: "CSV"}
 
 
 def is_path(path: Any) -> bool:
@@ -151,9 +147,9 @@ def is_path(path: Any) -> bool:
 def writer_of(path: Path, labels: Mapping[str, Labels]) -> tuple[_Open, str]:
     """What writes the format of this suffix, and the format's name; `labels` are those of columns."""
     suffix = path.suffix.lower()
-    for suffixes, opener, format in _WRITERS:
+    for suffixes, opener in ((PARQUET, _parquet), (FEATHER, _feather), (CSV, csv)):
         if suffix in suffixes:
-            return opener, format
+            return opener, FORMAT[opener]
     if suffix in PROGRAM_OF_SUFFIX:
         program = PROGRAM_OF_SUFFIX[suffix]
         return partial(to_program, program=program, labels=labels), program
