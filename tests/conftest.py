@@ -6,12 +6,14 @@ from __future__ import annotations
 import glob
 import importlib.util
 import os
+import pwd
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -75,9 +77,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def postgres() -> Iterator[str]:
     """The URI of a PostgreSQL of our own, for tests marked `postgres`; user `asked` has a password there."""
     with tempfile.TemporaryDirectory(prefix="anon-") as folder:
-        who = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
-        if who:
-            shutil.chown(folder, "nobody", "nogroup")
+        who: dict[str, Any] = {}
+        if os.getuid() == 0:  # as whom PostgreSQL does not run
+            nobody = pwd.getpwnam("nobody")
+            who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
 
         def run(program: str, *words: str) -> None:
             subprocess.run(

@@ -23,6 +23,7 @@ def written(tmp_path: Path, text: str) -> str:
 EVERYTHING = """
 input = "people.csv"
 output = "/elsewhere/release.parquet"
+release_table = "public.people"
 report = "owner.html"
 report_public = "/elsewhere/public.html"
 title = "Wages"
@@ -39,6 +40,7 @@ trim = true
 header = false
 date = { seen = "%d.%m.%Y" }
 sheet = "People"
+table = "people"
 engine = "stream"
 memory = "4G"
 spill = "scratch"
@@ -195,13 +197,14 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
             "trim": True,
             "header": False,
             "sheet": "People",
+            "table": "people",
             "date": {"seen": "%d.%m.%Y"},
         },
         **{"engine": "stream", "memory": "4G", "spill": str(tmp_path / "scratch")},
     }
     assert job.bound() == {"min_k": 15.0}
     assert job.cache == str(tmp_path / "kept")
-    assert job.write_options() == {"csv_guard": True}
+    assert job.write_options() == {"csv_guard": True, "table": "public.people"}
     assert job.beside() == {
         "perturb": [
             anon.Noise(1, columns=["income"]),

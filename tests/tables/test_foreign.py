@@ -169,19 +169,19 @@ def test_others_are_named(tmp_path: Path) -> None:
         path = tmp_path / "people"
         path.write_bytes(content)
         with pytest.raises(anon.DataError) as refusal:
-            anon.read_table(path)
+            anon.read_table([path])
         return str(refusal.value)
 
     database = sqlite3.connect(tmp_path / "d.db")
     database.execute("create table t (a)")
     database.commit()
-    assert "an SQLite database" in message((tmp_path / "d.db").read_bytes())
+    assert "an SQLite database: name it alone" in message((tmp_path / "d.db").read_bytes())
     assert "JSON lines" in message(json.dumps({"a": 1}).encode() + b"\n")
     assert "pandas.read_json" in message(json.dumps([{"a": 1}]).encode())
     assert "an RData file" in message(gzip.compress(b"RDX3\nX\n"))
     assert "an RDS file" in message(b"X\n\0\0\0\3")
     assert "a web page" in message(b"<!DOCTYPE html>")
-    assert "a DuckDB database" in message(bytes(8) + b"DUCK")
+    assert "a DuckDB database: name it alone" in message(bytes(8) + b"DUCK")
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as file:
         file.writestr("a.csv", "a\n1\n")
     assert "a ZIP archive" in message((tmp_path / "a.zip").read_bytes())

@@ -118,6 +118,7 @@ def anonymize(
     source, output = ends_of(job, config, job.population, *job.files(), replace=replace)
     people = None if job.engine == "spark" else people_of(context, job)
     require, how = job.requirements(people), {**job.how(), **job.beside()}
+    replacing: dict[str, Any] = {"replace": True} if replace else {}
     read = [source, config, job.population, *job.files()]
     written = outputs_of(job)
     pages = pages_of(job.report, job.report_public, [*read, *written, output])
@@ -156,7 +157,7 @@ def anonymize(
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
         table = anon.read_source(source, **job.read_options(), typed=job.typed(schema))
-        check_output(output, table.schema, schema)
+        check_output(output, table, schema)
         release = anon.anonymize(
             table,
             schema,
@@ -168,7 +169,7 @@ def anonymize(
         caught.clear()  # the report shows the release's own
         kept = release.rules if rules is not None and release.meets_requirements else None
         if release.meets_requirements:
-            release.write(output, **job.write_options(), replace=replace)
+            release.write(output, **job.write_options(), **replacing)
         if rules is not None and kept is not None:
             kept.write(rules)
     notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]

@@ -29,6 +29,7 @@ from anon.tables import (
     PROGRAM_OF_SUFFIX,
     Labels,
     Program,
+    Source,
     ahead,
     check_held,
     labels_of,
@@ -137,11 +138,7 @@ class _Casting:
         self.sink.write_table(table.cast(self.schema).combine_chunks())
 
 
-_WRITERS: tuple[tuple[tuple[str, ...], _Open, str], ...] = (
-    (PARQUET, _parquet, "Parquet"),
-    (FEATHER, _feather, "Feather"),
-    (CSV, csv, "CSV"),
-)
+FORMAT: Mapping[_Open, str] = {_parquet: "Parquet", _feather: "Feather", csv: "CSV"}
 
 
 def is_path(path: Any) -> bool:
@@ -156,9 +153,9 @@ def is_path(path: Any) -> bool:
 def writer_of(path: Path, labels: Mapping[str, Labels]) -> tuple[_Open, str]:
     """What writes the format of this suffix, and the format's name; `labels` are those of columns."""
     suffix = path.suffix.lower()
-    for suffixes, opener, format in _WRITERS:
+    for suffixes, opener in ((PARQUET, _parquet), (FEATHER, _feather), (CSV, csv)):
         if suffix in suffixes:
-            return opener, format
+            return opener, FORMAT[opener]
     if suffix in PROGRAM_OF_SUFFIX:
         program = PROGRAM_OF_SUFFIX[suffix]
         return partial(to_program, program=program, labels=labels), program
@@ -177,17 +174,18 @@ def labels_of_columns(release: Recoded) -> dict[str, Labels]:
     return found
 
 
-def check_output(output: str, columns: pa.Schema, schema: Schema) -> None:
+def check_output(output: str, source: Source, schema: Schema) -> None:
     """Raise before the work where what a table publishes by this schema cannot be written to the output.
 
     The release may hold more columns, and cells of quasi-identifiers as text; `write` looks again.
     """
+    place, program = target_of(output), PROGRAM_OF_SUFFIX.get(Path(output).suffix.lower())
+    if place is None and program is None:
+        return
     of_cells = {each.name for each in schema.quasi}
-    names = schema.published(columns.names)
-    fields = [pa.field(n, pa.string()) if n in of_cells else columns.field(n) for n in names]
-    plain = pa.schema([pa.field(each.name, value_type(each.type)) for each in fields])
-    place = target_of(output)
-    program = PROGRAM_OF_SUFFIX.get(Path(output).suffix.lower())
+    fields = [source.schema.field(name) for name in schema.published(source.schema.names)]
+    kinds = [pa.string() if each.name in of_cells else value_type(each.type) for each in fields]
+    plain = pa.schema([(each.name, kind) for each, kind in zip(fields, kinds, strict=True)])
     if place is not None:
         sql_types(place.kind, plain)
     elif program is not None:

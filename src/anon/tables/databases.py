@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of databases: read in a transaction that only reads, written in one that is whole or undone.
 
-PostgreSQL, SQLite and DuckDB are asked through their ADBC drivers (extra `db`). No database promises an
-order of rows: where it matters, the rows are asked for in the order in which they were written.
+PostgreSQL and DuckDB are asked through their ADBC drivers (extra `db`), SQLite through the library that
+Python has: a second one in a process would not heed the locks of the first. No database promises an order of
+rows: where it matters, the rows are asked for in the order in which they were written.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -34,17 +36,21 @@ from anon.tables.sql_types import (
     check_values,
     expression,
     in_arrow,
+    in_columns,
     of_sqlite,
+    rows_of,
     written,
 )
 
 DRIVERS = {
     "PostgreSQL": ("adbc_driver_postgresql.dbapi",),
-    "SQLite": ("adbc_driver_sqlite.dbapi",),
+    "SQLite": ("sqlite3",),
     "DuckDB": ("adbc_driver_manager.dbapi", "adbc_driver_duckdb"),
 }
-ALL_ROWS = 1 << 30  # in which SQLite's driver looks for the types of columns
+MODULES = ("adbc_driver_manager", "duckdb", "_duckdb", "sqlite3")  # whose errors are told in other words
+LONGEST_WAIT = 5.0  # seconds for the lock of an SQLite file
 MOST_EXACT = 1 << 53  # whole numbers up to it are exact as floats
+ROWS_AT_ONCE = 1 << 16
 COLUMNS_AT_ONCE = 500  # whose types are asked for
 _TABLES = {  # schema, name, whether the name alone means it, whether it is a view, what it is
     "PostgreSQL": """
@@ -124,8 +130,14 @@ class Target:
         """Add rows."""
         kinds = zip(table.schema, self._columns, strict=True)
         schema = pa.schema([pa.field(field.name, column.arrow) for field, column in kinds])
-        options = {} if self._schema is None else {"db_schema_name": self._schema}
         check_values(self._place.kind, table)
+        if self._place.kind == "SQLite":
+            marks = ", ".join("?" * table.num_columns)
+            self._cursor.executemany(
+                f"INSERT INTO {self._quoted} VALUES ({marks})", rows_of(table.cast(schema))
+            )
+            return
+        options = {} if self._schema is None else {"db_schema_name": self._schema}
         self._cursor.adbc_ingest(self._name, table.cast(schema), mode="append", **options)
 
     def read(self, columns: Sequence[str] | None) -> pa.Table:
@@ -230,8 +242,14 @@ def _connect(place: Place, written: str | None) -> Any:
         return drivers[0].connect(place.where)
     path = os.path.realpath(place.where if written is None else written)
     if place.kind == "SQLite":
-        return drivers[0].connect(f"file:{quote(path)}?mode={'ro' if written is None else 'rwc'}")
-    options = {"path": path, "enable_external_access": "false", "lock_configuration": "true"}
+        uri = f"file:{quote(path)}?mode={'ro' if written is None else 'rwc'}"
+        connection = drivers[0].connect(uri, uri=True, isolation_level=None, timeout=LONGEST_WAIT)
+        connection.execute("BEGIN")
+        return connection
+    settings = {"enable_external_access": "false", "lock_configuration": "true"}
+    if "duckdb" in sys.modules and os.path.exists(path):  # no lock of the file keeps this process out
+        sys.modules["duckdb"].connect(path, read_only=True, config=settings).close()
+    options = {"path": path, **settings}
     if written is None:
         options["access_mode"] = "READ_ONLY"
     return drivers[0].connect(
@@ -252,7 +270,7 @@ def _refusing(place: Place) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if type(error).__module__.partition(".")[0] != "adbc_driver_manager":
+        if type(error).__module__.partition(".")[0] not in MODULES:
             raise
         raise refusal(error, place) from None
 
@@ -345,14 +363,15 @@ def _columns(cursor: Any, place: Place, relation: str, table: str | None) -> tup
         described = [(str(row[0]), str(row[1])) for row in cursor.fetchall()]
         return [name for name, _ in described], dict(described)
     cursor.execute(f"SELECT * FROM {relation} LIMIT 0")
-    fields = cursor.fetch_arrow_table().schema
     if place.kind == "PostgreSQL":
+        fields = cursor.fetch_arrow_table().schema
         kinds = {field.name: (field.metadata or {}).get(b"POSTGRESQL:type", b"") for field in fields}
         return fields.names, {name: kind.decode() for name, kind in kinds.items()}
+    names = [str(described[0]) for described in cursor.description]
     if table is None:  # columns of a query have no declared types
-        return fields.names, {}
+        return names, {}
     cursor.execute("SELECT name, type FROM pragma_table_info(?)", (table,))
-    return fields.names, dict(cursor.fetchall())
+    return names, dict(cursor.fetchall())
 
 
 def _select(
@@ -364,20 +383,20 @@ def _select(
     order: str | None = None,
 ) -> pa.Table:
     columns = [quoted(name) for name in names]
+    ordered = "" if order is None else f" ORDER BY {order}"
     if place.kind == "SQLite":
         classes = _storage_classes(cursor, relation, columns)
         _refuse_inexact(cursor, relation, dict(zip(names, classes, strict=True)))
         columns = [of_sqlite(*each) for each in zip(columns, classes, strict=True)]
-        cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": ALL_ROWS})
-    else:
-        kinds = [declared.get(name, "") for name in names]
-        if place.kind == "PostgreSQL":
-            _refuse_infinite(cursor, relation, dict(zip(names, kinds, strict=True)))
-        columns = [expression(place.kind, *each) for each in zip(columns, kinds, strict=True)]
-    ordered = "" if order is None else f" ORDER BY {order}"
+        cursor.execute(f"SELECT {', '.join(columns)} FROM {relation}{ordered}")
+        parts = iter(lambda: cursor.fetchmany(ROWS_AT_ONCE), [])
+        return as_declared(in_columns(parts, names, classes), declared)
+    kinds = [declared.get(name, "") for name in names]
+    if place.kind == "PostgreSQL":
+        _refuse_infinite(cursor, relation, dict(zip(names, kinds, strict=True)))
+    columns = [expression(place.kind, *each) for each in zip(columns, kinds, strict=True)]
     cursor.execute(f"SELECT {', '.join(columns)} FROM {relation}{ordered}")
-    table = in_arrow(cursor.fetch_arrow_table().rename_columns(list(names)))
-    return as_declared(table, declared) if place.kind == "SQLite" else table
+    return in_arrow(cursor.fetch_arrow_table().rename_columns(list(names)))
 
 
 def _storage_classes(cursor: Any, relation: str, columns: Sequence[str]) -> list[frozenset[str]]:

@@ -51,6 +51,7 @@ _IN_FILES = (  # what SQLite and DuckDB say
     ("not a database|not a valid DuckDB|malformed|corrupt", "is damaged, encrypted, or no {kind} file"),
     ("newer version|storage version", "was written by another version of {kind}; upgrade it"),
     ("locked|busy|lock on file|Conflicting lock", "is in use by another program; close it there"),
+    ("different configuration", "is open in this program; close that connection"),
     ("is full|out of disk|No space", "has no room left on its disk"),
     (
         "read-?only mode|readonly|read-only",
@@ -58,12 +59,14 @@ _IN_FILES = (  # what SQLite and DuckDB say
     ),
     ("disabled by configuration|Permission Error", "is read alone: no other files and no network"),
     ("unable to open|failed to open|Permission denied|Cannot open", "cannot be opened; look at its rights"),
+    ("Could not decode", "holds text that is not UTF-8; cast it to BLOB in a query, or recode it"),
     ("Conversion Error|Out of Range|datatype mismatch", "holds a value that does not fit; correct the query"),
     ("Dependency Error|depend", "has views or tables that need the one to be replaced; drop them"),
     ("already (exists|another)", "got a table of that name from another program meanwhile"),
 )
 _OF_THE_QUERY = (  # these speak of the words of a query alone
-    r"Failed to prepare query: (?P<said>.+)",
+    r'^(?P<said>near ".*": syntax error|incomplete input|no such .*|ambiguous column .*|unknown .*)$',
+    r"(?P<said>[Yy]ou can only execute one statement at a time)",
     r"(?P<said>(Parser|Binder|Catalog) Error: .+)",
 )
 

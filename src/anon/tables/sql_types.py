@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ AS_THEY_ARE = (  # PostgreSQL's types that arrive as what they are
 CAST_TO = {"money": "numeric", "oid": "int8"}
 UNENDING = ("date", "timestamp", "timestamptz")  # these can be infinite
 AS_TEXT_IN_DUCKDB = re.compile("BIT|INTERVAL|TIME WITH TIME ZONE|UNION.*|VARIANT|GEOMETRY")
+ROWS_AT_ONCE = 1 << 16
 MOST_DIGITS = 38  # of a decimal number
 EXACT_DIGITS = 15  # of a decimal number that a float tells apart
 
@@ -53,8 +55,40 @@ def in_arrow(table: pa.Table) -> pa.Table:
     return pa.table([_plain(column, name) for name, column in columns], names=table.column_names)
 
 
+def in_columns(
+    parts: Iterable[Sequence[tuple[Any, ...]]], names: Sequence[str], classes: Sequence[frozenset[str]]
+) -> pa.Table:
+    """Rows that SQLite gives, in parts, as a table of columns that hold these storage classes."""
+    kinds = [_type_of(each) for each in classes]
+    chunks: list[list[pa.Array]] = [[] for _ in names]
+    for rows in parts:
+        for kept, values, kind in zip(chunks, zip(*rows, strict=True), kinds, strict=True):
+            kept.append(pa.array(values, kind))
+    columns = zip(chunks, kinds, strict=True)
+    return pa.table([pa.chunked_array(kept, kind) for kept, kind in columns], names=list(names))
+
+
+def _type_of(classes: frozenset[str]) -> pa.DataType:
+    """The type of a column of these storage classes, as `of_sqlite` asks for it."""
+    if classes == {"integer", "real"}:
+        return pa.float64()
+    if len(classes) > 1:
+        return pa.large_string()
+    one = {"integer": pa.int64(), "real": pa.float64(), "text": pa.large_string(), "blob": pa.large_binary()}
+    return one[next(iter(classes))] if classes else pa.null()
+
+
+def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table as SQLite takes them: days and times as text."""
+    columns = [
+        column.cast(pa.string()) if pa.types.is_temporal(column.type) else column for column in table.columns
+    ]
+    for start in range(0, table.num_rows, ROWS_AT_ONCE):
+        yield from zip(*(column.slice(start, ROWS_AT_ONCE).to_pylist() for column in columns), strict=True)
+
+
 def as_declared(table: pa.Table, declared: Mapping[str, str]) -> pa.Table:
-    """A table of SQLite, which stores days as text and truth values as numbers, and tells no type of nulls.
+    """A table of SQLite, which stores days as text and truth values as numbers.
 
     A column that is declared to hold days, times or truth values holds them where all its values are that.
     """
@@ -77,12 +111,10 @@ def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 def _declared(column: pa.ChunkedArray, declared: str) -> pa.ChunkedArray:
     kind = column.type
-    if column.null_count == len(column):
-        return pa.chunked_array([pa.nulls(len(column))])
     with suppress(pa.ArrowInvalid):  # left as it is stored
-        if pa.types.is_string(kind) and declared == "DATE":
+        if is_text(kind) and declared == "DATE":
             return column.cast(pa.date32())
-        if pa.types.is_string(kind) and declared in ("DATETIME", "TIMESTAMP"):
+        if is_text(kind) and declared in ("DATETIME", "TIMESTAMP"):
             return column.cast(pa.timestamp("us"))
         if pa.types.is_int64(kind) and declared in ("BOOLEAN", "BOOL"):
             truth = pc.all(pc.is_in(column, pa.array([0, 1, None]))).as_py()
