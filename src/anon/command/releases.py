@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anon.command import answers
 from anon.command.app import command
 from anon.command.inputs import (
     ends_of,
@@ -25,6 +26,7 @@ from anon.command.inputs import (
     write_reports,
 )
 from anon.command.options import (
+    ALL,
     CODING,
     COLUMNS,
     CONFIG,
@@ -52,6 +54,7 @@ from anon.command.parse import whole_numbers
 from anon.command.progress import progress_line
 from anon.command.words import (
     notes_of,
+    print_answers,
     print_json,
     print_tables,
     privacy_words,
@@ -70,12 +73,13 @@ if TYPE_CHECKING:
 @command(
     *(INPUT, OUTPUT, CONFIG),
     *(*ROLES, WEIGHT, *CODING, *REQUIREMENTS, *METHODS, *RUNNING, *PUBLISHING),
-    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*OF_POPULATION, *READING, REPORT, REPORT_PUBLIC, ALL, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
     job: Job,
     config: str | None,
+    all_measures: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -126,7 +130,7 @@ def anonymize(
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
         release = anon.anonymize(
-            anon.read_source(source, **job.read_options(), typed=job.typed(schema)),
+            anon.read_source(source, **job.read_options(), typed=job.typed(schema), progress=progress),
             schema,
             require=require,
             **how,
@@ -162,7 +166,9 @@ def anonymize(
             )
 
         reported = write_reports(pages, about)
-    report_release(files, release, None if quiet and not as_json else privacy, as_json, reported, notes)
+    report_release(
+        files, release, None if quiet and not as_json else privacy, as_json, reported, notes, all_measures
+    )
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 
@@ -186,7 +192,7 @@ def anonymize(
     ),
     *(SENSITIVE_TABLE, *OF_POPULATION),
     Flag("per_class", Text, "Write the measures of every class.", metavar="OUT", is_path=True),
-    *(*READING, REPORT, REPORT_PUBLIC, *PRINTING),
+    *(*READING, REPORT, REPORT_PUBLIC, ALL, *PRINTING),
 )
 def check(
     context: typer.Context,
@@ -199,6 +205,7 @@ def check(
     per_class: str | None,
     report: str | None,
     report_public: str | None,
+    all_measures: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -258,11 +265,16 @@ def check(
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
-        print_tables(*privacy_words(f"Privacy of {Path(source).name}", privacy.to_dict()))
+        measures, title = privacy.to_dict(), f"Privacy of {Path(source).name}"
+        if all_measures:
+            print_tables(*privacy_words(title, measures))
+        else:
+            met = answers.on_unmet(None if privacy.unmet else privacy.unmet)
+            print_answers(title, *met, *answers.on_privacy(measures))
         for note in privacy.notes:
             print(f"note: {note}", file=sys.stderr)
-        for requirement in privacy.unmet or ():
-            print(f"not met: {requirement}", file=sys.stderr)
+    if privacy.unmet and not as_json:
+        print(*answers.on_unmet(privacy.unmet), file=sys.stderr)
     if privacy.unmet:
         raise typer.Exit(InfeasibleError.exit_code)
 

@@ -21,7 +21,7 @@ from anon.measures.disclosure import (
 )
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
-from anon.measures.loss import ncp_of_cells
+from anon.measures.loss import cell_loss, ncp_of_cells
 from anon.measures.numbers import Numbers, as_floats, linked, numbers_from, pmse_of
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
 from anon.measures.privacy import Privacy, measure_columns, of_intact, put_together, risk_of_sizes
@@ -84,6 +84,7 @@ __all__ = [
     "answer",
     "as_floats",
     "away",
+    "cell_loss",
     "contributions",
     "dis_fraction",
     "dis_scores",
