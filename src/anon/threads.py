@@ -33,6 +33,14 @@ def available_threads(asked: int | None = None) -> int:
     return n_threads
 
 
-def in_threads(n_threads: int, work: Callable[..., T], *items: Sequence[Any]) -> list[T]:
-    """`list(map(work, *items))` by as many threads; by the caller's own where one is enough."""
-    return threads.in_threads(work, list(zip(*items, strict=False)), n_threads)
+def in_threads(
+    n_threads: int,
+    work: Callable[..., T],
+    *items: Sequence[Any],
+    progress: Callable[[int], object] | None = None,
+) -> list[T]:
+    """`list(map(work, *items))` by as many threads; by the caller's own where one is enough.
+
+    `progress(done)` hears from the calling thread how many are done.
+    """
+    return threads.in_threads(work, list(zip(*items, strict=False)), n_threads, progress)

@@ -96,6 +96,7 @@ class FakeRelease:
     notes = ()
     meets_requirements: bool = True
     effort = None
+    gcp = 0.125
 
     def summary(self) -> dict[str, Any]:
         return {"rows": 1234, "classes": 99, "suppressed": 0}
@@ -131,7 +132,7 @@ class Engine:
         self.calls |= {"schema": schema and schema.to_dict(), **options}
         return FakeUtility()
 
-    def read_source(self, source: Any, **options: Any) -> Any:
+    def read_source(self, source: Any, typed: Any = None, progress: Any = None, **options: Any) -> Any:
         self.calls |= {"read": source, "reading": options, Path(source).name: options}
         if self.failure is not None:
             raise self.failure
@@ -266,7 +267,7 @@ def test_every_flag_is_a_key_of_a_job_or_read_by_its_command(command: Any) -> No
     assert {argument.arg for argument in function.args.args} <= read
     commands: Any = typer.main.get_command(app)
     named = {each.name for each in commands.commands[command.__name__].params}
-    assert named - read - set(Job.model_fields) <= {"config", "show_values", "query"}  # which `job_of` reads
+    assert named - read - set(Job.model_fields) <= {"config", "help_all", "show_values", "query"}
     assert {"delimiter", "encoding", "null"} <= named
 
 
@@ -279,6 +280,16 @@ def test_a_flag_that_is_there_twice_is_refused(people: str, capsys: pytest.Captu
 
 def test_the_report_for_people(engine: Engine, asked: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked) == 0
+    printed = capsys.readouterr()
+    for words in (
+        "1,234 rows in 99 classes\n",
+        "k = 10, the smallest class has 10",
+        "at most 10 %",
+        "loss 0.125",
+    ):
+        assert words in printed.out
+    assert "7654321" not in printed.out
+    assert main([*asked, "--all"]) == 0
     printed = capsys.readouterr()
     assert re.search(r"rows +1,234", printed.out)
     assert re.search(r"prosecutor.at_risk.5 +0.25", printed.out)
@@ -563,7 +574,7 @@ def test_typers_own_errors_exit_2(arguments: list[str], capsys: pytest.CaptureFi
 
 
 def test_check(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", people]) == 0
+    assert main(["check", people, "--all"]) == 0
     assert (engine.calls["schema"], engine.calls["per_class"]) == (None, False)
     assert (engine.calls["require"], engine.calls["sensitive_table"]) == ([], None)
     assert engine.calls["at_risk"] == (2, 5, 10, 20)
@@ -722,16 +733,16 @@ def test_check_tells_what_is_not_met(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(words) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert re.search(r"unmet +none", printed.out)
+    assert "every requirement is met" in printed.out
     words += ["--k", "3", "--l", "3", "--l-kind", "distinct", "--t", "0.1", "--alpha", "0.5", "--beta", "1"]
     assert main(words) == 1
     printed = capsys.readouterr()
-    assert "prosecutor" in printed.out
-    assert printed.err == (
-        "not met: 3-anonymity\nnot met: 3-diversity (distinct)\nnot met: (0.5,3)-anonymity\n"
-    )
+    assert "risk of being found: at most 50 %" in printed.out
+    unmet = "not met: 3-anonymity; 3-diversity (distinct); (0.5,3)-anonymity\n"
+    assert printed.err == unmet
     assert main([*words, "--quiet"]) == 1
-    assert capsys.readouterr().out + capsys.readouterr().err == ""
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", unmet)
     assert main([*words, "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["unmet"]) == 3
     assert main([*words, "--c", "2"]) == 2
@@ -900,8 +911,17 @@ def test_help_lists_the_commands() -> None:
     for command in ("anonymize", "check", "compare", "inspect", "demo", "data"):
         assert command in finished.stdout
     document = run(
-        "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "300"}
+        "anonymize", "--help-all", capture_output=True, env=os.environ | {"COLUMNS": "300"}
     ).stdout.decode()
+    short = run(
+        "anonymize", "--help", capture_output=True, env=os.environ | {"COLUMNS": "100"}
+    ).stdout.decode()
+    assert len(short.splitlines()) < 80
+    for words in ("--quasi", "--k ", "--help-all", "What the release must satisfy"):
+        assert words in short
+    assert "--beta" not in short
+    for words in ("<bool>", "<list[str]>"):
+        assert words not in short + document + finished.stdout
     for words in (
         *("Columns without a role are not published: --neutral keeps", "month, quarter, year, decade"),
         *("probabilistic (default)", "(3)", "js (default)", "balanced (default)", "generalization (default)"),

@@ -326,3 +326,61 @@ def test_a_release_given_as_input_is_noticed(tmp_path: Path, capsys: pytest.Capt
         ]
         assert said in run(capsys, *words)[2]
     assert "holds intervals" in run(capsys, "inspect", tmp_path / "r.csv")[2]
+
+
+# --- the story of a first day
+
+
+def test_a_german_spreadsheet_becomes_a_release_by_one_hint_at_a_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "Ämter.csv", tmp_path / "frei.csv"
+    rows = [
+        f"P{i:03};{20 + i % 40}; {'Köln' if i % 2 else 'Bonn'} ;"
+        f"{1 + i % 28:02}.{1 + i % 12:02}.19{50 + i % 40};"
+        f"{20 + i % 9},{i % 10};{'Grippe' if i % 3 else 'Husten'}"
+        for i in range(120)
+    ]
+    rows[7] = rows[7].replace(";27;", ";unbekannt;")
+    path.write_text("\n".join(["Nr;Alter; Ort ;Geburtsdatum;BMI;Befund", *rows]), encoding="latin-1")
+
+    code, _, said = run(capsys, "inspect", path)
+    assert code == 2
+    assert "is not utf-8" in said
+    assert "try --encoding latin-1, which reads all of it" in said
+
+    reading = ["--encoding", "latin-1"]
+    code, shown, said = run(capsys, "inspect", path, *reading)
+    assert code == 0
+    assert "date32" in shown  # days that cannot be months are read
+    assert "119 of 120 values of column 'Alter' are numbers, the first other is in row 8" in said
+    assert "--null Alter=TEXT" in said
+    assert "every label of column ' Ort ' has blanks at its ends" in said
+    assert "--trim" in said
+    assert "column 'BMI' holds numbers with a decimal comma" in said
+    assert "--decimal ," in said
+
+    reading += ["--null", "Alter=unbekannt", "--decimal", ",", "--trim"]
+    said = run(capsys, "inspect", path, *reading)[2]
+    assert "note:" not in said
+
+    words = ["anonymize", path, "-o", out, *reading, "--sensitive", "Befund", "--k", "5"]
+    words += ["--identifying", "Nr"]
+    code, _, said = run(capsys, *words, "--quasi", "Alter,Ort,Geburtsdatum,BMI")
+    assert code == 2
+    assert "' Ort ' differs from it by white space alone" in said
+    assert not out.exists()
+
+    code, told, said = run(capsys, *words, "--quasi", 'Alter," Ort ",Geburtsdatum,BMI')
+    assert code == 0
+    assert "holds: 5-anonymity" in told
+    assert "labels as they stand" not in said
+    roles = anon.Schema(["Alter", " Ort ", "Geburtsdatum", "BMI"], ["Befund"])
+    assert anon.check(out, roles).k >= 5
+    shown = anon.read_table(out).to_pylist()
+    assert len(shown) == 120
+    assert {row[" Ort "] for row in shown} <= {"Köln", "Bonn", "*", "{Bonn, Köln}"}
+    assert "Nr" not in shown[0]
+    roles_by_hand = ["--quasi", 'Alter," Ort ",Geburtsdatum,BMI', "--sensitive", "Befund"]
+    code, told, said = run(capsys, "check", out, *roles_by_hand, "--k", "50", "-q")
+    assert (code, told, said) == (1, "", "not met: 50-anonymity\n")

@@ -332,7 +332,6 @@ def test_faults_of_a_csv_file_are_told_in_the_same_words(
         (["1"] * 60 + ["x"] * 2, anon.numeric("q"), "category"),
         (["a"] * 60 + ["b"] * 2, anon.ordinal("q", ["a"]), "category"),
         (["a"] * 60 + ["b"] * 2, anon.nominal("q", hierarchy={"*": ["a"]}), "category"),
-        ([None] * 62, "q", "category"),
         ([b"x"] * 62, "q", "category"),
         (["x"] * 62, "p", "category"),
     ],

@@ -31,6 +31,16 @@ COLUMNS, REQUIRE, MAKE, PUBLISH, READ, WRITE, TRY = (
 )
 """Panels of the help."""
 
+COMMON = frozenset(
+    (
+        *("quasi", "sensitive", "identifying", "neutral", "unit", "hierarchy", "kind"),
+        *("k", "l", "t", "method", "effort", "suppress", "publish", "numeric", "missing"),
+        *("null", "delimiter", "encoding", "decimal", "date", "sheet", "grid", "choose"),
+        *("report", "as_json", "quiet", "all_measures"),
+    )
+)
+"""Flags of panels that the short help shows; `--help-all` shows all."""
+
 UNSAID: tuple[Any, ...] = (None, (), [])  # a flag that was not given
 
 
@@ -57,6 +67,11 @@ class Flag(Option):
     is_argument: bool = False
     is_required: bool = False
 
+    @property
+    def is_rare(self) -> bool:
+        """Does the short help leave it out?"""
+        return self.panel is not None and self.key not in COMMON
+
     def parsed(self, words: Any) -> Any:
         """What a job holds, or a command is given, of the words of the flag."""
         return words if self.parse is None or words in UNSAID else self.parse(words)
@@ -64,7 +79,9 @@ class Flag(Option):
     def as_parameter(self) -> inspect.Parameter:
         """The parameter of a function that typer makes the flag of."""
         words = self.words or _words(self.kind)
-        described: dict[str, Any] = {"metavar": self.metavar, "help": self.help}
+        plain = {bool: "", int: "N", float: "NUMBER", list[str]: "TEXT", str: "TEXT"}
+        metavar = plain.get(words) if self.metavar is None else self.metavar
+        described: dict[str, Any] = {"metavar": metavar, "help": self.help}
         if self.is_path:
             described["callback"] = checked_path
         if self.is_argument:
@@ -73,7 +90,9 @@ class Flag(Option):
             spelled = self.spelled or (self.flag,)
             if words is bool and self.default is None:
                 spelled = (f"{self.flag}/--{self.off or f'no-{self.flag[2:]}'}",)
-            made = typer.Option(*spelled, min=self.least, rich_help_panel=self.panel, **described)
+            made = typer.Option(
+                *spelled, min=self.least, rich_help_panel=self.panel, hidden=self.is_rare, **described
+            )
         is_optional = self.default is None and not self.is_required
         return inspect.Parameter(
             self.key,
@@ -255,6 +274,14 @@ QUIET = Flag(
     "Print errors and warnings only.",
     panel=WRITE,
     spelled=("--quiet", "-q"),
+    default=False,
+)
+ALL = Flag(
+    "all_measures",
+    bool,
+    "Print every measure, by its name.",
+    panel=WRITE,
+    spelled=("--all",),
     default=False,
 )
 PRINTING = (JSON, SHOW_VALUES, QUIET)

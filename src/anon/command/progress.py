@@ -13,7 +13,7 @@ Progress = Callable[[str, int, int], None]
 
 @contextmanager
 def progress_line(quiet: bool) -> Iterator[Progress | None]:
-    """A bar per stage on a terminal's stderr; None in a pipe."""
+    """A bar for the stage that a run is in, on a terminal's stderr; None in a pipe."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -25,6 +25,8 @@ def progress_line(quiet: bool) -> Iterator[Progress | None]:
 
         def update(stage: str, done: int, total: int) -> None:
             if stage not in tasks:
+                for before in tasks.values():  # stages follow each other
+                    bars.update(before, visible=False)
                 tasks[stage] = bars.add_task(stage, total=total)
             bars.update(tasks[stage], completed=done, total=total, visible=done < total)
 

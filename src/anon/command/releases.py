@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anon.command import answers
 from anon.command.app import command
 from anon.command.inputs import (
     cover_of,
@@ -27,6 +28,7 @@ from anon.command.inputs import (
     write_reports,
 )
 from anon.command.options import (
+    ALL,
     CODING,
     COLUMNS,
     CONFIG,
@@ -60,6 +62,7 @@ from anon.command.progress import progress_line
 from anon.command.words import (
     name_of,
     notes_of,
+    print_answers,
     print_json,
     print_tables,
     privacy_words,
@@ -89,7 +92,7 @@ if TYPE_CHECKING:
         metavar="OUT",
         is_path=True,
     ),
-    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
+    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, ALL, *PRINTING),
 )
 def anonymize(
     context: typer.Context,
@@ -97,6 +100,7 @@ def anonymize(
     replace: bool,
     config: str | None,
     rules: str | None,
+    all_measures: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -156,7 +160,7 @@ def anonymize(
         return
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
-        table = anon.read_source(source, **job.read_options(), typed=job.typed(schema))
+        table = anon.read_source(source, **job.read_options(), typed=job.typed(schema), progress=progress)
         check_output(output, table, schema)
         release = anon.anonymize(
             table,
@@ -207,7 +211,9 @@ def anonymize(
     attacked = anon.attack(release) if job.attack and release.meets_requirements else None
     if attacked is not None and as_json:
         reported |= {"attacks": attacked.to_dict()}
-    report_release(files, release, None if quiet and not as_json else privacy, as_json, reported, notes)
+    report_release(
+        files, release, None if quiet and not as_json else privacy, as_json, reported, notes, all_measures
+    )
     if attacked is not None and not as_json:
         report_attacks("The release", attacked, quiet)
     if not release.meets_requirements:
@@ -243,7 +249,7 @@ def anonymize(
     Flag(
         "original", Text, "With --against: the owner's table, with all people.", metavar="FILE", is_path=True
     ),
-    *(*READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
+    *(*READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, ALL, *PRINTING),
 )
 def check(
     context: typer.Context,
@@ -258,6 +264,7 @@ def check(
     original: str | None,
     report: str | None,
     report_public: str | None,
+    all_measures: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -326,15 +333,20 @@ def check(
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
-        print_tables(*privacy_words(f"Privacy of {name_of(source)}", privacy.to_dict()))
+        measures, title = privacy.to_dict(), f"Privacy of {name_of(source)}"
+        if all_measures:
+            print_tables(*privacy_words(title, measures))
+        else:
+            met = answers.on_unmet(None if privacy.unmet else privacy.unmet)
+            print_answers(title, *met, *answers.on_privacy(measures))
         for note in privacy.notes:
             print(f"note: {note}", file=sys.stderr)
-        for requirement in privacy.unmet or ():
-            print(f"not met: {requirement}", file=sys.stderr)
     asked = max((each.least_rows for each in require if each.least_rows), default=None)
     n_below = 0 if both is None or asked is None else both.below(asked)
     if both is not None and not as_json and not quiet:
         print("\n".join(f"Two releases: {line}" for line in both.words(asked)))
+    if privacy.unmet and not as_json:
+        print(*answers.on_unmet(privacy.unmet), file=sys.stderr)
     if n_below:
         print(
             f"not met: {asked}-anonymity after both releases: {n_below:,} people have fewer candidates",

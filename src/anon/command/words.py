@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anon.command import answers
 from anon.plain import as_plain
 from anon.tables import is_uri
 
@@ -27,6 +28,7 @@ def report_release(
     as_json: bool,
     reported: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    all_measures: bool = False,
 ) -> None:
     """`reported` is what a report says too, `notes` are about the files."""
     from anon.engines import balanced_instead
@@ -46,11 +48,27 @@ def report_release(
         print(f"warning: {warning}", file=sys.stderr)
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
-    if privacy is not None:
+    if privacy is None:
+        return
+    summary, measures = release.summary(), privacy.to_dict()
+    if all_measures:
         print_tables(
-            _facts("Release", {**files, **release.summary(), **_instead(balanced)}),
-            *privacy_words("Privacy", privacy.to_dict()),
+            _facts("Release", {**files, **summary, **_instead(balanced)}),
+            *privacy_words("Privacy", measures),
         )
+        return
+    print_answers(
+        str(files.get("output") or "nothing was written"),
+        *answers.on_release(summary, summary.get("requirements", ()), release.meets_requirements),
+        *answers.on_privacy(measures),
+        *answers.on_loss(release.gcp),
+        *(f"{name} {what}" for name, what in _instead(balanced).items()),
+    )
+
+
+def print_answers(title: str, *lines: str) -> None:
+    """Sentences under what they are about, and where the rest is."""
+    print("\n".join([title, *(f"  {line}" for line in lines), f"  {answers.MORE}"]))
 
 
 def name_of(source: str) -> str:

@@ -87,18 +87,28 @@ class Factors:
 
 
 def each_column(
-    table: pa.Table | Scan, described: Sequence[Any], make: Callable[[Factors, Any], Any], n_threads: int
+    table: pa.Table | Scan,
+    described: Sequence[Any],
+    make: Callable[[Factors, Any], Any],
+    n_threads: int,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Any]:
-    """`make(factors, description)` of every described column (by its `name`), by as many threads."""
+    """`make(factors, description)` of every described column (by its `name`), by as many threads.
+
+    `tell` is told how much is done: columns, or rows of a table that stays in its files.
+    """
     if isinstance(table, pa.Table):
 
         def made(each: Any) -> Any:
             return make(factors_of(table.column(each.name), each.name), each)
 
-        return in_threads(n_threads, made, described)
+        return in_threads(n_threads, made, described, progress=lambda done: tell(done, len(described)))
+    n_read = 0
     gathering = [_Gathering(each.name) for each in described]
     for part in table.select([each.name for each in described]).batches() if described else ():
         in_threads(n_threads, lambda each, part=part: each.add(part.column(each.name)), gathering)
+        n_read += part.num_rows
+        tell(n_read, table.num_rows)
     return in_threads(n_threads, lambda each, one: make(one.factors(table.empty), each), described, gathering)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -28,6 +28,7 @@ def encode(
     *,
     missing: Missing = "category",
     n_threads: int | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Encoded:
     """Codes and domains of the quasi-identifiers and sensitive attributes of a table.
 
@@ -36,7 +37,8 @@ def encode(
     Null and NaN are missing: with `missing="category"` one more value, with `"suppress"` their rows
     are left out of every class, with `"error"` a DataError. A column without values is nominal.
     Columns are encoded by `n_threads`
-    threads (None: one per processor); the answer does not depend on their number.
+    threads (None: one per processor); the answer does not depend on their number. `tell`
+    is told how much is done, of how much.
     """
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
@@ -50,7 +52,7 @@ def encode(
     if table.num_rows >= 2**32:
         raise DataError(f"the table has {table.num_rows} rows; at most 2**32 - 1 can be anonymized at once")
     attributes = (*bound.quasi, *bound.sensitive)
-    encoded = each_column(table, attributes, encode_factors, n_threads)
+    encoded = each_column(table, attributes, encode_factors, n_threads, tell)
     dropped = np.zeros(table.num_rows if missing == "suppress" else 0, dtype=np.bool_)
     for domain, codes in encoded:
         if not domain.has_null or missing == "category":

@@ -32,7 +32,7 @@ from anon.measures.disclosure import (
 from anon.measures.estimates import Predicates, overlaps
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
-from anon.measures.loss import ncp_of_cells
+from anon.measures.loss import cell_loss, ncp_of_cells
 from anon.measures.notebook import risk_html, suda_html
 from anon.measures.numbers import Numbers, as_floats, linked, numbers_from, pmse_of
 from anon.measures.populations import Populations, js_divergence, large_populations, u_loss
@@ -112,6 +112,7 @@ __all__ = [
     "as_floats",
     "associations",
     "away",
+    "cell_loss",
     "contributions",
     "dis_fraction",
     "dis_scores",

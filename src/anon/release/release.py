@@ -44,6 +44,7 @@ from anon.measures import (
     Known,
     Privacy,
     Utility,
+    cell_loss,
     known,
     measure_utility,
     null_matching,
@@ -355,6 +356,12 @@ class Release(Recoded):
         """
         published = replace(self.published, n_threads=available_threads(n_threads))
         return measure_utility(published, r=r, w_u=w_u, w_p=w_p, min_support=min_support)
+
+    @property
+    def gcp(self) -> float | None:
+        """The share of the detail of the quasi-identifiers that was lost, as `utility` has it, or None."""
+        published = self.published
+        return cell_loss(published).gcp if published.cells is not None or published.intact else None
 
     @cached_property
     def published(self) -> Published:

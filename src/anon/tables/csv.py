@@ -30,6 +30,7 @@ from anon.tables.formats import (
     wanted_names,
 )
 from anon.tables.memory import with_columns
+from anon.tables.watch import Progress, read_watched
 from anon.tables.written import read_as, written_in
 
 CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
@@ -86,13 +87,19 @@ class Csv:
         typed = self.typed
         return {*self.text, *further} | {name for name in header if typed is not None and name not in typed}
 
-    def tables(self, paths: Sequence[Path], columns: Sequence[str] | None = None) -> list[pa.Table]:
+    def tables(
+        self, paths: Sequence[Path], columns: Sequence[str] | None = None, progress: Progress | None = None
+    ) -> list[pa.Table]:
         """One table per file, of types that agree: a column that they type differently is text in all.
 
         Of one file alone, just the `columns` (None: all).
         """
         columns = columns if len(paths) == 1 else None
-        tables = [self.read(path, columns=columns) for path in paths]
+        sizes = [2 * os.stat(path).st_size for path in paths]  # which are read twice
+        tables = [
+            self.read(path, columns=columns, told=(progress, sum(sizes[:i]), sum(sizes)))
+            for i, path in enumerate(paths)
+        ]
         names = tables[0].column_names
         if any(set(table.column_names) != set(names) for table in tables):
             return tables
@@ -108,10 +115,19 @@ class Csv:
             with_columns(each, {at: each.column(at).cast(pa.float64()) for at in places}) for each in tables
         ]
 
-    def read(self, path: Path, as_text: Iterable[str] = (), columns: Sequence[str] | None = None) -> pa.Table:
-        """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all)."""
+    def read(
+        self,
+        path: Path,
+        as_text: Iterable[str] = (),
+        columns: Sequence[str] | None = None,
+        told: tuple[Progress | None, int, int] = (None, 0, 0),
+    ) -> pa.Table:
+        """One file. `as_text` names more columns that are strings, `columns` those wanted (None: all).
+
+        `told` is who is told how far it is read, and the bytes before it and of all files.
+        """
         try:
-            return self._read(path, as_text, columns)
+            return self._read(path, as_text, columns, told)
         except (pa.ArrowException, OSError, EOFError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "csv") from None
@@ -169,7 +185,14 @@ class Csv:
         way_out = (", or read the first line as a row ", Parameter("(header=False)", "(--no-header)"))
         check_unique(header, file_name(path), *(way_out if self.header else ()))
 
-    def _read(self, path: Path, as_text: Iterable[str], columns: Sequence[str] | None) -> pa.Table:
+    def _read(
+        self,
+        path: Path,
+        as_text: Iterable[str],
+        columns: Sequence[str] | None,
+        told: tuple[Progress | None, int, int],
+    ) -> pa.Table:
+        progress, done, total = told
         read, parse, convert, header = self.options(path)
         self.check_ends(path, header, parse.delimiter)
         if columns is not None:
@@ -177,12 +200,17 @@ class Csv:
         try:
             kept = self.texts(header, as_text)
             convert.column_types = dict.fromkeys(kept, pa.string())
-            table = pa_csv.read_csv(os.fspath(path), read, parse, convert)
+            table = read_watched(
+                path, lambda file: pa_csv.read_csv(file, read, parse, convert), progress, done, total
+            )
             numbers = [f.name for f in table.schema if is_number(f.type)]
             if numbers:
                 convert.include_columns = numbers
                 convert.column_types = dict.fromkeys(numbers, AS_WRITTEN)
-                written = pa_csv.read_csv(os.fspath(path), read, parse, convert)
+                done += os.stat(path).st_size
+                written = read_watched(
+                    path, lambda file: pa_csv.read_csv(file, read, parse, convert), progress, done, total
+                )
         except (pa.ArrowException, UnicodeError, OSError) as error:
             raise_if_out_of_memory(error)
             raise self.fault(path, parse.delimiter) from None

@@ -45,6 +45,7 @@ from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schem
 from anon.tables.places import place_of
 from anon.tables.source import Engine, Source
 from anon.tables.suspicions import notes_on_csv
+from anon.tables.watch import Progress
 
 ONLY_CSV = "null, delimiter, encoding, decimal, thousands and header are for CSV files only"
 OF_CSV = ("null", "delimiter", "encoding", "decimal", "thousands", "header", "sheet")
@@ -85,6 +86,7 @@ def read_source(
     engine: Engine | None = None,
     memory: int | str | None = None,
     spill: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
 ) -> Source:
     """Read a table from a path, several paths, a database, Arrow data, a data frame or a dict of arrays.
 
@@ -112,7 +114,8 @@ def read_source(
     they are needed; everything that takes a Source takes such a one, with the same results. None
     chooses: "stream" where the files would need more than `memory` (bytes, or text like "4G";
     default half of the machine's). `spill` is a folder for temporary files: then codes are kept
-    there too. Without it they are in memory, and rows are spilled beside the release.
+    there too. Without it they are in memory, and rows are spilled beside the release. `progress` is told how
+    many bytes of CSV files have been read, as that of `anonymize` is of its stages.
 
     Raises DataError where a table cannot be had, or has two columns of one name, or no rows.
     """
@@ -185,7 +188,9 @@ def read_source(
         return Source(rows, rows.file_schema, format, tuple(paths), how, notes)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns), meaning, columns is None)
-    tables = how.tables(paths, columns) if format == "csv" else [_read_feather(path) for path in paths]
+    tables = (
+        how.tables(paths, columns, progress) if format == "csv" else [_read_feather(path) for path in paths]
+    )
     for path, each in zip(paths, tables, strict=True):
         check_unique(each.column_names, file_name(path))
         if format == "feather":  # a date64 need not be a whole day: it is read as its day

@@ -150,8 +150,8 @@ def anonymize(
     n_threads = available_threads(n_threads)
     tell = progress or (lambda stage, done, total: None)
 
-    tell("read", 0, 1)
-    source, roles = read_source(table), schema
+    source, roles = read_source(table, progress=progress), schema
+    tell("read", 1, 1)
     read_with = list(source.notes)
     if metadata_of(source) is not None:
         read_with.append(
@@ -189,7 +189,8 @@ def anonymize(
         notes += notes_beside(perturb, schema)
         schema = schema.unjudged(named)
     tell("encode", 0, 1)
-    encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=n_threads))
+    encoded = encode(source.table, schema, missing=missing, n_threads=n_threads, tell=partial(tell, "encode"))
+    encoded = with_coded_sensitive(encoded)
     check_publishable(encoded.table.schema)
     notes += read_with
     notes += _notes_on_neutral(encoded, {*named, *(noise["attributes"] if noise else ())})
