@@ -88,9 +88,9 @@ def test_every_source_file_names_its_license(path: Path) -> None:
         ("anoncore", ["pyarrow", "pandas", "anon"]),
         (
             "anon",
-            ["pandas", "polars", "sklearn", "numba", "altair", "matplotlib", "pydantic", "typer", "rich"],
+            ["pandas", "polars", "sklearn", "numba", "matplotlib", "pydantic", "typer", "rich"],
         ),
-        ("anon.command.entry", ["pandas", "polars", "sklearn", "numba", "altair", "matplotlib"]),
+        ("anon.command.entry", ["pandas", "polars", "sklearn", "numba", "matplotlib"]),
     ],
 )
 def test_importing_stays_light(module: str, unwanted: list[str]) -> None:

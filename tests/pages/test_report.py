@@ -34,7 +34,7 @@ from anon.html import First, Section, Table, Term, number, page, svg
 from anon.html.document import _DARK, _LIGHT, table_html
 from anon.pages.decision import facts_of
 from anon.pages.origin import Origin
-from anon.pages.terms import terms_of
+from anon.pages.terms import SCENARIO_TERMS, terms_of
 from anon.release.columns import NOTES_ON_BUCKETS
 
 EVIL = "<script>alert(1)</script>"
@@ -210,12 +210,17 @@ def test_a_term_leads_to_its_meaning_and_tells_it_on_hover() -> None:
     assert [each["id"] for each in parsed.all("dt")] == ["term-k", "term-loss", "term-share-above"]
 
 
+def test_the_delta_of_a_scenario_is_not_that_of_disclosure() -> None:
+    assert "decline" in SCENARIO_TERMS["delta"].meaning
+    assert "share" in terms_of()["delta"].meaning
+
+
 def test_every_term_is_defined_in_the_section_it_names() -> None:
     """The list of meanings sends to docs/definitions.md, which has such a heading."""
     headings = re.findall(r"^## (.+)$", (DOCS / "definitions.md").read_text(), re.MULTILINE)
     require = [anon.KAnonymity(2), anon.LDiversity(2), anon.TCloseness(0.2), anon.BetaLikeness(2)]
     terms = terms_of(require)
-    assert {term.section for term in terms.values()} <= set(headings)
+    assert {term.section for term in (*terms.values(), *SCENARIO_TERMS.values())} <= set(headings)
     assert {str(each) for each in require} <= set(terms)
     assert all(term.meaning and not term.meaning.endswith(".") for term in terms.values())
 

@@ -9,7 +9,8 @@ from anon.html import Term
 from anon.measures import BY_ALL, BY_CLASS, COSTS
 from anon.requirements import Requirement
 
-_REQUIREMENTS, _PRIVACY, _UTILITY = (
+_SCENARIOS, _REQUIREMENTS, _PRIVACY, _UTILITY = (
+    "Scenarios and noise",
     "Requirements: a test on one class against the table",
     "Privacy measures",
     "Utility measures",
@@ -39,6 +40,21 @@ _MEANINGS = {
         "share of rows, in the population, …": "rows whose person is found in the population with a greater "
         "chance than that (journalist)",
         "mean risk without it": "the mean risk of re-identification were that attribute not published",
+        "people expected to be found (global risk)": "the sum of the risks of all rows",
+        "mean risk of a row (marketer)": "the chance that a row is linked rightly, mean over rows",
+        "greatest risk of a row (journalist)": "the chance to find the person of the row that is found most "
+        "easily",
+        "rows with a risk above …": "rows whose person is found in the population with a greater chance",
+        "rows alone in the table (sample uniques)": "rows that no other row of the table looks like",
+        "people alone in the population, …": "people whom nobody else in the population looks like",
+        "the same by …": "people alone in the population, as another model estimates it",
+        "sampling fraction": "the share of the population that the table holds",
+        "rows that some set of attributes singles out": "rows with a minimal sample unique: a smallest set "
+        "of attributes in which no other row is equal",
+        "minimal sample uniques of …": "smallest sets of so many attributes in which one row is alone",
+        "sum of all scores": "what all rows score by their minimal sample uniques (SUDA)",
+        "greatest score": "the score of the row with the most and smallest minimal sample uniques (SUDA)",
+        "greatest DIS-SUDA score": "the greatest score as a chance that a match of the row is right",
         "classes": "groups of rows that look alike in every quasi-identifier",
         "people alone in the population (estimated)": "rows of the table that nobody else in the population "
         "looks like, as a model estimates it",
@@ -59,6 +75,25 @@ _MEANINGS = {
         "suppressed rows": "rows of the input of which nothing is published",
     },
 }
+
+_OF_SCENARIOS = {
+    "delta": "the greatest decline of the utility of a miner",
+    "u orig": "what a miner's predictions are worth, learned from the original",
+    "u san": "what they are worth, learned from the sanitized table",
+    "decline": "the share of a miner's utility that is lost",
+    "average": "the mean of the bad utility over miners",
+    "worst": "the greatest bad utility of a miner",
+    "u bad": "how many people, weighed, a miner predicts more nearly than the table shows them",
+    "n nearer": "rows that are predicted more nearly than the table shows them",
+    "a know": BY_ALL["a_know"].meaning,
+    "a acc": BY_ALL["a_acc"].meaning,
+    "a know filled": "that with the nearer predictions of the worst miner filled in",
+    "a acc filled": "that with the nearer predictions of the worst miner filled in",
+}
+SCENARIO_TERMS: Mapping[str, Term] = {
+    name: Term(meaning, _SCENARIOS) for name, meaning in _OF_SCENARIOS.items()
+}
+"""On the page of a scenario `delta` is another one than that of δ-disclosure."""
 
 TERMS: Mapping[str, Term] = {
     **{name: Term(each.meaning, _PRIVACY) for name, each in {**BY_CLASS, **BY_ALL}.items() if each.meaning},

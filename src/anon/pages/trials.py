@@ -15,6 +15,7 @@ from anon.pages.decision import Cover, cover_alone
 from anon.pages.drawn import before_and_after, loss_figures, population_figures
 from anon.pages.miners import gained_by_adversaries, in_short, kept_for_users
 from anon.pages.origin import Origin, Report, origin_section, released_section
+from anon.pages.terms import SCENARIO_TERMS
 from anon.scenarios import ScenarioResult, sections
 
 if TYPE_CHECKING:
@@ -157,4 +158,4 @@ def of_scenario(
     facts |= {"compared": dict(told)}
     first = cover_alone(cover, told)
     title = cover.title or "Report of a scenario"
-    return Report(title, facts, (short, *found, origin_section(facts)), first)
+    return Report(title, facts, (short, *found, origin_section(facts)), first, SCENARIO_TERMS)
