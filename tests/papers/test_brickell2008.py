@@ -37,9 +37,9 @@ def test_the_artificial_table() -> None:
 
 def test_sentences_about_the_artificial_table() -> None:
     findings = about_coins(COINS)
-    # a4 = a5 xor r2 xor r3 follows from a3 and a5; a5 = a1 xor a2 from Q alone
+    # a5 = a1 xor a2 from Q alone
     failed = {name for name, (fine, _) in findings.items() if not fine}
-    assert failed == {"coins-no-quasi", "coins-no-sensitive", "coins-joint"}
+    assert failed == {"coins-no-sensitive", "coins-joint"}
 
 
 def test_zero_closeness_suppresses_what_the_paper_suppresses() -> None:

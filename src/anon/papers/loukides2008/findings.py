@@ -178,7 +178,7 @@ def about_skewed_data(rows: Sequence[Row], ks: Sequence[int]) -> dict[str, Teste
             ks,
             "PM",
             [*GROUPED, *PROTECTED],
-            lambda v: min(v[name] for name in GROUPED) > max(v[name] for name in PROTECTED),
+            lambda v: min(v[name] for name in GROUPED) > max(v["TGCB"], v["TGCP"]),
         ),
         "normal-b-protected": all_agree(
             rows,
