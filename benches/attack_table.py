@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods and attacks on the census: the table of docs/attacks.md.
 
-    python benches/attack_table.py ADULT_FOLDER [--mbi PYTHON]
+    python benches/attack_table.py ADULT_FOLDER
 
-45,222 complete rows of UCI Adult, 80 % of them released, the others the control group. PYTHON is an
-interpreter with `opendp[mbi]`, by which AIM and MST make synthetic tables beside these
-(benches/peers/synthesize.py). Perturbations, deals and these are drawn anew by each run.
+45,222 complete rows of UCI Adult, 80 % of them released, the others the control group. Perturbations and deals are
+drawn anew by each run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import tempfile
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import anon
 from anon.attackers import Attacked, Inference
@@ -58,21 +52,6 @@ RELEASES: dict[str, dict[str, Any]] = {
     "noise on age, 50 %": {"method": anon.Noise(0.5, columns=["age"])},
     "no quasi-identifiers": {"method": anon.Suppress("quasi")},
 }
-
-
-def synthetic(table: pa.Table, python: str, algorithm: str, epsilon: float) -> pa.Table:
-    """A synthetic table by the other interpreter; the domains of the table are taken as public."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = {name: str(Path(folder) / name) for name in ("table.parquet", "out.parquet", "keys.json")}
-        pq.write_table(table, paths["table.parquet"])
-        keys = {name: sorted(table[name].unique().to_pylist()) for name in table.column_names}
-        Path(paths["keys.json"]).write_text(json.dumps(keys))
-        script = Path(__file__).parent / "peers" / "synthesize.py"
-        asked = ["--keys", paths["keys.json"], "--algorithm", algorithm, "--epsilon", str(epsilon)]
-        ask = [python, str(script), paths["table.parquet"], paths["out.parquet"], *asked]
-        subprocess.run(ask, check=True)
-        made = pq.read_table(paths["out.parquet"])
-    return made.cast(table.schema)
 
 
 def variation(original: pa.Table, released: pa.Table, names: list[str]) -> float:
@@ -130,9 +109,7 @@ def line(name: str, found: Attacked, gcp: float | None, error: float | None, tvd
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("adult")
-    parser.add_argument("--mbi")
     parser.add_argument("--targets", type=int, default=2000)
-    parser.add_argument("--epsilon", default="1,10")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     table = anon.datasets.adult(asked.adult).select([*QUASI, SECRET])
@@ -151,13 +128,6 @@ def main() -> None:
         error = counted_error(trial, _rounded(shown, trial)) if with_values else queries(trial, release)
         tvd = variation(trial, _rounded(shown, trial), [*QUASI, SECRET]) if with_values else None
         print(line(name, found, gcp, error, tvd), flush=True)
-    for epsilon in map(float, asked.epsilon.split(",") if asked.mbi else []):
-        for algorithm in ("mst", "aim"):
-            made = synthetic(trial, asked.mbi, algorithm, epsilon)
-            found = anon.attack(trial, made, SCHEMA, control=control, targets=asked.targets, attacks=ATTACKS)
-            name = f"{algorithm.upper()}, ε = {epsilon:g}"
-            tvd = variation(trial, made, [*QUASI, SECRET])
-            print(line(name, found, None, counted_error(trial, made), tvd), flush=True)
 
 
 def _rounded(table: pa.Table, like: pa.Table) -> pa.Table:
