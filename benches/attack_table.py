@@ -3,8 +3,8 @@
 
     python benches/attack_table.py ADULT_FOLDER
 
-45,222 complete rows of UCI Adult, 80 % of them released, the others the control group. Perturbations and deals
-are drawn anew by each run.
+45,222 complete rows of UCI Adult, 80 % of them released, the others the control group. Perturbations
+and deals are drawn anew by each run.
 """
 
 from __future__ import annotations
