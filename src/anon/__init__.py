@@ -2,7 +2,7 @@
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
 from anon import attackers, datasets, miners, workload
-from anon.attackers import Composition, composition
+from anon.attackers import Attacked, Composition, attack, composition
 from anon.choice import Configuration, Frontier, Point, frontier
 from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
 from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
@@ -69,6 +69,7 @@ __all__ = [
     "Anatomy",
     "AnonError",
     "Appended",
+    "Attacked",
     "Attribute",
     "BadUtility",
     "BetaLikeness",
@@ -122,6 +123,7 @@ __all__ = [
     "Utility",
     "anonymize",
     "append",
+    "attack",
     "attackers",
     "check",
     "compare",

@@ -254,6 +254,13 @@ CELL = (u32(0, 1), u32(0, 1), u32(1, 2), np.array([False, True]), 3, i64(0, 1, 3
 COUNTS = (i64(0, 1, 2), i64(0, 2, 4, 6))  # of the codes of each column of CODES: values, rows before each
 BESIDE = ((i64(0, 1, 3, 5), i64(0, 0, 1, 0, 1), i64(2, 1, 1, 1, 1)),) * 2
 
+NEAREST = {
+    "cells": np.array([[0, 1], [1, 0]], np.uint32),
+    "parts": [np.ones((3, 2)), np.full((1, 2), 0.5)],
+    "picks": np.array([[0, 1, 2], [0, 0, 0]], np.uint32),
+}
+MORE_PARTS = tuple(f"parts [{a}] {what}" for a in (0, 1) for what in ("a column more", "longer"))
+
 KERNELS: dict[str, Kernel] = {
     "attribute.Attribute": Kernel(
         lambda: {
@@ -688,6 +695,26 @@ KERNELS: dict[str, Kernel] = {
             "failing": np.array([True, False, False]),
         },
         right=("failing None",),
+    ),
+    "nearest.rows": Kernel(
+        lambda: threads(**NEAREST, offsets=i64(0, 1, 3), salts=np.array([1, 2, 3], np.uint64), n_neighbors=1),
+        right=(*MORE_PARTS, "salts first 18446744073709551615", "salts last 18446744073709551615"),
+    ),
+    "nearest.guesses": Kernel(
+        lambda: threads(**NEAREST, shares=reals(1, 0.5), groups=u32(0, 1), **LISTS, n_values=3),
+        right=(
+            *MORE_PARTS,
+            "picks a column",
+            *(f"counts {at} 9223372036854775807" for at in ("first", "last")),
+        ),
+    ),
+    "nearest.expected": Kernel(
+        lambda: threads(**NEAREST, sizes=i64(1, 2)),
+        right=(
+            *MORE_PARTS,
+            "picks a column",
+            *(f"sizes {at} 9223372036854775807" for at in ("first", "last")),
+        ),
     ),
     "nulling.null_cells": Kernel(
         lambda: {

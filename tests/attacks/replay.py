@@ -136,6 +136,30 @@ def people(n: int, seed: int = 7) -> tuple[pa.Table, anon.Schema]:
     return table.set_column(len(quasi), "occupation", occupation), anon.Schema(quasi, ["occupation"])
 
 
+def told_by_a_seed(
+    table: pa.Table, quasi: list[str], l: int, seed: int
+) -> tuple[pa.Table, pa.Table, np.ndarray]:
+    """The two tables of an Anatomy as it once was, and the true values of the rows of the first.
+
+    Rows ranked by their quasi-identifiers are shuffled by the seed and dealt in a fixed order.
+    """
+    order = np.argsort(by_seed(table, quasi, seed))
+    values = np.array(table["occupation"].to_pylist(), object)[order]
+    names, codes, counts = np.unique(values.astype(str), return_inverse=True, return_counts=True)
+    ranked = np.argsort(-counts, kind="stable")
+    bucket = np.full(table.num_rows, -1)
+    for value, rounds in zip(ranked, dealt(counts[ranked], l), strict=True):
+        bucket[order[np.flatnonzero(codes == value)[: len(rounds)]]] = rounds
+    left = np.flatnonzero(bucket < 0)
+    bucket[left] = bucket.max() + 1  # a bucket that the attack leaves out
+    first = table.select(quasi).append_column("class_id", pa.array(bucket))
+    ones = np.ones(table.num_rows, np.int64)
+    second = pa.table({"class_id": bucket[order], "value": names[codes], "count": ones})
+    truth = np.empty(table.num_rows, object)
+    truth[order] = names[codes]
+    return first, second, truth
+
+
 def main() -> None:
     """Print what the attacker gets, by l, seed and guessed order."""
     parser = argparse.ArgumentParser(description=__doc__)

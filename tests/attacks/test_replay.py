@@ -19,7 +19,7 @@ from scipy.stats import poisson
 import anon
 from anon.entropy import keyed
 from anon.release.recoding import recode
-from attacks.replay import ORDERS, by_seed, dealt, people, replay, right
+from attacks.replay import ORDERS, by_seed, people, replay, right, told_by_a_seed
 
 PER_RUN = 1e-8  # how often a test may fail by chance
 SEED = 3
@@ -59,20 +59,8 @@ def test_the_attack_finds_most_people_of_a_deal_that_a_seed_tells(l: int) -> Non
     """Rows ranked by their quasi-identifiers, shuffled by the seed, dealt in a fixed order."""
     table, schema = people(6000)
     quasi = [attribute.name for attribute in schema.quasi]
-    order = np.argsort(by_seed(table, quasi, SEED))
-    values = np.array(table["occupation"].to_pylist(), object)[order]
-    names, codes, counts = np.unique(values.astype(str), return_inverse=True, return_counts=True)
-    ranked = np.argsort(-counts, kind="stable")
-    bucket = np.full(6000, -1)
-    for value, rounds in zip(ranked, dealt(counts[ranked], l), strict=True):
-        bucket[order[np.flatnonzero(codes == value)[: len(rounds)]]] = rounds
-    left = np.flatnonzero(bucket < 0)
-    bucket[left] = bucket.max() + 1  # a bucket that the attack leaves out
-    first = table.select(quasi).append_column("class_id", pa.array(bucket))
-    second = pa.table({"class_id": bucket[order], "value": names[codes], "count": np.ones(6000, np.int64)})
+    first, second, truth = told_by_a_seed(table, quasi, l, SEED)
     members, guessed = replay(first, second, quasi, l, SEED, by_seed)
-    truth = np.empty(6000, object)
-    truth[order] = names[codes]
     assert len(members) > 5900
     assert np.mean(truth[members] == guessed) > 0.65
 

@@ -31,12 +31,13 @@ from hypothesis import strategies as st
 import anon
 import anon.measures.answers
 from anon.choice.configuration import Configuration, grid
-from anon.choice.dominance import MEASURES, OF_PRIVACY, Point, dominates, undominated
+from anon.choice.dominance import MEASURES, OF_ATTACKS, OF_PRIVACY, Point, dominates, undominated
 from anon.choice.points import Frontier
 from anon.command.entry import main
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
 from anon.measures.query_text import parse_queries
 
+NOT_ATTACKED = [name for name in MEASURES if name not in OF_ATTACKS]
 QUASI = ["age", "sex", "education", anon.nominal("postcode", hierarchy=anon.prefix(4, 3, 2))]
 SCHEMA = anon.Schema(QUASI, ["occupation"], neutral="rest")
 BY_LOSS = {"privacy": "p_loss", "utility": "u_loss"}
@@ -110,7 +111,7 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
     ).append_column("sex2", sex2)
     queries = [f"age in [20, 40] & education = {json.dumps(table['education'][0].as_py())}", "age >= 60"]
     swept = anon.frontier(
-        table, schema, ASKED, measures=MEASURES, workload=queries, missing=missing, seed=7, n_threads=2
+        table, schema, ASKED, measures=NOT_ATTACKED, workload=queries, missing=missing, seed=7, n_threads=2
     )
     assert [point.configuration for point in swept.points] == [*ASKED, None, None]
     for point, one in zip(swept.points, ASKED, strict=False):
@@ -138,7 +139,7 @@ def test_every_point_is_what_anonymize_makes(missing: Any) -> None:
 
 
 def test_the_special_cases_are_the_trivial_releases(census: pa.Table) -> None:
-    names = [name for name in MEASURES if name != "count_error"]
+    names = [name for name in NOT_ATTACKED if name != "count_error"]
     swept = anon.frontier(census, SCHEMA, "k=10", measures=names, **BY_LOSS)
     trivial, original = swept.points[-2:]
     assert (trivial.name, original.name) == ("trivial", "original")
@@ -154,6 +155,22 @@ def test_the_special_cases_are_the_trivial_releases(census: pa.Table) -> None:
     assert (trivial.privacy, original.utility) == (0, 0)
     assert trivial.measures["gcp"] == 1
     assert original.measures["gcp"] == 0
+
+
+def test_attackers_are_axes() -> None:
+    table = anon.datasets.census(2000, 3).select(["age", "sex", "education", "occupation"])
+    schema = anon.Schema(["age", "sex", "education"], ["occupation"])
+    ask = {"configurations": "k=5,400", "privacy": "risk_inference", "measures": OF_ATTACKS}
+    one, two = (anon.frontier(table, schema, **ask, n_threads=n) for n in (1, 3))
+    assert [point.measures for point in one.points] == [point.measures for point in two.points]
+    low, high, trivial, original = (point.measures for point in one.points)
+    assert original["risk_singling_out"] > 0.9
+    assert trivial["risk_singling_out"] == low["risk_singling_out"] == high["risk_singling_out"] == 0
+    assert original["risk_inference"] > low["risk_inference"] > high["risk_inference"]
+    assert trivial["risk_inference"] < 0.05
+    assert one.points[0].privacy == low["risk_inference"]
+    source = anon.frontier(table, schema, "k=2000", measures=["risk_linkability"])
+    assert math.isnan(source.points[0].measures["risk_linkability"])  # not of 80 % of the people
 
 
 def test_what_cannot_be_met_is_a_point_that_says_so(census: pa.Table) -> None:

@@ -124,6 +124,8 @@ missing = "suppress"
 order = "input"
 weights = "keep"
 csv_guard = true
+control = 0.1
+attack = true
 on_infeasible = "trivial"
 seed = 7
 threads = 2
@@ -192,8 +194,9 @@ def test_a_job_file_says_everything_the_flags_can_say(tmp_path: Path) -> None:
     assert job.options() == {
         **{"publish": "generalization", "numeric": "level", "missing": "suppress", "order": "input"},
         **{"on_infeasible": "trivial", "seed": 7, "n_threads": 2, "weights": "keep"},
-        **{"suppress": 0.05, "time_limit": 60.0},
+        **{"suppress": 0.05, "time_limit": 60.0, "control": 0.1},
     }
+    assert load_job(None, {"attack": True}).options() == {"control": 0.2}
     assert job.requirements(job.population) == [
         anon.KAnonymity(10, count="units"),
         anon.LDiversity(3, "recursive", 2.5),

@@ -18,7 +18,7 @@ from anon.release import bucket_ids, is_bucketized, metadata_of, refuse_sensitiv
 from anon.schema import Schema
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
-from anon.verbs import coded_as_released, generalized, intact_codes
+from anon.verbs import coded_as_told, generalized, intact_codes
 from anoncore.classes import count_common
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _told_of(which: str, error: DataError) -> DataError:
 
 def _encoded(table: pa.Table | Scan, schema: Schema, source: Source, n_threads: int) -> Encoded:
     """The quasi-identifiers of the original, coded as the release says where the schema says nothing."""
-    roles = coded_as_released(Schema(schema.quasi), metadata_of(source), table.schema)
+    roles = coded_as_told(Schema(schema.quasi), metadata_of(source), table.schema)
     return encode(table, roles, n_threads=n_threads).original
 
 

@@ -23,7 +23,7 @@ from anon.release import bucket_ids, is_bucketized, metadata_of, refuse_sensitiv
 from anon.schema import Schema
 from anon.tables import read_source
 from anon.threads import available_threads
-from anon.verbs import bucketized, coded_as_released
+from anon.verbs import bucketized, coded_as_told
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -112,7 +112,7 @@ def learning(
             "learning across buckets attacks bucketizations: in a generalization the rows of a class look "
             "alike, and nobody tells them apart by it"
         )
-    roles = coded_as_released(Schema(schema.quasi, schema.sensitive), metadata, people.schema)
+    roles = coded_as_told(Schema(schema.quasi, schema.sensitive), metadata, people.schema)
     encoded = with_coded_sensitive(encode(people, roles, n_threads=threads)).original
     shown = bucketized(encoded, source.table, second_table(source, sensitive_table), metadata, threads)
     assert shown.intact is not None

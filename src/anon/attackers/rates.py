@@ -99,6 +99,12 @@ def residual(target: Rate, other: Rate) -> Risk | None:
     return Risk(rate, rate - error, min(rate + error, 1.0))
 
 
+def advantage_of(target: Rate, other: Rate) -> Risk:
+    """The rate on targets less that on others, with its interval: what telling members apart is worth."""
+    rate, error = target.rate - other.rate, math.hypot(target.error, other.error)
+    return Risk(rate, rate - error, min(rate + error, 1.0))
+
+
 def verdict(target: Rate, naive: Rate, control: Rate | None) -> Verdict:
     """What came of an attack. "attack failed" says that this attacker did; it does not say "safe".
 

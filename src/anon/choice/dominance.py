@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from anon.choice.configuration import Configuration
 from anon.errors import UsageError, did_you_mean
-from anon.measures import COSTS, GREATEST_IS_WORST, RISKS
+from anon.measures import ATTACKS, COSTS, GREATEST_IS_WORST, RISKS
 from anon.plain import as_plain
 
 # Is the greatest value the worst one?
@@ -39,7 +39,10 @@ OF_UTILITY: Mapping[str, bool] = MappingProxyType(
 )
 OF_INTACT = ("prosecutor.max", "prosecutor.mean", "sample_uniques")  # of a bucketization's quasi-identifiers
 OF_COUNTS = ("pm", "pm_rows", "avg_wtd", "kl")  # of utility, need the sensitive values of every class
-MEASURES: Mapping[str, bool] = MappingProxyType(dict(OF_PRIVACY) | dict(OF_UTILITY))
+OF_ATTACKS: Mapping[str, bool] = MappingProxyType(
+    {name: measure.greatest_is_worst for name, measure in ATTACKS.items()}
+)
+MEASURES: Mapping[str, bool] = MappingProxyType(dict(OF_PRIVACY) | dict(OF_ATTACKS) | dict(OF_UTILITY))
 
 PRIVACY_AXIS, UTILITY_AXIS = "prosecutor.mean", "gcp"
 """The axes of a sweep that names none: who is found comes before what is learned."""

@@ -14,7 +14,7 @@ import math
 import operator
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields, replace
@@ -26,9 +26,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anon.attackers import Attacker, Inference, Linkability, SinglingOut, attack
 from anon.choice.cache import Cache, Outcome, build_id, digest_of, open_cache
 from anon.choice.configuration import Configuration, as_configurations, unique
 from anon.choice.dominance import (
+    OF_ATTACKS,
     OF_COUNTS,
     OF_INTACT,
     OF_PRIVACY,
@@ -42,9 +44,9 @@ from anon.choice.dominance import (
 from anon.choice.points import ORIGINAL, SPECIAL, Frontier
 from anon.classes import Published, counts_of, group, with_coded_sensitive
 from anon.encoding import Encoded, Missing, encode, encode_column
-from anon.engines import Judged, check_arguments, make
+from anon.engines import Judged, Made, check_arguments, make
 from anon.entropy import KEY_BYTES, keyed
-from anon.errors import NAME_SENSITIVE, AnonError, UsageError
+from anon.errors import NAME_SENSITIVE, AnonError, Parameter, UsageError
 from anon.measures import (
     GREATEST_IS_WORST,
     Populations,
@@ -64,10 +66,31 @@ from anon.requirements import counting
 from anon.schema import Attribute, Schema
 from anon.tables import read_source
 from anon.threads import available_threads
+from anon.verbs import split
 
 # --- the sweep
 
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+
+
+HELD_OUT = 0.2  # of the people, where attackers are tried
+TARGETS = 1000
+ATTACKERS: Mapping[str, Attacker] = {
+    "risk_singling_out": SinglingOut(),
+    "risk_linkability": Linkability(),
+    "risk_inference": Inference(miners=("naive Bayes", "C4.5-like tree")),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class _Trial:
+    """The table without the people held out, in codes and as it is, and these people."""
+
+    encoded: Encoded
+    judged: Judged
+    original: pa.Table
+    control: pa.Table
+    schema: Schema
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +114,7 @@ class _Sweep:
     splitting: Lock
     cache: Cache | None
     key: bytes
+    trial: _Trial | None = None
 
 
 def frontier(
@@ -122,7 +146,9 @@ def frontier(
         `method=full-domain suppress=0,0.01,0.05 quality=loss,dm` tries limits of suppression and qualities.
     privacy, utility : names of measures
         The two axes; any two of `MEASURES`, by default `prosecutor.mean`, the mean risk that a person's row
-        is found, and `gcp`. `count_error` is the average relative error of `workload`.
+        is found, and `gcp`. `count_error` is the average relative error of `workload`. `risk_singling_out`,
+        `risk_linkability` and `risk_inference` are what `attack` comes to on a release of 80 % of the people,
+        the others being held out.
     measures : names of measures
         Recorded beside those of the axes.
     min_support : float
@@ -169,6 +195,8 @@ def frontier(
     tell("encode", 0, 1)
     encoded = with_coded_sensitive(encode(source.table, schema, missing=missing, n_threads=threads))
     sweep = _prepared(encoded, tried, names, min_support, workload, seed, cache, threads)
+    if any(name in OF_ATTACKS for name in names):
+        sweep = replace(sweep, trial=_trial(source.table, schema, missing, seed, threads))
     pa.default_memory_pool().release_unused()
     tell("points", 0, len(SPECIAL) + len(tried))
     workers = min(threads, len(tried))
@@ -249,6 +277,18 @@ def _prepared(
     )
 
 
+def _trial(table: Any, schema: Schema, missing: Missing, seed: int, n_threads: int) -> _Trial:
+    """People held out for attackers. Nothing of it is published, so that the seed may draw them."""
+    if not isinstance(table, pa.Table):
+        raise UsageError(
+            "the risks of attacks need the table in memory, and this one stays in its files: ",
+            Parameter('read_source(path, engine="local")', "--engine local"),
+        )
+    original, control = split(table, schema, HELD_OUT, keyed(bytes(KEY_BYTES), seed))
+    encoded = with_coded_sensitive(encode(original, schema, missing=missing, n_threads=n_threads))
+    return _Trial(encoded, Judged.whole(encoded), original, control, schema)
+
+
 def _outcome(sweep: _Sweep, one: Configuration) -> Outcome:
     """From the cache, or made, measured and put there."""
     path = _cached_at(sweep, one)
@@ -273,7 +313,9 @@ def _made(sweep: _Sweep, one: Configuration) -> Outcome:
     except AnonError as error:
         return Outcome({}, 0, time.perf_counter() - start, False, str(error))
     seconds = time.perf_counter() - start
-    return Outcome(_measured(sweep, published), published.classes.n_classes, seconds, True, None)
+    return Outcome(
+        _measured(sweep, published) | _attacked(sweep, one), published.classes.n_classes, seconds, True, None
+    )
 
 
 def _published(sweep: _Sweep, one: Configuration) -> Published:
@@ -284,21 +326,58 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
         encoded = replace(encoded, quasi=tuple(replace(domain, coding=None) for domain in encoded.quasi))
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
+    made = _partitioned(sweep, one, encoded, sweep.judged)
+    return made.release(numeric=one.numeric, n_threads=sweep.n_threads).published
+
+
+def _partitioned(sweep: _Sweep, one: Configuration, encoded: Encoded, judged: Judged) -> Made:
     alone = isinstance(one.method, Mondrian)
     with sweep.splitting if alone else nullcontext():
-        made = make(
+        return make(
             encoded,
             one.method,
             one.require,
             publish=one.publish,
             numeric=one.numeric,
-            judged=sweep.judged,
+            judged=judged,
             seed=sweep.seed,
             n_threads=sweep.all_threads if alone else sweep.n_threads,
             limits=one.limits,
             entropy=keyed(bytes(KEY_BYTES)),  # hides nothing: the release is measured, not published
         )
-    return made.release(numeric=one.numeric, n_threads=sweep.n_threads).published
+
+
+def _attacked(sweep: _Sweep, one: Configuration) -> dict[str, float]:
+    """The risks of attacks that are asked for, on the release of the people who are not held out.
+
+    0 where people in the table are hit less often than others; NaN where an attack cannot be tried, or there
+    is no such release.
+    """
+    trial, names = sweep.trial, [name for name in sweep.measures if name in OF_ATTACKS]
+    if trial is None or not names:
+        return {}
+    released: Any = trial.original
+    try:
+        if one is not SPECIAL[ORIGINAL]:
+            made = _partitioned(sweep, one, trial.encoded, trial.judged)
+            released = made.release(numeric=one.numeric, n_threads=sweep.n_threads)
+        found = attack(
+            trial.original,
+            released,
+            trial.schema,
+            control=trial.control,
+            attacks=[ATTACKERS[name] for name in names],
+            targets=TARGETS,
+            seed=sweep.seed,
+            n_threads=sweep.n_threads,
+        )
+    except AnonError:
+        return dict.fromkeys(names, math.nan)
+    risks = {name: getattr(found, name.removeprefix("risk_")) for name in names}
+    return {
+        name: math.nan if each is None or each.risk is None else max(each.risk.rate, 0.0)
+        for name, each in risks.items()
+    }
 
 
 def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
@@ -306,7 +385,7 @@ def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
     measured: dict[str, float] = {}
     of_privacy: Any = None
     of_utility: Any = None
-    for name in sweep.measures:
+    for name in (name for name in sweep.measures if name not in OF_ATTACKS):
         try:
             if name == "u_loss":
                 loss = u_loss(published, populations=sweep.populations, n_threads=sweep.n_threads)

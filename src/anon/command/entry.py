@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from anon.command import batches, releases, risks, trials
+from anon.command import attacks, batches, releases, risks, trials
 from anon.command.app import app
 from anon.command.ends import (
     SIGNALS,
@@ -28,7 +28,7 @@ from anon.command.ends import (
 )
 from anon.command.words import print_json
 
-COMMANDS = (batches, releases, risks, trials)  # importing them adds their commands to `app`
+COMMANDS = (releases, attacks, batches, risks, trials)  # importing them adds their commands to `app`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from anon.command.options import (
+    ATTACK,
     CHOOSE,
     CODING,
     CSV_GUARD,
@@ -234,7 +235,8 @@ class Job(_Keys):
 
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""
-        return self.given(each for each in (*PUBLISHING, *RUNNING) if each != CSV_GUARD)
+        given = self.given(each for each in (*PUBLISHING, *RUNNING) if each not in (CSV_GUARD, ATTACK))
+        return {"control": 0.2, **given} if self.attack else given
 
 
 def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:

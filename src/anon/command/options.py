@@ -375,6 +375,12 @@ CSV_GUARD = Flag(
     "An apostrophe before CSV cells that spreadsheets would run as formulas (default: not).",
     panel=PUBLISH,
 )
+ATTACK = Flag(
+    "attack",
+    bool,
+    "Attack the release as others would, and say what came of it (with --control 0.2, if none is given).",
+    panel=PUBLISH,
+)
 PUBLISHING = (
     *(_declared(each, PUBLISH) for each in PUBLISHED),
     MISSING,
@@ -386,6 +392,14 @@ PUBLISHING = (
         panel=PUBLISH,
     ),
     CSV_GUARD,
+    Flag(
+        "control",
+        float,
+        "Share of people to hold out of a second release, which attackers try beside these people.",
+        panel=PUBLISH,
+        metavar="SHARE",
+    ),
+    ATTACK,
     Flag(
         "on_infeasible",
         Literal["error", "trivial"],

@@ -56,6 +56,7 @@ from anon.command.words import (
     print_json,
     print_tables,
     privacy_words,
+    report_attacks,
     report_release,
     report_spark,
     utility_words,
@@ -120,6 +121,8 @@ def anonymize(
     if job.engine == "spark":
         if job.perturb:
             raise UsageError("perturb is for one machine: leave it out, or use --engine local")
+        if job.attack or job.control is not None:
+            raise UsageError("--control and --attack are for one machine: leave them out")
         if pages or job.population or job.sampling_fraction or rules is not None:
             raise UsageError(
                 "on Spark there are no report, rules and population: check the release afterwards"
@@ -183,7 +186,12 @@ def anonymize(
             )
 
         reported = write_reports(pages, about)
+    attacked = anon.attack(release) if job.attack and release.meets_requirements else None
+    if attacked is not None and as_json:
+        reported |= {"attacks": attacked.to_dict()}
     report_release(files, release, None if quiet and not as_json else privacy, as_json, reported, notes)
+    if attacked is not None and not as_json:
+        report_attacks("The release", attacked, quiet)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
 

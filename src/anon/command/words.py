@@ -86,6 +86,22 @@ def report_spark(
         print_tables(_facts("release", files), *privacy_words("privacy", privacy.to_dict()))
 
 
+def report_attacks(name: str, attacked: Any, quiet: bool) -> None:
+    """Words first, then the numbers; notes on what was not tried."""
+    from anon.attackers import attack_tables
+
+    for note in attacked.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if quiet:
+        return
+    print(f"{name}, attacked:")
+    for sentence in attacked.words:
+        print(f"  {sentence}")
+    print_tables(
+        *(print_grid(each.title, each.header, each.rows) for each in attack_tables(attacked.to_dict()))
+    )
+
+
 def report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json({"output": output, "n_rows": n_rows})

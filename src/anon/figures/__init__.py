@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures that people expect, as Vega-Lite charts: drawn offline to PNG and SVG, interactive in a report."""
 
+from anon.figures.attacks import SIDES, attack_rates
 from anon.figures.nodes import lattice
 from anon.figures.numbers import correlations, marginals
 from anon.figures.plots import (
@@ -15,6 +16,8 @@ from anon.figures.plots import (
 from anon.figures.risks import contributions, individual_risks, population_risks, uniques_by_fraction
 
 __all__ = [
+    "SIDES",
+    "attack_rates",
     "attribute_losses",
     "class_losses",
     "class_sizes",

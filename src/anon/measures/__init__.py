@@ -10,7 +10,7 @@ from anon.classes import (
 )
 from anon.classes import UniquesModel as Model
 from anon.measures.answers import answer, matching_rows, normalized_errors, true_counts
-from anon.measures.declared import COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
+from anon.measures.declared import ATTACKS, COSTS, OF_PRIVACY, RISKS, Measure, away, handed_out
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
     ROLES_FROM_FILE,
@@ -19,6 +19,7 @@ from anon.measures.disclosure import (
     part_of,
     zero,
 )
+from anon.measures.estimates import Predicates, overlaps
 from anon.measures.frequencies import Frequencies, frequencies, least_matching
 from anon.measures.known import Known, known
 from anon.measures.loss import ncp_of_cells
@@ -59,6 +60,7 @@ from anon.measures.weighted import weighted_disclosure
 from anon.measures.workload import preset, random_queries
 
 __all__ = [
+    "ATTACKS",
     "COSTS",
     "GREATEST_IS_WORST",
     "OF_PRIVACY",
@@ -77,6 +79,7 @@ __all__ = [
     "PopulationRisk",
     "PopulationUniques",
     "Populations",
+    "Predicates",
     "Privacy",
     "UnitRisk",
     "Utility",
@@ -109,6 +112,7 @@ __all__ = [
     "numbers_from",
     "of_intact",
     "once_per_unit",
+    "overlaps",
     "parse_queries",
     "part_of",
     "pmse_of",

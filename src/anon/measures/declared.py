@@ -158,6 +158,21 @@ COSTS: Mapping[str, Measure] = MappingProxyType(
     }
 )
 
+# What attackers came to on people who are in the table and on others held out of it.
+ATTACKS: Mapping[str, Measure] = MappingProxyType(
+    {
+        "risk_singling_out": Measure(
+            True, "risk that a condition on the release holds for one person, over chance", public=False
+        ),
+        "risk_linkability": Measure(
+            True, "risk that two parts of what is known lead to one row, over chance", public=False
+        ),
+        "risk_inference": Measure(
+            True, "risk that a secret is guessed, over the guess for people not in the table", public=False
+        ),
+    }
+)
+
 OF_PRIVACY: Mapping[str, Measure] = MappingProxyType({**BY_CLASS, **BY_ALL, **RISKS})
 
 _BY_COLUMN = ("by_sensitive", "by_attribute")

@@ -4,7 +4,7 @@
 `CATEGORY_MINERS` and `NUMBER_MINERS` are the reference sets; `cross_predict` lets one predict from cells.
 """
 
-from anon.miners.cross import cross_predict, folds
+from anon.miners.cross import cross_predict, fitted_predict, folds
 from anon.miners.matrix import cells_of_values, features, numbers, shown
 from anon.miners.miner import Miner, Prediction
 from anon.miners.sets import CATEGORY_MINERS, NUMBER_MINERS
@@ -17,6 +17,7 @@ __all__ = [
     "cells_of_values",
     "cross_predict",
     "features",
+    "fitted_predict",
     "folds",
     "numbers",
     "shown",

@@ -98,6 +98,26 @@ def cross_predict(
     )
 
 
+def fitted_predict(
+    miners: Sequence[Miner], X: Matrix, y: npt.NDArray[Any], others: Matrix, seed: int, n_threads: int
+) -> list[npt.NDArray[Any]]:
+    """What each miner, fitted on rows `X` with the labels `y`, predicts of other rows.
+
+    It is fitted on at most its `max_rows`, drawn by the seed. UsageError as for `cross_predict`.
+    """
+    both, tested = np.concatenate([X, others]), np.arange(len(X), len(X) + len(others))
+    labels = np.concatenate([y, np.zeros(len(others), y.dtype)])
+
+    def run(miner: Miner) -> npt.NDArray[Any]:
+        trained = np.arange(len(X))
+        if miner.max_rows is not None and len(X) > miner.max_rows:
+            trained = np.sort(np.random.default_rng(seed).choice(trained, miner.max_rows, replace=False))
+        return _predicted(miner, seed, both, labels, trained, tested)[0]
+
+    with _quiet() as calm, ThreadPoolExecutor(n_threads, initializer=calm) as pool:
+        return list(pool.map(run, miners))
+
+
 @dataclass(frozen=True, repr=False)
 class _Fold:
     rows: npt.NDArray[np.int64]

@@ -26,7 +26,7 @@ from anon.release.metadata import CLASS_ID, metadata_of, note_on_perturbed, pert
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import Release, note_on_known, release_table
+from anon.release.release import HeldOut, Release, note_on_known, release_table, with_held
 from anon.release.rules import NothingFits, Rules, Transformed
 from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
 
@@ -34,6 +34,7 @@ __all__ = [
     "CLASS_ID",
     "NOTES_ON_BUCKETS",
     "SECOND",
+    "HeldOut",
     "NothingFits",
     "Publish",
     "Release",
@@ -70,5 +71,6 @@ __all__ = [
     "uncounted",
     "unmet",
     "unpaired",
+    "with_held",
     "with_kinds",
 ]

@@ -62,6 +62,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
+class HeldOut:
+    """The `control` rows that were held out, the rows that are left, and the `trial` release of these alone.
+
+    It is the owner's: nothing of it is in the release, or written with it.
+    """
+
+    original: pa.Table
+    trial: Release
+    control: pa.Table
+
+    def __repr__(self) -> str:
+        return f"HeldOut({self.control.num_rows} of {self.control.num_rows + self.original.num_rows} rows)"
+
+
+@dataclass(frozen=True, repr=False)
 class Release(Recoded):
     """A table made ready for publication, with what it was made from.
 
@@ -73,11 +88,24 @@ class Release(Recoded):
     the classes (with its owner's keys, which no file has). `sources` are the paths of the input,
     `file_schema` the types that its columns had there.
 
+    `held` has what attackers need, where rows were held out; no file has it.
+
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
     """
 
     _seal: tuple[Any, ...] = field(init=False, default=(), repr=False, compare=False)
+    held: HeldOut | None = field(init=False, default=None, repr=False, compare=False)
+
+    @property
+    def trial(self) -> Release | None:
+        """The release of the rows that were not held out, for attackers; None without `control=`."""
+        return None if self.held is None else self.held.trial
+
+    @property
+    def control(self) -> pa.Table | None:
+        """The rows that were held out of the trial; None without `control=`. The release has them."""
+        return None if self.held is None else self.held.control
 
     @property
     def is_sealed(self) -> bool:
@@ -475,6 +503,12 @@ def note_on_known(privacy: Privacy) -> str | None:
         f"known: k = {privacy.k:,}; with the neutral columns: k = {judged.k:,}, {judged.sample_uniques:,} of "
         f"{privacy.n_rows:,} rows unique, mean risk {judged.prosecutor.mean:.3g}"
     )
+
+
+def with_held(release: Release, held: HeldOut) -> Release:
+    """The release, which now has what was held out for attackers; what it shows is as it was."""
+    object.__setattr__(release, "held", held)
+    return release
 
 
 def contents(release: Release) -> tuple[Any, ...]:

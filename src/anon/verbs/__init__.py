@@ -4,9 +4,17 @@
 from anon.verbs.anonymize import anonymize
 from anon.verbs.append import Appended, append
 from anon.verbs.check import check, labels_as_written, starred_rows
-from anon.verbs.compare import bucketized, coded_as_released, compare, intact_codes
+from anon.verbs.compare import (
+    bucket_counts,
+    bucketized,
+    coded_as_told,
+    compare,
+    intact_codes,
+    roles_of_released,
+)
 from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
-from anon.verbs.foreign import cells_of_rows, generalized
+from anon.verbs.foreign import are_numbers, cells_of_rows, generalized, refuse_unknown
+from anon.verbs.held import split
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
 from anon.verbs.risk import HouseholdRisk, RowRisk, risk
@@ -24,11 +32,13 @@ __all__ = [
     "Suda",
     "anonymize",
     "append",
+    "are_numbers",
     "as_table",
+    "bucket_counts",
     "bucketized",
     "cells_of_rows",
     "check",
-    "coded_as_released",
+    "coded_as_told",
     "compare",
     "discover",
     "generalized",
@@ -37,7 +47,10 @@ __all__ = [
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
+    "refuse_unknown",
     "risk",
+    "roles_of_released",
+    "split",
     "starred_rows",
     "suda",
 ]

@@ -35,12 +35,14 @@ from anon.release import (
     check_weights,
     note_on_kept_weights,
     recheck_noise,
+    with_held,
 )
 from anon.requirements import Requirement
 from anon.schema import Role, Schema, crossing, is_text
 from anon.tables import check_publishable, read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.guess import Seen, tells_people
+from anon.verbs.held import held_out, refuse_share
 from anon.verbs.inspect import identifying_neutral
 from anon.verbs.nearly import note_on_text
 from anon.verbs.repeats import notes_on_repeats
@@ -64,6 +66,7 @@ def anonymize(
     on_infeasible: Literal["error", "trivial"] = "error",
     suppress: float = 0,
     time_limit: float | None = None,
+    control: float | None = None,
     seed: int = 0,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -113,6 +116,10 @@ def anonymize(
     time_limit : float, optional
         Seconds after which a search (of Curve or FullDomain) takes the best it has seen; the result then says
         so, and may differ from run to run. Curve ends its pass first.
+    control : float, optional
+        The share of people, drawn by the operating system, that a second release is made without: the answer
+        is the release of all rows, and carries the other as `trial` and the rows held out as `control`, for
+        `attack`. Both are the owner's and never written. Needs the table in memory.
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
         classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
@@ -143,8 +150,10 @@ def anonymize(
     tell = progress or (lambda stage, done, total: None)
 
     tell("read", 0, 1)
-    source = read_source(table)
+    source, roles = read_source(table), schema
     in_files = None if isinstance(source.table, pa.Table) else "of a table that stays in its files"
+    refuse_share(control, in_files)
+    whole = source
     method = chosen(method, effort, of_units or in_files)
     noise: dict[str, Any] | None = None
     notes: list[str] = []
@@ -245,6 +254,21 @@ def anonymize(
         sources=[str(path) for path in source.paths],
         file_schema=source.schema,
     )
+    if control is not None:
+        asked: dict[str, Any] = {
+            **{
+                "require": require,
+                "method": method,
+                "perturb": perturb,
+                "publish": publish,
+                "numeric": numeric,
+            },
+            **{"missing": missing, "order": order, "weights": weights, "on_infeasible": on_infeasible},
+            **{"suppress": suppress, "time_limit": time_limit, "seed": seed, "n_threads": n_threads},
+        }
+        tell("trial", 0, 1)
+        held = held_out(whole, roles, control, lambda others: anonymize(others, roles, **asked))
+        with_held(release, held)
     for note in release.warnings:
         warnings.warn(note, PrivacyWarning, stacklevel=2)
     return release

@@ -125,7 +125,8 @@ def compare(
         read_source(each).table if id is None else read_table(each) for each in (original, source)
     )
     # nothing is published here: the column that matches rows needs no role
-    roles = replace(coded_as_released(_roles(metadata, schema), metadata, before.schema), neutral="rest")
+    roles = coded_as_told(roles_of_released(metadata, schema), metadata, before.schema)
+    roles = replace(roles, neutral="rest")
     beside = perturbed_by(metadata)
     roles = roles.unjudged(beside)
     encoded = with_coded_sensitive(encode(before, roles, n_threads=threads)).original
@@ -175,7 +176,8 @@ def compare(
     return replace(measured, aligned=aligned(published, cells, after, rows))
 
 
-def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+def roles_of_released(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
+    """The roles that are given, or those that a release of this package says."""
     if given is not None:
         return given
     if metadata is None:
@@ -204,7 +206,7 @@ def _roles(metadata: Mapping[str, Any] | None, given: Schema | None) -> Schema:
     return Schema([*map(attribute, metadata["roles"]["quasi"])], [*map(attribute, sensitive)])
 
 
-def coded_as_released(schema: Schema, metadata: Mapping[str, Any] | None, columns: pa.Schema) -> Schema:
+def coded_as_told(schema: Schema, metadata: Mapping[str, Any] | None, columns: pa.Schema) -> Schema:
     """The roles, with what the release says of how its numbers and dates are coded where they say nothing."""
 
     def told(attribute: Attribute) -> Attribute:
@@ -234,7 +236,7 @@ def bucketized(
     counts = []
     for domain in encoded.sensitive:
         part = second.filter(pc.equal(second["attribute"], domain.name))
-        counts.append(_bucket_counts(domain, part, known, classes))
+        counts.append(bucket_counts(domain, part, known, classes))
     return Published(
         encoded, classes, tuple(counts), intact=intact, k_asked=asked_k(metadata), n_threads=n_threads
     )
@@ -278,7 +280,8 @@ def _coded_codes(
     return np.asarray(code[cells.of_class], code_type(domain.n_codes + 1))
 
 
-def _bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Classes) -> Counts | None:
+def bucket_counts(domain: Domain, part: pa.Table, known: pa.Array, classes: Classes) -> Counts | None:
+    """What each bucket holds of a sensitive attribute; None where the second table says nothing of it."""
     if part.num_rows == 0:
         return None
     bucket = buckets_of(part, domain.name, known, classes)

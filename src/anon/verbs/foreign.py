@@ -169,7 +169,9 @@ def cells_of_rows(
     """
     columns = _columns_of(domain.name, table, metadata)
     of_row, words = _joined(label_codes(table, columns, n_threads), n_threads)
-    return _cells_of(domain, *_read(domain, of_row, words, *_reader_of(domain, attribute, metadata)))
+    read, null = _reader_of(domain, attribute, metadata)
+    read = _coded_bounds(domain, read) if len(columns) > 1 else read
+    return _cells_of(domain, *_read(domain, of_row, words, read, null))
 
 
 def _reader_of(

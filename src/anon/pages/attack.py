@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of attacks on a release; it is the owner's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anon import figures
+from anon.attackers import NOT_SAFE, Attacked, attack_tables
+from anon.html import Section, rows
+from anon.pages.origin import Origin, Report, origin_section
+
+MEANINGS = (
+    '"Singling out" asks whether a condition written from the release alone holds for exactly one person of '
+    "the table; "
+    '"linkability" whether two parts of what is known of a person lead to one row; "inference" whether '
+    'a secret is guessed; "membership" whether it can be told who is in the table.',
+    "Every attack was also tried on people who never were in the table. What succeeds on them as often is "
+    "learned about people as such, and not about those whose rows were released: the risk is what is left.",
+    "A naive attacker does not look at single rows. Where it does as well, the attack failed.",
+    "What these words do not mean: " + NOT_SAFE + " A risk of zero is one that was not found with so many "
+    "tries; its interval says how great it may still be.",
+)
+
+
+def of_attacks(attacked: Attacked, *, origin: Origin | None = None) -> Report:
+    """How often attackers succeed, and words that may be quoted."""
+    plain = attacked.to_dict()
+    drawn = [figures.attack_rates(list(_bars(plain)))]
+    if "inference" in plain and len(plain["inference"]["parts"]) > 1:
+        secrets = plain["inference"]["parts"]
+        bars = [bar for name, one in secrets.items() for bar in _sides(f"inference of {name}", one)]
+        drawn.append(figures.attack_rates(bars))
+    facts: dict[str, Any] = {
+        "audience": "owner",
+        **plain,
+        "figures": {
+            figure.title if i == 0 else "Inference of each sensitive attribute": rows(figure)
+            for i, figure in enumerate(drawn)
+        },
+        "origin": (origin or Origin()).to_dict(),
+        "verdict": "Nothing was required.",
+    }
+    first, *others = attack_tables(plain)
+    sections = [
+        Section("In short", attacked.words, (first,), tuple(drawn)),
+        Section("What this means, and what it does not", MEANINGS),
+        *([Section("Attackers one by one", (), tuple(others))] if others else []),
+        *([Section("What was not tried", attacked.notes)] if attacked.notes else []),
+        origin_section(facts),
+    ]
+    return Report("Report of attacks", facts, tuple(sections))
+
+
+def _bars(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in ("singling_out", "linkability", "inference", "membership"):
+        if name in plain:
+            yield from _sides(name.replace("_", " "), plain[name])
+
+
+def _sides(name: str, attack: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for side, key in zip(figures.SIDES, ("target", "control", "naive"), strict=True):
+        rate = attack[key]
+        if rate is not None:
+            yield {"attack": name, "side": side, **{each: rate[each] for each in ("rate", "low", "high")}}

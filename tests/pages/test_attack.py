@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of attacks: its bars and words, and no value of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import anon
+from anon import pages
+from anon.attackers import Inference
+from anon.command.entry import main
+
+SCHEMA = anon.Schema(["age", "town"], ["ill", "wage"])
+
+
+def people(seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "age": rng.integers(18, 90, 300),
+            "town": rng.choice(["secretville", "elsewhere", "nowhere"], 300),
+            "ill": rng.choice(["secretitis", "flu"], 300),
+            "wage": rng.integers(1000, 9000, 300),
+        }
+    )
+
+
+def test_the_report_has_bars_of_every_attack_and_sensitive_attribute() -> None:
+    attacked = anon.attack(
+        people(1),
+        people(1),
+        SCHEMA,
+        control=people(2),
+        targets=100,
+        attacks=["singling-out", "linkability", Inference(miners=[]), "membership"],
+    )
+    report = pages.of_attacks(attacked)
+    bars = report.facts["figures"]["How often attacks succeed"]
+    assert [bar["attack"] for bar in bars] == [
+        name for name in ("singling out", "linkability", "inference", "membership") for _ in range(3)
+    ]
+    first = bars[0]
+    assert attacked.singling_out is not None
+    assert first["rate"] == 100 * attacked.singling_out.target.rate
+    assert (first["low"], first["high"]) == (
+        100 * attacked.singling_out.target.low,
+        100 * attacked.singling_out.target.high,
+    )
+    of_secrets = report.facts["figures"]["Inference of each sensitive attribute"]
+    assert {bar["attack"] for bar in of_secrets} == {"inference of ill", "inference of wage"}
+    html = report.html()
+    for word in ("secretville", "secretitis"):
+        assert word not in html
+    assert "It does not say that the release is safe" in html
+    assert attacked.words[0].partition(":")[2][:30].strip()[:10] in html
+
+
+def test_the_command_writes_it(tmp_path: Path) -> None:
+    for name, seed in (("people", 1), ("others", 2)):
+        pq.write_table(people(seed), tmp_path / f"{name}.parquet")
+    release = anon.anonymize(people(1), SCHEMA, require=[anon.KAnonymity(5)])
+    release.write(tmp_path / "release.parquet")
+    page = tmp_path / "attacks.html"
+    ask = ["attack", str(tmp_path / "people.parquet"), str(tmp_path / "release.parquet")]
+    options = ["--control", str(tmp_path / "others.parquet"), "--targets", "50", "--report", str(page), "-q"]
+    assert main([*ask, *options]) == 0
+    assert "Report of attacks" in page.read_text()
