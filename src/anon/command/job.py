@@ -99,8 +99,7 @@ class Job(_Keys):
         method = self.configured_method()
         if self.perturb or (method is not None and method.perturbs) or not str(self.output).endswith(".csv"):
             return None
-        named = {each.name for each in (*schema.quasi, *schema.sensitive)} | {*schema.identifying}
-        return named | {name for name in (schema.unit, schema.sampling_weight) if name is not None}
+        return named_by(schema)
 
     def files(self) -> list[str]:
         """The files of hierarchies and orders."""
@@ -243,6 +242,12 @@ class Job(_Keys):
     def options(self) -> dict[str, Any]:
         """The other keyword arguments of `anon.anonymize`."""
         return self.given(each for each in (*PUBLISHING, *RUNNING) if each != CSV_GUARD)
+
+
+def named_by(schema: Schema) -> set[str]:
+    """The columns of a schema whose values count: all that it names but neutral ones."""
+    named = {each.name for each in (*schema.quasi, *schema.sensitive)} | {*schema.identifying}
+    return named | {name for name in (schema.unit, schema.sampling_weight) if name is not None}
 
 
 def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:

@@ -216,8 +216,9 @@ def check(
     """
     import anon
     from anon import datasets
+    from anon.command.job import named_by
     from anon.measures import ROLES_FROM_FILE
-    from anon.release import sensitive_path
+    from anon.release import CLASS_ID, sensitive_path
 
     source = job.output if source is None else source
     if source is None:
@@ -230,7 +231,9 @@ def check(
     if per_class is not None:
         keep(per_class, read)
     pages = pages_of(report, report_public, [*read, per_class])
-    table, people = anon.read_source(source, **reading_options(context, job, source)), people_of(context, job)
+    typed: dict[str, Any] = {} if schema is None else {"typed": {CLASS_ID, *named_by(schema)}}
+    table = anon.read_source(source, **reading_options(context, job, source), **typed)
+    people = people_of(context, job)
     require = job.demands(people)
     privacy = anon.check(
         table,
