@@ -78,7 +78,7 @@ from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
 from anon.measures.weighted import weighted_disclosure
-from anon.measures.workload import preset, random_queries
+from anon.measures.workload import preset, random_queries, with_values
 
 __all__ = [
     "ATTACKS",
@@ -168,5 +168,6 @@ __all__ = [
     "weighted_disclosure",
     "weights",
     "widths",
+    "with_values",
     "zero",
 ]
