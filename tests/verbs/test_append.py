@@ -276,6 +276,18 @@ def test_values_outside_of_the_rules_are_held(levels: Rules, regions: Rules) -> 
         assert (nothing.release, nothing.held.num_rows, nothing.outside) == (None, 2, {"sex": 2})
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.null(), pa.timestamp("ns")], ids=str)
+@pytest.mark.parametrize("method", [anon.FullDomain(), anon.Mondrian()], ids=["levels", "regions"])
+def test_of_a_column_without_values_the_rules_know_null_alone(kind: pa.DataType, method: Any) -> None:
+    table = pa.table({"a": pa.nulls(4, kind), "b": [1, 1, 2, 2]})
+    made = anon.anonymize(table, anon.Schema(["a", "b"]), require=K2, method=method)
+    rules = Rules.from_dict(json.loads(json.dumps(made.rules.to_dict())))
+    batch = pa.table({"a": [None, None, 7], "b": [1, 1, 2]})
+    assert rules.transform(batch).table["a"].to_pylist() == ["missing", "missing", "*"]
+    appended = anon.append(rules, batch, require=K2, new_persons=True)
+    assert (appended.n_released, appended.held.num_rows, appended.outside) == (2, 1, {"a": 1})
+
+
 def test_what_no_class_decides_is_refused(levels: Rules) -> None:
     batch = people([24, 25, 26], "MMM", 100)
     with pytest.raises(anon.UsageError, match="no test of one class of the batch"):

@@ -263,6 +263,8 @@ class Rules:
         for attribute, one in zip(self.schema.quasi, self.known, strict=True):
             column, values = table.column(attribute.name), one.values
             assert values is not None
+            if not len(values):  # of a column of nulls; so is this one then
+                values = pa.array([], column.type)
             kind = values.type
             both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
             if one.has_null:
@@ -293,7 +295,7 @@ class Rules:
         numeric = domain.kind == "numeric"
         ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
         at = {key: code for code, key in enumerate(ours)}
-        code = np.array([at[key] for key in theirs], np.int64)
+        code = np.array([at[key] for key in theirs] or [0], np.int64)  # without values all sides are empty
         empty = regions.low[a] > regions.high[a]
         low, high = (code[np.where(empty, 0, ends[a])] for ends in (regions.low, regions.high))
         return _made(domain, np.where(empty, 1, low), np.where(empty, 0, high), regions.null[a])
@@ -356,7 +358,8 @@ class Rules:
         if not low.shape == high.shape == null.shape or low.ndim != 2 or len(low) != n:
             raise ValueError
         for a, each in enumerate(self.known):
-            if each.values is None or (low[a] < 0).any() or (high[a] >= len(each.values)).any():
+            held = low[a] <= high[a]
+            if each.values is None or (low[a] < 0).any() or (high[a][held] >= len(each.values)).any():
                 raise ValueError
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -432,6 +435,8 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
                 tree_of(attribute.hierarchy, words.dictionary.to_pylist(), attribute.name)
             except MissingValues as error:
                 unknown = np.append(error.missing, False)[words.indices.fill_null(-1).to_numpy()]
+    elif not len(known.values):  # of a column of nulls
+        unknown = np.ones(len(column), np.bool_)
     elif attribute.kind == "numeric":
         least, most = known.values[0], known.values[-1]
         try:
