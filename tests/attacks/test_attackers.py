@@ -106,6 +106,24 @@ def test_no_release_gives_away_more_than_it_did(tables: tuple[pa.Table, pa.Table
         assert risk <= bound, attack
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("mondrian", (0, 0.01, 0.21, 0.13)),
+        ("mondrian t", (0, 0.01, 0.2, 0.12)),
+        ("curve", (0, 0.01, 0.21, 0.19)),
+        ("full domain", (0, 0.01, 0.1, 0.12)),
+    ],
+)
+def test_no_large_release_gives_away_more_than_it_did(name: str, most: tuple[float, ...]) -> None:
+    both = people(5, 30_000), people(6, 30_000)
+    found = highest(attacked(both, anon.anonymize(both[0], SCHEMA, **RELEASES[name][0])))
+    print(name, {attack: round(risk, 3) for attack, risk in found.items()})
+    for (attack, risk), bound in zip(found.items(), most, strict=True):
+        assert risk <= bound, attack
+
+
 def test_swapped_records_are_attacked() -> None:
     alone = pa.array(range(2000))
     first, second = (people(seed).append_column("household", alone) for seed in (5, 6))

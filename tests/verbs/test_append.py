@@ -60,6 +60,22 @@ def test_hold_out_rows_show_their_level(levels: Rules) -> None:
     assert repr(levels) == "Rules('full-domain', levels=(1, 0))"
 
 
+def test_one_row_shows_what_it_would_show_among_others(levels: Rules, regions: Rules) -> None:
+    """Not `*`, though its cell holds all that the rows at hand have."""
+    assert cells_of(levels.transform(people([25], "M")).table) == [("[20, 29]", "M")]
+    assert cells_of(regions.transform(people([25], "M")).table)[0][0] == "[21, 30]"
+    made = anon.append(levels, people([24, 25, 26], "MMM", 100), require=K2, new_persons=True)
+    assert made.release is not None
+    assert cells_of(made.release.table) == [("[20, 29]", "M")] * 3
+    # where the highest level holds all rows of a batch it is still no star
+    coarse = anon.anonymize(
+        people([21, 22, 61, 62], "MMMM"), AGES, require=K2, method=anon.FullDomain(levels=(2, 0))
+    ).rules
+    made = anon.append(coarse, people([24, 25], "MM", 100), require=K2, new_persons=True)
+    assert made.release is not None
+    assert cells_of(made.release.table) == [("[0, 49]", "M")] * 2
+
+
 def test_hold_out_rows_show_their_region(regions: Rules) -> None:
     """The cut lies between 23 and 31: 24 to 30 are on the left of it, and ends are those of the table."""
     assert repr(regions) == "Rules('mondrian', regions=2)"

@@ -366,7 +366,7 @@ def _by_levels(
         if levels[a] == lowest:
             continue
         node = tuple(level - (i == a) for i, level in enumerate(levels))
-        finer = at_levels(fine, node)[0].quasi_codes[a]
+        finer = at_levels(fine, node).quasi_codes[a]
         parts = [
             (c, rows, np.unique(finer[rows], return_inverse=True)[1].reshape(-1))
             for c in range(classes.n_classes)

@@ -39,7 +39,8 @@ def _parts(attack: Mapping[str, Any], above: str = "") -> list[tuple[str, Mappin
 
 
 def _row(name: str, attack: Mapping[str, Any]) -> tuple[Any, ...]:
-    rates = (interval(attack[side]) for side in ("target", "control", "naive", "risk"))
+    nothing = "nothing to try" if attack["target"]["tries"] == 0 else None
+    rates = (nothing or interval(attack[side]) for side in ("target", "control", "naive", "risk"))
     return (name, attack["verdict"], *rates)
 
 
@@ -47,7 +48,5 @@ def interval(rate: Mapping[str, Any] | None) -> str | None:
     """A rate or risk and its interval in percent; below 0 it is shown as 0."""
     if rate is None:
         return None
-    if rate.get("tries") == 0:
-        return "nothing to try"
     value, low, high = (max(100 * rate[name], 0.0) for name in ("rate", "low", "high"))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"

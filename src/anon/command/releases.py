@@ -275,8 +275,9 @@ def check(
     """
     import anon
     from anon import datasets
+    from anon.command.job import named_by
     from anon.measures import ROLES_FROM_FILE
-    from anon.release import sensitive_path
+    from anon.release import CLASS_ID, sensitive_path
 
     source = job.output if source is None else source
     if source is None:
@@ -291,7 +292,9 @@ def check(
     pages = pages_of(report, report_public, [*read, per_class])
     plain = context.params["table"] is None and context.params["query"] is None
     options = release_options if source == job.output and plain else reading_options
-    table, people = anon.read_source(source, **options(context, job, source)), people_of(context, job)
+    typed: dict[str, Any] = {} if schema is None else {"typed": {CLASS_ID, *named_by(schema)}}
+    table = anon.read_source(source, **options(context, job, source), **typed)
+    people = people_of(context, job)
     require = job.demands(people)
     both = _beside(context, job, schema, table, against, original)
     privacy = anon.check(

@@ -21,8 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes import (
-    MISSING,
-    OR_MISSING,
     ROOT,
     Cells,
     Classes,
@@ -35,9 +33,9 @@ from anon.classes import (
     rows_inside,
     texts,
 )
-from anon.encoding import Domain, Encoded, encode
+from anon.encoding import Codes, Domain, Encoded, at_level, encode
 from anon.errors import DataError, Parameter, UsageError
-from anon.methods import FullDomain, Mondrian, at_levels
+from anon.methods import FullDomain, Mondrian
 from anon.release.recoded import Recoded
 from anon.schema import (
     Attribute,
@@ -60,13 +58,15 @@ VERSION = 1  # of the file
 
 @dataclass(frozen=True, repr=False)
 class Known:
-    """What rules know of one attribute's domain: the labels in their order, or ends of cuts from the least
-    value to the greatest (`values`), and whether null is in it. Without values its hierarchy decides.
+    """What rules know of one attribute's domain: the labels in their order, or the least and the greatest
+    number and the ends of cuts between (`values`), and whether null is in it. Where it does not `decide`, its
+    hierarchy does, or nothing, and the values only say what all values are.
     """
 
     name: str
-    values: pa.Array | None
+    values: pa.Array
     has_null: bool
+    decides: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,36 +180,42 @@ class Rules:
         self, table: pa.Table, outside: Mapping[str, npt.NDArray[np.bool_]], shown: dict[str, Any]
     ) -> None:
         """Each column by itself: what one row shows there depends on its value alone."""
-        assert self.levels is not None
         for i, attribute in enumerate(self.schema.quasi):
             rows = np.flatnonzero(~outside[attribute.name])
             if not len(rows):
                 continue
             part = table.select([attribute.name]).take(pa.array(rows))
-            if part.column(0).null_count == len(rows):
-                is_star = self.levels[i] == (self.heights or ())[i]
-                shown[attribute.name][rows] = ROOT + OR_MISSING if is_star else MISSING
-                continue
-            encoded = encode(part, Schema([attribute]))
-            encoded = self._at(encoded, slice(i, i + 1))
-            classes = group(encoded.quasi_codes)
+            domain, codes, fine = self._wide(i, part.column(0))
+            nothing = np.empty(0, np.uint32)
+            encoded = Encoded(
+                part, Schema([attribute]), (domain,), (codes,), (), (), nothing, fine_codes=(fine,)
+            )
+            classes = group([codes])
             [one] = cells(encoded, classes)
             of_row = one.of_class[group_numbers(classes.rows, classes.offsets)]
             shown[attribute.name][rows] = np.array(labels(one).to_pylist(), object)[of_row]
 
-    def _at(self, encoded: Encoded, which: slice) -> Encoded:
-        """Rows at the levels; DataError where a hierarchy has other levels than it had."""
-        assert self.levels is not None
-        assert self.heights is not None
-        made, heights = at_levels(encoded, self.levels[which])
-        for attribute, now, then in zip(self.schema.quasi[which], heights, self.heights[which], strict=True):
-            if now != then and encoded.quasi[0].n_values:
-                raise DataError(
-                    f"column {attribute.name!r}: its hierarchy has {now} levels for these rows and had "
-                    f"{then} for the release's; give the hierarchy that the release was made with",
-                    column=attribute.name,
-                )
-        return made
+    def _wide(self, i: int, column: pa.ChunkedArray) -> tuple[Domain, Codes, Codes]:
+        """Values of the i-th attribute in the codes of these and of the rules' own, so that cells are what
+        they are in the release: the domain, and the codes at its level and before.
+        """
+        attribute, one = self.schema.quasi[i], self.known[i]
+        values = one.values if len(one.values) else pa.array([], column.type)  # of nulls: of any type
+        kind = values.type
+        try:
+            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
+        except pa.ArrowException:
+            raise _unlike(attribute.name, column.type, kind) from None
+        if one.has_null:
+            both = pa.chunked_array([*both.chunks, pa.nulls(1, kind)], kind)
+        wide = encode(pa.table({attribute.name: both}), Schema([attribute]))
+        [domain], [codes], [fine] = wide.quasi, wide.quasi_codes, wide.original.quasi_codes
+        if self.levels is not None and self.levels[i] == (self.heights or ())[i]:
+            domain = at_level(domain, None)
+            assert domain.coding is not None
+            codes = domain.coding.coded(fine)
+        n = len(column)
+        return domain, np.ascontiguousarray(codes[:n]), np.ascontiguousarray(fine[:n])
 
     def fit(self, table: pa.Table) -> Fitted:
         """The rows that the rules have cells for, those with the same cells as one class."""
@@ -225,11 +231,19 @@ class Rules:
                 counts,
             )
         inside = table.take(pa.array(rows))
+        plain = encode(inside, self.schema)
+        made = [self._wide(i, inside.column(name)) for i, name in enumerate(names)]
+        domains, columns, fine = zip(*made, strict=True)
+        encoded = replace(
+            plain,
+            quasi=domains,
+            quasi_codes=columns,
+            fine_codes=fine if self.regions is None else (),
+            by_regions=self.regions is not None,
+        )
         if self.regions is None:
-            encoded = self._at(encode(inside, self.schema), slice(None))
             classes = group(encoded.quasi_codes)
             return Fitted(encoded, classes, cells(encoded, classes), rows, counts)
-        encoded, domains = self._wide(inside)
         sides = [self._boxes(a, domain) for a, domain in enumerate(domains)]
         found = rows_inside(sides, encoded.quasi_codes, 2**62)
         assert found is not None
@@ -256,42 +270,10 @@ class Rules:
             for attribute, each in zip(self.schema.quasi, self.known, strict=True)
         }
 
-    def _wide(self, table: pa.Table) -> tuple[Encoded, list[Domain]]:
-        """The rows in the codes of their values and of the rules' own, which are the ends of cells."""
-        encoded = encode(table, self.schema)
-        domains, columns = [], []
-        for attribute, one in zip(self.schema.quasi, self.known, strict=True):
-            column, values = table.column(attribute.name), one.values
-            assert values is not None
-            if not len(values):  # of a column of nulls; so is this one then
-                values = pa.array([], column.type)
-            kind = values.type
-            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
-            if one.has_null:
-                both = pa.chunked_array([*both.chunks, pa.nulls(1, kind)], kind)
-            wide = encode(pa.table({attribute.name: both}), Schema([attribute]))
-            domains.append(wide.quasi[0])
-            columns.append(np.ascontiguousarray(wide.quasi_codes[0][: table.num_rows]))
-        made = Encoded(
-            encoded.table,
-            encoded.schema,
-            tuple(domains),
-            tuple(columns),
-            encoded.sensitive,
-            encoded.sensitive_codes,
-            encoded.suppressed,
-            units=encoded.units,
-            weights=encoded.weights,
-            unpublished=encoded.unpublished,
-            by_regions=True,
-        )
-        return made, domains
-
     def _boxes(self, a: int, domain: Domain) -> Cells:
         """The regions' sides on one attribute, over a domain that has all of their ends."""
         regions, one = self.regions, self.known[a]
         assert regions is not None
-        assert one.values is not None
         numeric = domain.kind == "numeric"
         ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
         at = {key: code for code, key in enumerate(ours)}
@@ -359,7 +341,7 @@ class Rules:
             raise ValueError
         for a, each in enumerate(self.known):
             held = low[a] <= high[a]
-            if each.values is None or (low[a] < 0).any() or (high[a][held] >= len(each.values)).any():
+            if (low[a] < 0).any() or (high[a][held] >= len(each.values)).any():
                 raise ValueError
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -427,7 +409,7 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
     """The rows whose value the rules do not know; null is one, where they have no place for it."""
     column = table.column(attribute.name)
     null = np.asarray(pc.is_null(column, nan_is_null=True))
-    if known.values is None:
+    if not known.decides:
         unknown = np.zeros(len(column), np.bool_)
         if isinstance(attribute.hierarchy, CsvFile | Nested) and attribute.kind == "nominal":
             words = column.cast(pa.string()).dictionary_encode().combine_chunks()
@@ -442,11 +424,7 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
         try:
             beyond = pc.or_(pc.less(column, least), pc.greater(column, most))
         except pa.ArrowException:
-            raise DataError(
-                f"column {attribute.name!r} is {column.type}, and was {known.values.type} when the rules "
-                "were made; convert it",
-                column=attribute.name,
-            ) from None
+            raise _unlike(attribute.name, column.type, known.values.type) from None
         unknown = np.asarray(beyond.fill_null(False))
     else:
         there = pc.is_in(column.cast(pa.string()), value_set=known.values.cast(pa.string()))
@@ -454,24 +432,28 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
     return np.asarray(unknown & ~null if places_null else unknown | null)
 
 
+def _unlike(name: str, now: pa.DataType, then: pa.DataType) -> DataError:
+    return DataError(
+        f"column {name!r} is {now}, and was {then} when the rules were made; convert it", column=name
+    )
+
+
 def _known_to_dict(known: Known) -> dict[str, Any]:
     values = known.values
-    held: dict[str, Any] = {"name": known.name, "null": known.has_null}
-    if values is not None:
-        held["type"] = str(values.type)
-        is_text = pa.types.is_string(values.type)
-        plain = is_text or pa.types.is_floating(values.type)
-        held["values"] = values.to_pylist() if plain else [int(each) for each in places(values)[0]]
-    return held
+    plain = pa.types.is_string(values.type) or pa.types.is_floating(values.type)
+    return {
+        "name": known.name,
+        "null": known.has_null,
+        "decides": known.decides,
+        "type": str(values.type),
+        "values": values.to_pylist() if plain else [int(each) for each in places(values)[0]],
+    }
 
 
 def _known_from_dict(data: Mapping[str, Any]) -> Known:
-    values = None
-    if "values" in data:
-        kind = pa.type_for_alias(data["type"])
-        listed = data["values"]
-        values = pa.array(listed, kind) if pa.types.is_string(kind) else values_at(listed, kind)
-    return Known(str(data["name"]), values, bool(data["null"]))
+    kind, listed = pa.type_for_alias(data["type"]), data["values"]
+    values = pa.array(listed, kind) if pa.types.is_string(kind) else values_at(listed, kind)
+    return Known(str(data["name"]), values, bool(data["null"]), bool(data["decides"]))
 
 
 # --- the rules of a release
@@ -525,13 +507,14 @@ def rules_of(release: Recoded) -> Rules:
 
 def _of_column(attribute: Attribute, domain: Domain, is_star: bool) -> Known:
     """What full-domain rules know: where there is a hierarchy that decides, of one level all values."""
-    values = None
     if attribute.kind == "ordinal":
         values = pa.array([str(each) for each in attribute.order or ()], pa.string())
-    elif attribute.hierarchy is None and not is_star:
-        numeric = domain.kind == "numeric"
-        values = domain.values if not numeric else domain.values.take(pa.array([0, domain.n_values - 1]))
-    return Known(attribute.name, values, True)
+    elif domain.kind == "numeric":
+        values = domain.values.take(pa.array([0, domain.n_values - 1]))
+    else:
+        values = pa.array(texts(domain.values), pa.string())
+    decides = attribute.kind == "ordinal" or (attribute.hierarchy is None and not is_star)
+    return Known(attribute.name, values, domain.has_null, decides)
 
 
 def _regions(release: Recoded) -> tuple[tuple[Known, ...], Regions]:
@@ -560,7 +543,7 @@ def _regions(release: Recoded) -> tuple[tuple[Known, ...], Regions]:
             begin, end, values = _closed(values, begin, end)
         else:
             values = pa.array(texts(values), pa.string())
-        known.append(Known(domain.name, values, domain.has_null))
+        known.append(Known(domain.name, values, domain.has_null, True))
         sides.append((np.where(begin > end, 1, begin), np.where(begin > end, 0, end), null))
     regions = Regions(*(np.array(each) for each in zip(*sides, strict=True)))
     return tuple(known), regions

@@ -164,13 +164,13 @@ def writer_of(path: Path, labels: Mapping[str, Labels]) -> tuple[_Open, str]:
 
 
 def labels_of_columns(release: Recoded) -> dict[str, Labels]:
-    """What the input's file said of the published columns; of cells, which are no values, no words."""
-    known = release.file_schema
+    """What the input's file said of its columns; of those shown as cells, which are no values, no words."""
+    cells = columns_of(release)
     found = {}
-    for each in fields_of(release):
-        if known is not None and known.get_field_index(each.name) >= 0:
-            labels = labels_of(known.field(each.name))
-            found[each.name] = replace(labels, values={}) if each.cells else labels
+    for described in release.file_schema or ():
+        labels = labels_of(described)
+        is_of_cells = bool(cells.get(described.name)) or described.name in release.coded
+        found[described.name] = replace(labels, values={}) if is_of_cells else labels
     return found
 
 
