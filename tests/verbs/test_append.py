@@ -369,3 +369,16 @@ def test_wrong_use_of_the_command(
     assert main(words.split()) == 2
     assert why in " ".join(capsys.readouterr().err.split())
     assert not Path("x.csv").exists()
+
+
+@pytest.mark.parametrize("how", ["", "--method curve", "--effort best", "--method mondrian --numeric mean"])
+def test_rules_that_there_are_not_are_refused_before_the_work(
+    files: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*given: Any, **more: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(anon, "anonymize", never)
+    words = f"anonymize first.csv -o x.csv --quasi age,sex --k 2 --rules r.json {how}"
+    assert main(words.split()) == 2
+    assert "this release has no rules" in " ".join(capsys.readouterr().err.split())
