@@ -346,6 +346,14 @@ def test_the_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("third.parquet").exists()
 
 
+def test_rows_of_an_earlier_batch_do_not_stay_in_the_file_of_held_rows(files: Path) -> None:
+    anon.datasets.write_table(people([24, 25, 26], "MMM", 100), "second.csv")
+    anon.datasets.write_table(people([24], "M", 200), "held.parquet")
+    words = "append rules.json second.csv -o second.parquet --k 2 --new-persons --held held.parquet --quiet"
+    assert main(words.split()) == 0
+    assert pq.read_table("held.parquet").num_rows == 0
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
