@@ -381,3 +381,14 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     assert "900 people" in shown
     assert main([*both, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["attacks"]["n_control"] == 600
+
+
+def test_numbers_of_any_size_are_attacked() -> None:
+    far = pa.array([0, 1, 2**63, 2**64 - 1] * 5, pa.uint64())
+    table = pa.table({"age": [1e300, -1e300] * 10, "far": far})
+    schema = anon.Schema(["age"], ["far"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)
+        release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], numeric="mean", control=0.5)
+    assert anon.attack(release).to_dict()
+    assert anon.attack(table, release.table, schema).to_dict()

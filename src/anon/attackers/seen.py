@@ -331,8 +331,11 @@ def _joined(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     kind = kinds[-1]
     if len(kinds) > 1 and all(is_measurable(each) and not pa.types.is_temporal(each) for each in kinds):
         kind = pa.float64()
+    safe = kind != pa.float64()  # as a float a whole number may lose its last digits
     try:
-        return pa.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], kind)
+        return pa.chunked_array(
+            [chunk for part in parts for chunk in part.cast(kind, safe=safe).chunks], kind
+        )
     except pa.ArrowException:
         raise DataError(
             f"column {name!r} is {kinds[0]} in the original and {kinds[-1]} in the release; convert one",

@@ -27,7 +27,7 @@ from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import HeldOut, Release, note_on_known, release_table, with_held
-from anon.release.rules import NothingFits, Rules, Transformed
+from anon.release.rules import NothingFits, Rules, Transformed, refuse_rules
 from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
 from anon.release.write import check_output
 
@@ -65,6 +65,7 @@ __all__ = [
     "recode",
     "refuse_clashes",
     "refuse_guard",
+    "refuse_rules",
     "refuse_sensitive_half",
     "release_table",
     "second_table",

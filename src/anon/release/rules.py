@@ -35,7 +35,7 @@ from anon.classes import (
 )
 from anon.encoding import Codes, Domain, Encoded, at_level, encode
 from anon.errors import DataError, Parameter, UsageError
-from anon.methods import FullDomain, Mondrian
+from anon.methods import FullDomain, Method, Mondrian
 from anon.release.recoded import Recoded
 from anon.schema import (
     Attribute,
@@ -47,6 +47,7 @@ from anon.schema import (
     lca,
     places,
     tree_of,
+    value_type,
     values_at,
 )
 from anon.tables import not_written, opened, read_source, read_table, replacing
@@ -200,9 +201,10 @@ class Rules:
         they are in the release: the domain, and the codes at its level and before.
         """
         attribute, one = self.schema.quasi[i], self.known[i]
-        kind = one.values.type
+        values = one.values if len(one.values) else pa.array([], column.type)  # of nulls: of any type
+        kind = values.type
         try:
-            both = pa.chunked_array([*column.cast(kind).chunks, one.values], kind)
+            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
         except pa.ArrowException:
             raise _unlike(attribute.name, column.type, kind) from None
         if one.has_null:
@@ -276,7 +278,7 @@ class Rules:
         numeric = domain.kind == "numeric"
         ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
         at = {key: code for code, key in enumerate(ours)}
-        code = np.array([at[key] for key in theirs], np.int64)
+        code = np.array([at[key] for key in theirs] or [0], np.int64)  # without values all sides are empty
         empty = regions.low[a] > regions.high[a]
         low, high = (code[np.where(empty, 0, ends[a])] for ends in (regions.low, regions.high))
         return _made(domain, np.where(empty, 1, low), np.where(empty, 0, high), regions.null[a])
@@ -339,7 +341,8 @@ class Rules:
         if not low.shape == high.shape == null.shape or low.ndim != 2 or len(low) != n:
             raise ValueError
         for a, each in enumerate(self.known):
-            if (low[a] < 0).any() or (high[a] >= len(each.values)).any():
+            held = low[a] <= high[a]
+            if (low[a] < 0).any() or (high[a][held] >= len(each.values)).any():
                 raise ValueError
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -415,6 +418,8 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
                 tree_of(attribute.hierarchy, words.dictionary.to_pylist(), attribute.name)
             except MissingValues as error:
                 unknown = np.append(error.missing, False)[words.indices.fill_null(-1).to_numpy()]
+    elif not len(known.values):  # of a column of nulls
+        unknown = np.ones(len(column), np.bool_)
     elif attribute.kind == "numeric":
         least, most = known.values[0], known.values[-1]
         try:
@@ -455,37 +460,45 @@ def _known_from_dict(data: Mapping[str, Any]) -> Known:
 # --- the rules of a release
 
 
-def rules_of(release: Recoded) -> Rules:
-    """The rules of a release; UsageError where its method has none that rows alone decide."""
-    encoded, method = release.encoded, release.method
+def refuse_rules(
+    method: Method, bound: Schema, types: Mapping[str, pa.DataType], publish: str, numeric: str
+) -> None:
+    """Raise UsageError where a release of columns of these types has no rules that rows alone decide."""
     what = None
     if not isinstance(method, FullDomain | Mondrian):
         what = f"{type(method).__name__} makes classes of the rows that are there, not by rules"
-    elif release.publish != "generalization":
+    elif publish != "generalization":
         what = "a bucketization shows no cells"
-    elif encoded.rounds is not None:
+    elif isinstance(method, FullDomain) and method.iterate is not None:
         what = "the round of a row depends on the other rows of its class"
     elif isinstance(method, Mondrian) and method.relaxed:
         what = "relaxed cuts share rows out that have equal values"
-    elif isinstance(method, Mondrian) and (release.numeric != "interval" or encoded.schema.all_coded):
+    elif isinstance(method, Mondrian) and (numeric != "interval" or bound.all_coded):
         what = (
             "regions of Mondrian are intervals: least levels, top and bottom codes, rounded ends and "
-            f"numeric={release.numeric!r} are not part of them"
+            f"numeric={numeric!r} are not part of them"
         )
-    elif encoded.schema.household or encoded.schema.linked:
+    elif bound.household or bound.linked:
         what = "columns of households, and linked ones, follow others"
     if what is not None:
         raise UsageError(
             f"this release has no rules: {what}; use ",
             Parameter("FullDomain() or Mondrian()", "--method full-domain or mondrian"),
         )
-    for domain in encoded.quasi:
-        kind = domain.values.type
-        if domain.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
+    for each in bound.quasi:
+        kind = value_type(types[each.name])
+        if each.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
             raise UsageError(
-                f"column {domain.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
+                f"column {each.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
                 "times without a zone"
             )
+
+
+def rules_of(release: Recoded) -> Rules:
+    """The rules of a release; UsageError where its method has none that rows alone decide."""
+    encoded, method = release.encoded, release.method
+    types = {domain.name: domain.values.type for domain in encoded.quasi}
+    refuse_rules(method, encoded.schema, types, release.publish, release.numeric)
     asked = tuple(map(str, release.requirements))
     if isinstance(method, FullDomain):
         assert method.levels is not None
