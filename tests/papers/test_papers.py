@@ -541,6 +541,6 @@ def test_a_sample_is_the_same_each_time() -> None:
 
 def test_numbers_that_json_lacks_are_written(tmp_path: Path) -> None:
     table = Table("Ratios", ("of", "ratio"), (("a", float("nan")), ("b", float("inf"))))
-    made = Reproduction("paper", "A paper", "its source", (), False, 0.0, (), (), (Section("s", (), (table,)),))
-    path, _ = made.write(tmp_path)
+    sections = (Section("s", (), (table,)),)
+    path, _ = Reproduction("paper", "A paper", "its source", (), False, 0.0, (), (), sections).write(tmp_path)
     assert json.loads(path.read_text())["tables"]["Ratios"]["rows"] == [["a", None], ["b", "inf"]]

@@ -140,7 +140,7 @@ def anonymize(
             raise UsageError("--control and --attack are for one machine: leave them out")
         if pages or job.population or job.sampling_fraction or rules is not None:
             raise UsageError(
-                "on Spark there are no report, rules and population: check the release afterwards"
+                "on Spark there is no report, no rules and no population: check the release afterwards"
             )
         from anon.command.spark import run
 

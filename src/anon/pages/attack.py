@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anon import figures
-from anon.attackers import NOT_SAFE, Attacked, attack_tables
+from anon.attackers import ATTACKERS, NOT_SAFE, Attacked, attack_tables
 from anon.html import Section, rows
 from anon.pages.origin import Origin, Report, origin_section
 
@@ -54,7 +54,7 @@ def of_attacks(attacked: Attacked, *, origin: Origin | None = None) -> Report:
 
 
 def _bars(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for name in ("singling_out", "linkability", "inference", "membership"):
+    for name in ATTACKERS:
         if name in plain:
             yield from _sides(name.replace("_", " "), plain[name])
 

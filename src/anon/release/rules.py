@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,8 @@ from anon.classes import (
     texts,
 )
 from anon.encoding import Codes, Domain, Encoded, at_level, encode
-from anon.errors import DataError, Parameter, UsageError
-from anon.methods import FullDomain, Method, Mondrian
-from anon.release.recoded import Recoded
+from anon.errors import DataError
+from anon.methods import FullDomain, Mondrian
 from anon.schema import (
     Attribute,
     CsvFile,
@@ -47,11 +46,9 @@ from anon.schema import (
     lca,
     places,
     tree_of,
-    value_type,
     values_at,
 )
-from anon.tables import not_written, opened, read_source, read_table, replacing
-from anoncore.classes import boxes
+from anon.tables import read_source, read_table, write_file
 
 Ints = npt.NDArray[np.int64]
 VERSION = 1  # of the file
@@ -201,10 +198,9 @@ class Rules:
         they are in the release: the domain, and the codes at its level and before.
         """
         attribute, one = self.schema.quasi[i], self.known[i]
-        values = one.values if len(one.values) else pa.array([], column.type)  # of nulls: of any type
-        kind = values.type
+        kind = one.values.type
         try:
-            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
+            both = pa.chunked_array([*column.cast(kind).chunks, one.values], kind)
         except pa.ArrowException:
             raise _unlike(attribute.name, column.type, kind) from None
         if one.has_null:
@@ -278,7 +274,7 @@ class Rules:
         numeric = domain.kind == "numeric"
         ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
         at = {key: code for code, key in enumerate(ours)}
-        code = np.array([at[key] for key in theirs] or [0], np.int64)  # without values all sides are empty
+        code = np.array([at[key] for key in theirs], np.int64)
         empty = regions.low[a] > regions.high[a]
         low, high = (code[np.where(empty, 0, ends[a])] for ends in (regions.low, regions.high))
         return _made(domain, np.where(empty, 1, low), np.where(empty, 0, high), regions.null[a])
@@ -341,18 +337,12 @@ class Rules:
         if not low.shape == high.shape == null.shape or low.ndim != 2 or len(low) != n:
             raise ValueError
         for a, each in enumerate(self.known):
-            held = low[a] <= high[a]
-            if (low[a] < 0).any() or (high[a][held] >= len(each.values)).any():
+            if (low[a] < 0).any() or (high[a] >= len(each.values)).any():
                 raise ValueError
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the rules to a JSON file that its owner alone can read."""
-        content = json.dumps(self.to_dict(), ensure_ascii=False).encode()
-        try:
-            with replacing([Path(os.path.realpath(path))], 0o600) as [temporary], opened(temporary) as file:
-                file.write(content)
-        except OSError as error:
-            raise not_written(repr(str(path)), error) from error
+        write_file(path, json.dumps(self.to_dict(), ensure_ascii=False).encode(), 0o600)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Rules:
@@ -418,8 +408,6 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
                 tree_of(attribute.hierarchy, words.dictionary.to_pylist(), attribute.name)
             except MissingValues as error:
                 unknown = np.append(error.missing, False)[words.indices.fill_null(-1).to_numpy()]
-    elif not len(known.values):  # of a column of nulls
-        unknown = np.ones(len(column), np.bool_)
     elif attribute.kind == "numeric":
         least, most = known.values[0], known.values[-1]
         try:
@@ -455,155 +443,3 @@ def _known_from_dict(data: Mapping[str, Any]) -> Known:
     kind, listed = pa.type_for_alias(data["type"]), data["values"]
     values = pa.array(listed, kind) if pa.types.is_string(kind) else values_at(listed, kind)
     return Known(str(data["name"]), values, bool(data["null"]), bool(data["decides"]))
-
-
-# --- the rules of a release
-
-
-def refuse_rules(
-    method: Method, bound: Schema, types: Mapping[str, pa.DataType], publish: str, numeric: str
-) -> None:
-    """Raise UsageError where a release of columns of these types has no rules that rows alone decide."""
-    what = None
-    if not isinstance(method, FullDomain | Mondrian):
-        what = f"{type(method).__name__} makes classes of the rows that are there, not by rules"
-    elif publish != "generalization":
-        what = "a bucketization shows no cells"
-    elif isinstance(method, FullDomain) and method.iterate is not None:
-        what = "the round of a row depends on the other rows of its class"
-    elif isinstance(method, Mondrian) and method.relaxed:
-        what = "relaxed cuts share rows out that have equal values"
-    elif isinstance(method, Mondrian) and (numeric != "interval" or bound.all_coded):
-        what = (
-            "regions of Mondrian are intervals: least levels, top and bottom codes, rounded ends and "
-            f"numeric={numeric!r} are not part of them"
-        )
-    elif bound.household or bound.linked:
-        what = "columns of households, and linked ones, follow others"
-    if what is not None:
-        raise UsageError(
-            f"this release has no rules: {what}; use ",
-            Parameter("FullDomain() or Mondrian()", "--method full-domain or mondrian"),
-        )
-    for each in bound.quasi:
-        kind = value_type(types[each.name])
-        if each.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
-            raise UsageError(
-                f"column {each.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
-                "times without a zone"
-            )
-
-
-def rules_of(release: Recoded) -> Rules:
-    """The rules of a release; UsageError where its method has none that rows alone decide."""
-    encoded, method = release.encoded, release.method
-    types = {domain.name: domain.values.type for domain in encoded.quasi}
-    refuse_rules(method, encoded.schema, types, release.publish, release.numeric)
-    asked = tuple(map(str, release.requirements))
-    if isinstance(method, FullDomain):
-        assert method.levels is not None
-        lattice = release.lattice
-        known = [
-            _of_column(attribute, domain, g == height)
-            for attribute, domain, g, height in zip(
-                encoded.schema.quasi, encoded.quasi, method.levels, lattice.heights, strict=True
-            )
-        ]
-        return Rules(encoded.schema, tuple(known), method.levels, lattice.heights, None, asked)
-    parts, regions = _regions(release)
-    return Rules(encoded.schema, parts, None, None, regions, asked)
-
-
-def _of_column(attribute: Attribute, domain: Domain, is_star: bool) -> Known:
-    """What full-domain rules know: where there is a hierarchy that decides, of one level all values."""
-    if attribute.kind == "ordinal":
-        values = pa.array([str(each) for each in attribute.order or ()], pa.string())
-    elif domain.kind == "numeric":
-        values = domain.values.take(pa.array([0, domain.n_values - 1]))
-    else:
-        values = pa.array(texts(domain.values), pa.string())
-    decides = attribute.kind == "ordinal" or (attribute.hierarchy is None and not is_star)
-    return Known(attribute.name, values, domain.has_null, decides)
-
-
-def _regions(release: Recoded) -> tuple[tuple[Known, ...], Regions]:
-    """The boxes between cuts that part the release's classes, each cut as near to the middle as may be.
-
-    Any such cuts part them as the method's own do. Classes that no cut parts, since they were merged after
-    it, share a region.
-    """
-    domains, classes = release.encoded.quasi, release.classes
-    low, high = [], []
-    for codes in release.encoded.quasi_codes:
-        least, most, _ = boxes(codes, classes.rows, classes.offsets)
-        low.append(least)
-        high.append(most)
-    first, last = (np.array(each, np.int64) for each in (low, high))
-    ends = np.array([[0] * len(domains), [domain.n_codes - 1 for domain in domains]], np.int64)
-    found = [box for _, box in _parted(first, last, np.arange(classes.n_classes), ends)]
-    whole = np.array(found, np.int64).reshape(-1, 2, len(domains))
-    known, sides = [], []
-    for a, domain in enumerate(domains):
-        begin, end = whole[:, 0, a], whole[:, 1, a]
-        null = (end == domain.n_values) & domain.has_null
-        end = np.minimum(end, domain.n_values - 1)
-        values = domain.values
-        if domain.kind == "numeric":
-            begin, end, values = _closed(values, begin, end)
-        else:
-            values = pa.array(texts(values), pa.string())
-        known.append(Known(domain.name, values, domain.has_null, True))
-        sides.append((np.where(begin > end, 1, begin), np.where(begin > end, 0, end), null))
-    regions = Regions(*(np.array(each) for each in zip(*sides, strict=True)))
-    return tuple(known), regions
-
-
-def _parted(low: Ints, high: Ints, members: Ints, ends: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Groups of boxes that no cut parts further, each with the box of the cuts around it."""
-    waiting = [(members, ends)]
-    while waiting:
-        inside, around = waiting.pop()
-        best: tuple[int, int, Ints, int] | None = None
-        for a in range(len(low)) if len(inside) > 1 else ():
-            order = inside[np.argsort(low[a, inside], kind="stable")]
-            reach = np.maximum.accumulate(high[a, order])[:-1]
-            cuts = np.flatnonzero(reach < low[a, order[1:]]) + 1
-            if len(cuts):
-                off = np.abs(2 * cuts - len(order))
-                at = int(off.argmin())
-                if best is None or int(off[at]) < best[0]:
-                    best = int(off[at]), a, order, int(cuts[at])
-        if best is None:
-            yield inside, around
-            continue
-        _, a, order, at = best
-        left, right = around.copy(), around.copy()
-        right[0, a] = low[a, order[at]]
-        left[1, a] = right[0, a] - 1
-        waiting += [(order[:at], left), (order[at:], right)]
-
-
-def _closed(values: pa.Array, begin: Ints, end: Ints) -> tuple[Ints, Ints, pa.Array]:
-    """Ranges of codes as ranges of these and the last values before them, which leave nothing between.
-
-    A range of codes holds all from its first value to just before that of the next code.
-    """
-    n = len(values)
-    if not n:
-        return np.ones_like(begin), np.zeros_like(end), values
-    following = values.take(pa.array(np.minimum(np.arange(1, n + 1), n - 1)))
-    if pa.types.is_floating(values.type):
-        numbers = following.to_numpy()
-        before = pa.array(np.nextafter(numbers, numbers.dtype.type(-np.inf)), values.type)
-    else:
-        before = values_at([int(tick) - 1 for tick in places(following)[0]], values.type)
-    before = pa.concat_arrays([before[: n - 1], values[n - 1 :]])
-    empty = begin > end
-    first, last = np.where(empty, 0, begin), np.where(empty, 0, end)
-    both = keys(pa.concat_arrays([values.take(pa.array(first)), before.take(pa.array(last))]))
-    distinct, index = np.unique(np.array(both, dtype=object), return_inverse=True)
-    place = {key: i for i, key in enumerate(both)}
-    taken = pa.concat_arrays([values.take(pa.array(first)), before.take(pa.array(last))])
-    sorted_values = taken.take(pa.array([place[key] for key in distinct.tolist()], pa.int64()))
-    at = index.reshape(2, -1)
-    return np.where(empty, 1, at[0]), np.where(empty, 0, at[1]), sorted_values
