@@ -29,6 +29,7 @@ from anon.errors import DataError
 from anon.measures import Predicates, overlaps
 from anon.release import (
     CLASS_ID,
+    Release,
     bucket_ids,
     is_bucketized,
     linked,
@@ -163,7 +164,8 @@ class Seen:
     """A release, the table it was made from, and a control table: all in codes of one domain each.
 
     `left_out` are sensitive attributes that the release does not show, `not_compared` columns published as
-    they are whose type has no values. `bucket` numbers the bucket of each row of a bucketization.
+    they are whose type has no values. `bucket` numbers the bucket of each row of a bucketization. `release`
+    is the release itself, where more of it is at hand than its files.
     """
 
     quasi: tuple[Column, ...]
@@ -176,6 +178,7 @@ class Seen:
     left_out: tuple[str, ...]
     not_compared: tuple[str, ...]
     n_threads: int
+    release: Release | None = None
 
     def boxes(self, columns: Sequence[Column], by_bucket: bool = False) -> Boxes:
         """The distinct rows of the release on some columns; with `by_bucket` those of buckets apart.
