@@ -612,8 +612,8 @@ KERNELS: dict[str, Kernel] = {
             "rules [8] [2] 1844",
             "rules [7] [2] 1.5",
             "rules [8] [2] 1.5",
-            "rules [12] [3] shorter",
-            "rules [12] [3] longer",
+            "rules [13] [3] shorter",
+            "rules [13] [3] longer",
         ),
     ),
     "requirement.passing_classes": Kernel(
