@@ -178,7 +178,10 @@ def attack(
     notes = [f"column {name!r} is not shown by the release" for name in seen.left_out]
     notes += [f"column {name!r} has no values to compare" for name in seen.not_compared]
     if control is None:
-        notes.append("without a control group it is not known how often the attacks succeed on anybody")
+        notes.append(
+            "without a control group, people who never were in the table, it is not known how often the "
+            "attacks succeed on anybody"
+        )
     found: dict[str, Attack] = {}
     for attacker in chosen:
         result = attacker.run(seen, People(ours, theirs), n_targets, seed, confidence)
