@@ -38,7 +38,7 @@ def test_a_value_that_the_others_tell_is_learned(census: pa.Table) -> None:
     assert found.risk is not None
     assert found.risk.low > 0.7
     assert found.verdict == "not compared"
-    assert "requirements do not bound it" in found.words()
+    assert "requirements do not bound it" in found.words
 
 
 def test_a_value_that_nothing_tells_is_not(census: pa.Table) -> None:
@@ -53,7 +53,7 @@ def test_a_value_that_nothing_tells_is_not(census: pa.Table) -> None:
     # who is guessed worse than by the buckets alone has failed, and nothing is said to be safe
     failed = anon.attackers.Learning("s", found.naive, found.naive)
     assert failed.verdict == "attack failed"
-    assert "not to say that the release is safe" in failed.words()
+    assert "not to say that the release is safe" in failed.words
 
 
 def test_files(tmp_path: Path) -> None:

@@ -112,13 +112,13 @@ def test_mondrian_is_replayed() -> None:
     release = anon.anonymize(table, anon.Schema(["age"], ["ill"]), require=require, method=anon.Mondrian())
     found = minimality(release)
     assert found == Minimality("ill", 1, 1, 1, 0, 1.0, pytest.approx(1 / 3), pytest.approx(2 / 3))
-    assert "rises from 0.333 to 1" in found.words()
+    assert "rises from 0.333 to 1" in found.words
     only_k = anon.anonymize(
         table, anon.Schema(["age"], ["ill"]), require=[anon.KAnonymity(4)], method=anon.Mondrian()
     )
     silent = minimality(only_k)
     assert (silent.n_replayed, silent.gain) == (0, 0)
-    assert "k alone gives nothing away" in silent.words()
+    assert "k alone gives nothing away" in silent.words
 
 
 def test_more_classes_than_two() -> None:

@@ -58,6 +58,7 @@ class Learning:
         """Whether the attack beats the naive attacker; nobody is compared who was never in the table."""
         return verdict(self.target, self.naive, None)
 
+    @property
     def words(self) -> str:
         """What came of the attack, and what it does not mean."""
         return (

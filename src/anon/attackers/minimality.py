@@ -77,6 +77,7 @@ class Minimality:
     greatest_before: float
     gain: float
 
+    @property
     def words(self) -> str:
         """What the replay tells, and what it does not."""
         if not self.n_replayed:
