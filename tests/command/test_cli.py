@@ -27,13 +27,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-import typer
 
 import anon
 from anon import datasets
 from anon.command import ends as ends_module
 from anon.command import releases, trials
-from anon.command.app import app
+from anon.command.app import load
 from anon.command.entry import main
 from anon.command.job import Job
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
@@ -266,8 +265,7 @@ def test_every_flag_is_a_key_of_a_job_or_read_by_its_command(command: Any) -> No
     assert isinstance(function, ast.FunctionDef)
     read = {each.id for line in function.body for each in ast.walk(line) if isinstance(each, ast.Name)}
     assert {argument.arg for argument in function.args.args} <= read
-    commands: Any = typer.main.get_command(app)
-    named = {each.name for each in commands.commands[command.__name__].params}
+    named = {each.name for each in load(command.__name__).params}
     assert named - read - set(Job.model_fields) <= {"config", "help_all", "show_values", "query"}
     assert {"delimiter", "encoding", "null"} <= named
 

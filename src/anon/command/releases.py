@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from anon.html import Audience
     from anon.pages import Report
     from anon.schema import Schema
+    from anon.tables import Source
 
 
 @command(
@@ -163,6 +164,8 @@ def anonymize(
         warnings.simplefilter("always", anon.PrivacyWarning)
         table = anon.read_source(source, **job.read_options(), typed=job.typed(schema), progress=progress)
         check_output(output, table, schema)
+        if rules is not None:
+            _refuse_rules(job, how, schema, table)
         release = anon.anonymize(
             table,
             schema,
@@ -219,6 +222,20 @@ def anonymize(
         report_attacks("The release", attacked, quiet)
     if not release.meets_requirements:
         raise typer.Exit(InfeasibleError.exit_code)
+
+
+def _refuse_rules(job: Job, how: dict[str, Any], schema: Schema, source: Source) -> None:
+    """Raise UsageError where the release will have no rules."""
+    import pyarrow as pa
+
+    from anon.methods import chosen
+    from anon.release import refuse_rules
+
+    makes_all = schema.unit is None and isinstance(source.table, pa.Table)
+    method = chosen(how.get("method"), how.get("effort"), None if makes_all else "here")
+    types = {field.name: field.type for field in source.schema}
+    given = {"publish": "generalization", "numeric": "interval", **job.options()}
+    refuse_rules(method, schema.bind(source.schema), types, given["publish"], given["numeric"])
 
 
 @command(

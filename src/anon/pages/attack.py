@@ -18,6 +18,9 @@ MEANINGS = (
     'a secret is guessed; "membership" whether it can be told who is in the table.',
     "Every attack was also tried on people who never were in the table. What succeeds on them as often is "
     "learned about people as such, and not about those whose rows were released: the risk is what is left.",
+    "Who knows how a release was made (learning, which all buckets teach, and minimality, which replays the "
+    "method) is tried on people of the table alone: others are in none of its classes, and the risk is what "
+    "is left over the naive attacker, who looks at one class.",
     "A naive attacker does not look at single rows. Where it does as well, the attack failed.",
     "What these words do not mean: " + NOT_SAFE + " A risk of zero is one that was not found with so many "
     "tries; its interval says how great it may still be.",
@@ -28,16 +31,21 @@ def of_attacks(attacked: Attacked, *, origin: Origin | None = None) -> Report:
     """How often attackers succeed, and words that may be quoted."""
     plain = attacked.to_dict()
     drawn = [figures.attack_rates(list(_bars(plain)))]
-    if "inference" in plain and len(plain["inference"]["parts"]) > 1:
-        secrets = plain["inference"]["parts"]
-        bars = [bar for name, one in secrets.items() for bar in _sides(f"inference of {name}", one)]
+    by_secret = [name for name in ("inference", "learning") if len(plain.get(name, {}).get("parts", {})) > 1]
+    for name in by_secret:
+        secrets = plain[name]["parts"]
+        bars = [bar for secret, one in secrets.items() for bar in _sides(f"{name} of {secret}", one)]
         drawn.append(figures.attack_rates(bars))
     facts: dict[str, Any] = {
         "audience": "owner",
         **plain,
         "figures": {
-            figure.title if i == 0 else "Inference of each sensitive attribute": rows(figure)
-            for i, figure in enumerate(drawn)
+            title: rows(figure)
+            for title, figure in zip(
+                [drawn[0].title, *(f"{name.capitalize()} of each sensitive attribute" for name in by_secret)],
+                drawn,
+                strict=True,
+            )
         },
         "origin": (origin or Origin()).to_dict(),
         "verdict": "Nothing was required.",

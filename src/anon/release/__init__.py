@@ -29,6 +29,7 @@ from anon.release.recoded import Publish, counts_rows, note_on_unpublished, show
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import HeldOut, Release, with_held
 from anon.release.rules import NothingFits, Rules
+from anon.release.rules_of import refuse_rules
 from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
 from anon.release.words import note_on_known, release_table
 from anon.release.write import check_output
@@ -66,6 +67,7 @@ __all__ = [
     "recode",
     "refuse_clashes",
     "refuse_guard",
+    "refuse_rules",
     "refuse_sensitive_half",
     "release_table",
     "second_table",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -11,44 +11,52 @@ import pyarrow as pa
 from anon.classes import keys, texts
 from anon.encoding import Domain
 from anon.errors import Parameter, UsageError
-from anon.methods import FullDomain, Mondrian
+from anon.methods import FullDomain, Method, Mondrian
 from anon.release.recoded import Recoded
 from anon.release.rules import Ints, Known, Regions, Rules
-from anon.schema import Attribute, places, values_at
+from anon.schema import Attribute, Schema, places, value_type, values_at
 from anoncore.classes import boxes
 
 
-def rules_of(release: Recoded) -> Rules:
-    """The rules of a release; UsageError where its method has none that rows alone decide."""
-    encoded, method = release.encoded, release.method
+def refuse_rules(
+    method: Method, bound: Schema, types: Mapping[str, pa.DataType], publish: str, numeric: str
+) -> None:
+    """Raise UsageError where a release of columns of these types has no rules that rows alone decide."""
     what = None
     if not isinstance(method, FullDomain | Mondrian):
         what = f"{type(method).__name__} makes classes of the rows that are there, not by rules"
-    elif release.publish != "generalization":
+    elif publish != "generalization":
         what = "a bucketization shows no cells"
-    elif encoded.rounds is not None:
+    elif isinstance(method, FullDomain) and method.iterate is not None:
         what = "the round of a row depends on the other rows of its class"
     elif isinstance(method, Mondrian) and method.relaxed:
         what = "relaxed cuts share rows out that have equal values"
-    elif isinstance(method, Mondrian) and (release.numeric != "interval" or encoded.schema.all_coded):
+    elif isinstance(method, Mondrian) and (numeric != "interval" or bound.all_coded):
         what = (
             "regions of Mondrian are intervals: least levels, top and bottom codes, rounded ends and "
-            f"numeric={release.numeric!r} are not part of them"
+            f"numeric={numeric!r} are not part of them"
         )
-    elif encoded.schema.household or encoded.schema.linked:
+    elif bound.household or bound.linked:
         what = "columns of households, and linked ones, follow others"
     if what is not None:
         raise UsageError(
             f"this release has no rules: {what}; use ",
             Parameter("FullDomain() or Mondrian()", "--method full-domain or mondrian"),
         )
-    for domain in encoded.quasi:
-        kind = domain.values.type
-        if domain.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
+    for each in bound.quasi:
+        kind = value_type(types[each.name])
+        if each.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
             raise UsageError(
-                f"column {domain.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
+                f"column {each.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
                 "times without a zone"
             )
+
+
+def rules_of(release: Recoded) -> Rules:
+    """The rules of a release; UsageError where its method has none that rows alone decide."""
+    encoded, method = release.encoded, release.method
+    types = {domain.name: domain.values.type for domain in encoded.quasi}
+    refuse_rules(method, encoded.schema, types, release.publish, release.numeric)
     asked = tuple(map(str, release.requirements))
     if isinstance(method, FullDomain):
         assert method.levels is not None
