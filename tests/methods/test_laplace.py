@@ -26,7 +26,7 @@ from anon.command.entry import main
 from anon.errors import DataError, RecheckError, UsageError
 from anon.methods.laplace import words
 from anon.release.metadata import read_metadata
-from anon.release.recheck import recheck_noise
+from anon.release.recheck_noise import recheck_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 

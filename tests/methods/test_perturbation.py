@@ -24,7 +24,7 @@ from anon.methods.perturbation import ordered, quantile
 from anon.methods.pram import invariant, redrawn, with_diagonal
 from anon.methods.shuffle import ranks, scores
 from anon.release.metadata import read_metadata
-from anon.release.recheck import recheck_noise
+from anon.release.recheck_noise import recheck_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 

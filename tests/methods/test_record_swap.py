@@ -15,7 +15,7 @@ import pytest
 import anon
 from anon.command import main
 from anon.methods.record_swap import coded, joined, least, swaps, together
-from anon.release.recheck import recheck_noise
+from anon.release.recheck_noise import recheck_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 

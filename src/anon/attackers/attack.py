@@ -20,6 +20,7 @@ from anon.attackers.rates import CONFIDENCE, z_of
 from anon.attackers.result import Attack
 from anon.attackers.seen import Ints, see
 from anon.attackers.singling_out import SinglingOut
+from anon.attackers.tables import attack_tables
 from anon.errors import DataError, Parameter, UsageError, did_you_mean
 from anon.html import result_html
 from anon.plain import as_plain
@@ -88,8 +89,6 @@ class Attacked:
         }
 
     def _repr_html_(self) -> str:
-        from anon.attackers.tables import attack_tables
-
         return result_html("\n".join(self.words), *attack_tables(self.to_dict()))
 
     def __repr__(self) -> str:

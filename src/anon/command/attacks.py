@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,7 +24,7 @@ from anon.command.options import (
     Text,
 )
 from anon.command.parse import names
-from anon.command.words import print_json, report_attacks
+from anon.command.words import name_of, print_json, report_attacks
 
 if TYPE_CHECKING:
     from anon.command.job import Job
@@ -109,4 +108,4 @@ def attack(
     if as_json:
         print_json({**attacked.to_dict(), **written})
     else:
-        report_attacks(Path(released).name, attacked, quiet)
+        report_attacks(name_of(released), attacked, quiet)

@@ -7,7 +7,6 @@ import os
 import sys
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,7 +25,7 @@ from anon.command.options import (
     Flag,
     Text,
 )
-from anon.command.words import print_json
+from anon.command.words import name_of, print_json, print_notes
 from anon.errors import InfeasibleError, UsageError
 
 if TYPE_CHECKING:
@@ -135,11 +134,9 @@ def append(
     if as_json:
         print_json({**told, "notes": notes})
     elif not quiet:
-        name = Path(job.output).name
-        print(f"{name}: {made.n_released:,} rows released, {made.held.num_rows:,} held")
+        print(f"{name_of(job.output)}: {made.n_released:,} rows released, {made.held.num_rows:,} held")
     if not as_json:
-        for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+        print_notes(notes)
     if made.release is None:
         print("no class of the batch meets the requirements by itself: nothing was released", file=sys.stderr)
         raise typer.Exit(InfeasibleError.exit_code)

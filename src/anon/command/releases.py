@@ -64,6 +64,7 @@ from anon.command.words import (
     notes_of,
     print_answers,
     print_json,
+    print_notes,
     print_tables,
     privacy_words,
     report_attacks,
@@ -360,8 +361,7 @@ def check(
         else:
             met = answers.on_unmet(None if privacy.unmet else privacy.unmet)
             print_answers(title, *met, *answers.on_privacy(measures))
-        for note in privacy.notes:
-            print(f"note: {note}", file=sys.stderr)
+        print_notes(privacy.notes)
     asked = max((each.least_rows for each in require if each.least_rows), default=None)
     n_below = 0 if both is None or asked is None else both.below(asked)
     if both is not None and not as_json and not quiet:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,7 +35,7 @@ from anon.command.options import (
     Text,
 )
 from anon.command.parse import names, whole_numbers
-from anon.command.words import name_of, print_grid, print_json, print_tables
+from anon.command.words import name_of, print_grid, print_json, print_notes, print_tables
 from anon.errors import UsageError
 
 if TYPE_CHECKING:
@@ -232,8 +231,7 @@ def discover(
         table = as_table(result.most(most))
         rows = [tuple(row.values()) for row in table.to_pylist()]
         print_tables(print_grid(f"{name_of(source)}: sets that tell most", table.column_names, rows))
-        for name in result.not_counted:
-            print(f"note: column {name!r} has no values to count", file=sys.stderr)
+        print_notes(f"column {name!r} has no values to count" for name in result.not_counted)
 
 
 def _source(source: str | None, job: Job) -> str:

@@ -43,6 +43,7 @@ from anon.command.words import (
     name_of,
     print_grid,
     print_json,
+    print_notes,
     print_tables,
     report_release,
     report_written,
@@ -153,11 +154,8 @@ def inspect(job: Job, source: str, job_file: str | None, as_json: bool) -> None:
         print_json(inspected.to_dict())
     else:
         print_tables(*columns(source, inspected))
-        for column in inspected.columns:
-            if column.note is not None:
-                print(f"note: {column.note}", file=sys.stderr)
-        for note in inspected.notes:
-            print(f"note: {note}", file=sys.stderr)
+        print_notes(column.note for column in inspected.columns if column.note is not None)
+        print_notes(inspected.notes)
 
 
 @command(
@@ -272,8 +270,7 @@ def scenario(
     if as_json:
         print_json({**result.to_dict(), **reported})
         return
-    for warning in result.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+    print_notes(result.warnings, "warning")
     if not quiet:
         print_tables(*(print_grid(*each) for each in result.shown()))
         for statement in (

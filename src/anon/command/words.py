@@ -46,10 +46,8 @@ def report_release(
         summary = {**files, "release": release.summary(), **more, **measures, **said}
         print_json({**summary, **(reported or {})})
         return
-    for warning in release.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+    print_notes(release.warnings, "warning")
+    print_notes(notes)
     if privacy is None:
         return
     summary, measures = release.summary(), privacy.to_dict()
@@ -66,6 +64,12 @@ def report_release(
         *answers.on_loss(release.gcp),
         *(f"{name} {what}" for name, what in _instead(balanced).items()),
     )
+
+
+def print_notes(notes: Iterable[str], kind: str = "note") -> None:
+    """One line each, beside the answer."""
+    for note in notes:
+        print(f"{kind}: {note}", file=sys.stderr)
 
 
 def print_answers(title: str, *lines: str) -> None:
@@ -106,9 +110,8 @@ def report_spark(
     if as_json:
         print_json({**files, "privacy": privacy.to_dict(), "warnings": warned, "notes": notes})
         return
-    for kind, lines in (("warning", warned), ("note", notes)):
-        for line in lines:
-            print(f"{kind}: {line}", file=sys.stderr)
+    print_notes(warned, "warning")
+    print_notes(notes)
     if not quiet:
         print_tables(_facts("release", files), *privacy_words("privacy", privacy.to_dict()))
 
@@ -117,8 +120,7 @@ def report_attacks(name: str, attacked: Any, quiet: bool) -> None:
     """Words first, then the numbers; notes on what was not tried."""
     from anon.attackers import attack_tables
 
-    for note in attacked.notes:
-        print(f"note: {note}", file=sys.stderr)
+    print_notes(attacked.notes)
     if quiet:
         return
     first, *others = attack_tables(attacked.to_dict())  # the sentences say what stands in the first

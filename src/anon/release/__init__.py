@@ -23,7 +23,8 @@ from anon.release.buckets import (
 from anon.release.columns import NOTES_ON_BUCKETS
 from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, note_on_perturbed, perturbed_by, sensitive_path
-from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
+from anon.release.recheck import alike, failing_groups, unmet
+from anon.release.recheck_noise import recheck_noise
 from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import HeldOut, Release, with_held

@@ -185,7 +185,7 @@ def read_source(
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
         rows = scan(paths, format, columns, how, budget, spill, meaning)
         notes = notes_on_csv(how, paths, rows.head()) if format == "csv" else ()
-        return Source(rows, rows.file_schema, format, tuple(paths), how, notes)
+        return Source(rows, rows.file_schema, format, tuple(paths), how, notes=notes)
     if format == "parquet":
         return _checked(_read_parquet(paths, columns), meaning, columns is None)
     tables = (
@@ -199,7 +199,9 @@ def read_source(
     whole = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     whole = whole if columns is None else whole.select(wanted_names(columns, whole.column_names))
     notes = notes_on_csv(how, paths, whole) if format == "csv" else ()
-    return _checked(Source(whole, whole.schema, format, tuple(paths), how, notes), meaning, columns is None)
+    return _checked(
+        Source(whole, whole.schema, format, tuple(paths), how, notes=notes), meaning, columns is None
+    )
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
