@@ -98,12 +98,12 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
     return bytes(vl_convert.svg_to_png(drawn[:start] + drawn[end:], scale=scale))
 
 
-def write(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file, whole or not at all."""
+def write(content: bytes, path: str | os.PathLike[str], most: int = 0o666) -> None:
+    """Write a file, whole or not at all; `most` are the rights that the umask may leave."""
     from anon.tables import not_written, opened, replacing
 
     try:
-        with replacing([Path(os.path.realpath(path))]) as [temporary], opened(temporary) as file:
+        with replacing([Path(os.path.realpath(path))], most) as [temporary], opened(temporary) as file:
             file.write(content)
     except OSError as error:
         raise not_written(repr(os.fspath(path)), error) from error
