@@ -346,6 +346,15 @@ def test_the_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("third.parquet").exists()
 
 
+def test_what_is_the_owners_is_a_file_for_its_owner_alone(files: Path) -> None:
+    words = "check first.parquet --roles-from-file --per-class classes.csv --report own.html -q"
+    words += " --report-public all.html"
+    Path("plain").touch()
+    assert main(words.split()) == 0
+    modes = [stat.S_IMODE(Path(name).stat().st_mode) for name in ("own.html", "classes.csv", "all.html")]
+    assert modes == [0o600, 0o600, stat.S_IMODE(Path("plain").stat().st_mode)]
+
+
 def test_rows_of_an_earlier_batch_do_not_stay_in_the_file_of_held_rows(files: Path) -> None:
     anon.datasets.write_table(people([24, 25, 26], "MMM", 100), "second.csv")
     anon.datasets.write_table(people([24], "M", 200), "held.parquet")

@@ -329,7 +329,7 @@ def check(
         roles_from_file=roles_from_file,
     )
     if per_class is not None:
-        datasets.write_table(privacy.per_class, per_class)
+        datasets.write_table(privacy.per_class, per_class, most=0o600)
     reported: dict[str, Any] = {}
     if pages:
         from anon import pages as reports

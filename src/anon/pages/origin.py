@@ -77,8 +77,8 @@ class Report:
         return page(self.title, self.sections, audience, first=self.first, terms=self.terms)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all."""
-        write_file(path, self.html().encode())
+        """Write the page to a file, whole or not at all; the owner's is for its owner alone."""
+        write_file(path, self.html().encode(), 0o600 if self.facts["audience"] == "owner" else 0o666)
 
 
 def origin_section(facts: Mapping[str, Any]) -> Section:
