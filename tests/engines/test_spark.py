@@ -901,6 +901,27 @@ def test_spark_draws_no_bar_of_its_own(monkeypatch: pytest.MonkeyPatch, alone: b
     assert builder.asked.get("spark.ui.showConsoleProgress") == ("false" if alone else None)
 
 
+@pytest.mark.parametrize("large", ["false", "true"])
+def test_the_arrow_types_are_those_of_the_rows_and_take_no_job(spark: Any, large: str) -> None:
+    from anon.engines.spark.classes import arrow_schema
+    from anon.engines.spark.frames import in_utc
+
+    kinds = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(12,3)", "string"]
+    kinds += ["binary", "date", "timestamp", "timestamp_ntz", "interval day to second", "array<timestamp>"]
+    kinds += ["map<string,binary>", "struct<a:string,b:array<struct<c:date>>>"]
+    df = spark.sql("SELECT " + ", ".join(f"CAST(NULL AS {kind}) AS c{i}" for i, kind in enumerate(kinds)))
+    key, jobs = "spark.sql.execution.arrow.useLargeVarTypes", spark.sparkContext.statusTracker()
+    spark.conf.set(key, large)
+    spark.sparkContext.setJobGroup(f"types, {large}", "")
+    try:
+        made = arrow_schema(df)
+        assert not jobs.getJobIdsForGroup(f"types, {large}")
+        assert made.equals(in_utc(df.toArrow().schema), check_metadata=True)
+    finally:
+        spark.conf.unset(key)
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+
+
 @pytest.mark.parametrize("method", [anon.Mondrian(), anon.Curve()], ids=lambda method: type(method).__name__)
 def test_nested_columns_hold_their_values_and_no_metadata(spark: Any, method: Any, tmp_path: Path) -> None:
     from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,8 +46,17 @@ OTHER_ROWS = "if the DataFrame gives other rows each time it is read, persist or
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
-    """The Arrow types of the rows as `gathered` gives them."""
-    return in_utc(df.limit(0).toArrow().schema)
+    """The Arrow types of the rows as `gathered` gives them; no job is run."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    large = df.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    moments: Any = {"timezone": "UTC"}
+    if "timezone" not in signature(to_arrow_schema).parameters:  # PySpark 4.0
+        moments = {"timestamp_utc": True}
+    made = to_arrow_schema(
+        df.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **moments
+    )
+    return in_utc(made)
 
 
 def named(name: str) -> Column:
