@@ -1,153 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anonymize tabular microdata, and choose the release to publish by measurement."""
 
-from anon import attackers, datasets, miners, workload
-from anon.attackers import Attacked, Composition, attack, composition
-from anon.choice import Configuration, Frontier, Point, frontier
-from anon.errors import AnonError, DataError, InfeasibleError, PrivacyWarning, RecheckError, UsageError
-from anon.measures import Numbers, Privacy, Utility, large_populations, u_loss
-from anon.methods import (
-    TGC,
-    Anatomy,
-    Budget,
-    Curve,
-    FullDomain,
-    Identity,
-    KMembers,
-    Laplace,
-    LocalSuppression,
-    Microaggregation,
-    Mondrian,
-    Noise,
-    Pram,
-    RankSwap,
-    RecordSwap,
-    Shuffle,
-    Suppress,
-    pram_estimate,
-)
-from anon.release import Release, Rules
-from anon.requirements import (
-    AlphaK,
-    BetaLikeness,
-    Custom,
-    DeltaDisclosure,
-    DeltaPresence,
-    KAnonymity,
-    KMap,
-    LDiversity,
-    MaxRisk,
-    PopulationUniqueness,
-    Requirement,
-    SDiversityBound,
-    SubsetAnonymity,
-    TCloseness,
-)
-from anon.scenarios import BadUtility, GoodUtility, Sanitization, Scenario
-from anon.schema import Attribute, Schema, dates, intervals, nominal, numeric, ordinal, prefix
-from anon.tables import read_source, read_table
-from anon.verbs import (
-    Appended,
-    MiningUtility,
-    RowRisk,
-    Suda,
-    anonymize,
-    append,
-    check,
-    compare,
-    discover,
-    draft_hierarchy,
-    inspect,
-    mining_utility,
-    risk,
-    suda,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from anon.version import __version__ as __version__
 
-__all__ = [
-    "TGC",
-    "AlphaK",
-    "Anatomy",
-    "AnonError",
-    "Appended",
-    "Attacked",
-    "Attribute",
-    "BadUtility",
-    "BetaLikeness",
-    "Budget",
-    "Composition",
-    "Configuration",
-    "Curve",
-    "Custom",
-    "DataError",
-    "DeltaDisclosure",
-    "DeltaPresence",
-    "Frontier",
-    "FullDomain",
-    "GoodUtility",
-    "Identity",
-    "InfeasibleError",
-    "KAnonymity",
-    "KMap",
-    "KMembers",
-    "LDiversity",
-    "Laplace",
-    "LocalSuppression",
-    "MaxRisk",
-    "Microaggregation",
-    "MiningUtility",
-    "Mondrian",
-    "Noise",
-    "Numbers",
-    "Point",
-    "PopulationUniqueness",
-    "Pram",
-    "Privacy",
-    "PrivacyWarning",
-    "RankSwap",
-    "RecheckError",
-    "RecordSwap",
-    "Release",
-    "Requirement",
-    "RowRisk",
-    "Rules",
-    "SDiversityBound",
-    "Sanitization",
-    "Scenario",
-    "Schema",
-    "Shuffle",
-    "SubsetAnonymity",
-    "Suda",
-    "Suppress",
-    "TCloseness",
-    "UsageError",
-    "Utility",
-    "anonymize",
-    "append",
-    "attack",
-    "attackers",
-    "check",
-    "compare",
-    "composition",
-    "datasets",
-    "dates",
-    "discover",
-    "draft_hierarchy",
-    "frontier",
-    "inspect",
-    "intervals",
-    "large_populations",
-    "miners",
-    "mining_utility",
-    "nominal",
-    "numeric",
-    "ordinal",
-    "pram_estimate",
-    "prefix",
-    "read_source",
-    "read_table",
-    "risk",
-    "suda",
-    "u_loss",
-    "workload",
-]
+if TYPE_CHECKING:
+    from anon.public import *  # noqa: F403
+    from anon.public import __all__ as __all__
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, asked for the first time: the rooms are imported then (PEP 562), once."""
+    if name == "__all__" or not name.startswith("__"):
+        public = import_module("anon.public")
+        for each in ("__all__", *getattr(public, "__all__", ())):  # none yet while it is being imported
+            if hasattr(public, each):
+                globals().setdefault(each, getattr(public, each))
+        if name in globals():
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

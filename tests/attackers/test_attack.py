@@ -159,6 +159,7 @@ def tables() -> tuple[pa.Table, pa.Table]:
 
 def test_an_unprotected_table_gives_way_to_every_attack(tables: tuple[pa.Table, pa.Table]) -> None:
     attacked = anon.attack(tables[0], tables[0], SCHEMA, control=tables[1], targets=400)
+    assert [note.partition(" ")[0] for note in attacked.notes] == ["learning"]
     for name, attack in attacked.attacks.items():
         assert attack.verdict == "attack succeeded", name
         assert attack.risk is not None
@@ -344,7 +345,7 @@ def test_what_cannot_be_asked(tables: tuple[pa.Table, pa.Table]) -> None:
         attack(control=table.slice(0, 0))
     attacked = attack(table, anon.Schema(["age"]), control=tables[1])
     assert [*attacked.attacks] == ["singling_out", "membership"]
-    assert len(attacked.notes) == 2
+    assert len(attacked.notes) == 3
     assert repr(SinglingOut()) == "SinglingOut(attributes=None)"
     assert Membership().name == "membership"
 
@@ -381,3 +382,14 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     assert "900 people" in shown
     assert main([*both, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["attacks"]["n_control"] == 600
+
+
+def test_numbers_of_any_size_are_attacked() -> None:
+    far = pa.array([0, 1, 2**63, 2**64 - 1] * 5, pa.uint64())
+    table = pa.table({"age": [1e300, -1e300] * 10, "far": far})
+    schema = anon.Schema(["age"], ["far"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)
+        release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], numeric="mean", control=0.5)
+    assert anon.attack(release).to_dict()
+    assert anon.attack(table, release.table, schema).to_dict()

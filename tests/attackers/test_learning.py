@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import anon
-from anon.attackers import learning
+from anon.attackers import Attack, Learning, Linkability
 from anon.attackers.learning import _balanced, _likeliest
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
@@ -19,9 +19,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 TOLD = ["age", "sex", "race", "marital_status", "education", "workclass", "postcode"]
 
 
-def bucketized(table: pa.Table, schema: anon.Schema, l: int = 3) -> dict[str, Any]:
-    release = anon.anonymize(table, schema, method=anon.Anatomy(l), publish="bucketization")
-    return {"released": release.table, "sensitive_table": release.sensitive_table}
+def learned(table: pa.Table, schema: anon.Schema, **more: Any) -> Attack:
+    release = anon.anonymize(table, schema, method=anon.Anatomy(3), publish="bucketization")
+    attacked = anon.attack(table, release, attacks=["learning"], **more)
+    assert attacked.notes == ()
+    assert attacked.learning is not None
+    return attacked.learning
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +33,16 @@ def census() -> pa.Table:
 
 
 def test_a_value_that_the_others_tell_is_learned(census: pa.Table) -> None:
-    schema = anon.Schema(TOLD, ["relationship"])
-    [found] = learning(census, schema=schema, **bucketized(census, schema)).values()
+    found = learned(census, anon.Schema(TOLD, ["relationship"]), control=census.slice(0, 100))
     assert found.target.tries == 1_500
     assert found.target.low > 0.8
     assert 0.3 < found.naive.rate < 0.4  # l = 3 promises a third
     assert found.risk is not None
     assert found.risk.low > 0.7
-    assert found.verdict == "not compared"
-    assert "requirements do not bound it" in found.words()
+    assert found.verdict == "attack succeeded"
+    assert found.control is None
+    assert found.worst == "relationship"
+    assert "cannot be tried. Risk over the naive attacker: " in found.words
 
 
 def test_a_value_that_nothing_tells_is_not(census: pa.Table) -> None:
@@ -46,14 +50,10 @@ def test_a_value_that_nothing_tells_is_not(census: pa.Table) -> None:
     at = census.column_names.index("relationship")
     mixed = census["relationship"].take(pa.array(rng.permutation(census.num_rows)))
     table = census.set_column(at, "relationship", mixed)
-    schema = anon.Schema(TOLD, ["relationship"])
-    found = learning(table, schema=schema, **bucketized(table, schema))["relationship"]
+    found = learned(table, anon.Schema(TOLD, ["relationship"]), targets=700)
+    assert found.target.tries == 700
     assert found.target.low < found.naive.high + 0.05
     assert found.target.rate < 0.45
-    # who is guessed worse than by the buckets alone has failed, and nothing is said to be safe
-    failed = anon.attackers.Learning("s", found.naive, found.naive)
-    assert failed.verdict == "attack failed"
-    assert "not to say that the release is safe" in failed.words()
 
 
 def test_files(tmp_path: Path) -> None:
@@ -66,9 +66,13 @@ def test_files(tmp_path: Path) -> None:
     }
     table, schema = pa.table(columns), anon.Schema(["sex", "age"], ["ill"])
     anon.anonymize(table, schema, method=anon.Anatomy(2), publish="bucketization").write(tmp_path / "r.csv")
-    found = learning(table, tmp_path / "r.csv", schema)
-    assert list(found) == ["ill"]
-    assert found["ill"].target.tries == n
+    attacked = anon.attack(table, tmp_path / "r.csv", schema)
+    assert attacked.learning is not None
+    assert [*attacked.learning.parts] == ["ill"]
+    assert attacked.learning.target.tries == n
+    assert "learning" in attacked.to_dict()
+    with pytest.raises(anon.UsageError, match="no sensitive attribute 'age'"):
+        anon.attack(table, tmp_path / "r.csv", schema, attacks=[Learning(["age"])])
 
 
 def test_the_counts_of_buckets_are_kept() -> None:
@@ -88,7 +92,16 @@ def test_ties_go_to_the_least_code() -> None:
 def test_a_generalization_is_not_attacked_so(census: pa.Table) -> None:
     schema = anon.Schema(TOLD, ["relationship"])
     release = anon.anonymize(census, schema, require=[anon.KAnonymity(5)], method=anon.Mondrian())
-    with pytest.raises(anon.UsageError, match="attacks bucketizations"):
-        learning(census, release.table, schema)
-    with pytest.raises(anon.UsageError, match=r"an anon\.Schema"):
-        learning(census, release.table, TOLD)  # type: ignore[arg-type]
+    found = anon.attack(census, release, control=census, attacks=["learning", Linkability()], targets=10)
+    assert [*found.attacks] == ["linkability"]
+    assert ["bucketizations" in note for note in found.notes] == [True]
+
+
+def test_people_without_a_row_are_not_tried() -> None:
+    """Null is a value as others are; who equals no row of the release has no bucket."""
+    table = pa.table({"age": [20, 30, None, 40, 50, 60], "ill": list("xyxyxy")})
+    schema = anon.Schema(["age"], ["ill"])
+    release = anon.anonymize(table.slice(0, 4), schema, method=anon.Anatomy(2), publish="bucketization")
+    found = anon.attack(table, release, attacks=["learning"]).learning
+    assert found is not None
+    assert found.target.tries == 4

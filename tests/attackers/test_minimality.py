@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anon
-from anon.attackers import Minimality, minimality, posterior
+from anon.attackers import posterior
+from anon.attackers.minimality import replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 
@@ -110,15 +111,39 @@ def test_mondrian_is_replayed() -> None:
     table = pa.table({"age": [1, 1, 2, 2, 2, 2], "ill": list("yyabcd")})
     require = [anon.AlphaK(0.5, 2)]
     release = anon.anonymize(table, anon.Schema(["age"], ["ill"]), require=require, method=anon.Mondrian())
-    found = minimality(release)
-    assert found == Minimality("ill", 1, 1, 1, 0, 1.0, pytest.approx(1 / 3), pytest.approx(2 / 3))
-    assert "rises from 0.333 to 1" in found.words()
+    asked: dict[str, Any] = {"attacks": ["minimality"]}
+    [found] = anon.attack(table, release, **asked).attacks.values()
+    assert found.facts == {
+        **{"n_classes": 1, "n_replayed": 1, "n_exact": 1, "n_unknown": 0, "greatest": 1.0},
+        **{"greatest_before": pytest.approx(1 / 3), "gain": pytest.approx(2 / 3)},
+    }
+    # the two of age 1 have y for certain; of the others a value of four, which is a by the least code
+    assert (found.target.successes, found.naive.successes, found.target.tries) == (3, 2, 6)
+    assert found.control is None
+    assert "rises from 0.333 to 1" in found.words
+    assert "in none of its classes" in found.words
+    assert found.to_dict()["gain"] == found.facts["gain"]
     only_k = anon.anonymize(
         table, anon.Schema(["age"], ["ill"]), require=[anon.KAnonymity(4)], method=anon.Mondrian()
     )
-    silent = minimality(only_k)
-    assert (silent.n_replayed, silent.gain) == (0, 0)
-    assert "k alone gives nothing away" in silent.words()
+    silent = anon.attack(table, only_k, **asked)
+    assert silent.minimality is None
+    assert ["k alone gives nothing away" in note for note in silent.notes] == [True]
+    with pytest.raises(anon.UsageError, match="files do not have"):
+        anon.attack(table, release.table, anon.Schema(["age"], ["ill"]), **asked)
+    for other in (table.slice(1), table.set_column(1, "ill", pa.array(list("abcdyy")))):
+        with pytest.raises(anon.UsageError, match="not the table that the release was made from"):
+            anon.attack(other, release, **asked)
+    held = anon.anonymize(
+        anon.datasets.census(200, 1),
+        anon.Schema(["age"], ["income"]),
+        require=[anon.AlphaK(0.75, 3)],
+        method=anon.Mondrian(),
+        control=0.2,
+    )
+    tried = anon.attack(held, **asked).minimality
+    assert tried is not None
+    assert 0 < tried.target.tries <= 160
 
 
 def test_more_classes_than_two() -> None:
@@ -126,11 +151,10 @@ def test_more_classes_than_two() -> None:
     schema = anon.Schema(["age", "sex", anon.nominal("education")], ["income"])
     require = [anon.AlphaK(0.75, 3)]
     release = anon.anonymize(table, schema, require=require, method=anon.Mondrian())
-    found = minimality(release)
-    assert found.n_replayed >= found.n_exact + found.n_unknown > 0
-    assert found.greatest > found.greatest_before
-    assert found.greatest <= 1
-    assert minimality(release) == found
+    found = replay(release).facts
+    assert found["n_replayed"] >= found["n_exact"] + found["n_unknown"] > 0
+    assert 1 >= found["greatest"] > found["greatest_before"]
+    assert replay(release).facts == found
 
 
 def test_full_domain_is_replayed_as_a_whole() -> None:
@@ -142,7 +166,7 @@ def test_full_domain_is_replayed_as_a_whole() -> None:
     schema = anon.Schema([anon.nominal("t", hierarchy)], ["ill"])
     release = anon.anonymize(table, schema, require=[anon.AlphaK(0.7, 2)], method=anon.FullDomain())
     assert release.levels == (1,)
-    found = minimality(release)
+    found = replay(release).facts
     # twin: the classes {p, q} and {r, s}; a part fails with a share above 0.7 of either value
     parts = (0, 0, 1, 1), (0, 0, 1, 1, 1)
     classes = list("yynn"), list("ynnyn")
@@ -163,13 +187,13 @@ def test_full_domain_is_replayed_as_a_whole() -> None:
                     seen[side][i] += value == "y"
     chances = [each[i] / total for each in seen for i in each]
     greatest = max(max(chances), 1 - min(chances))
-    assert found.greatest == pytest.approx(greatest)
-    assert (found.n_classes, found.n_replayed, found.n_exact, found.n_unknown) == (2, 2, 2, 0)
+    assert found["greatest"] == pytest.approx(greatest)
+    assert [found[name] for name in ("n_classes", "n_replayed", "n_exact", "n_unknown")] == [2, 2, 2, 0]
     shares = [0.5, 0.5, 0.4, 0.6]
     gains = [each[i] / total - share for each, share in zip(seen, (0.5, 0.4), strict=True) for i in each]
     losses = [share - each[i] / total for each, share in zip(seen, (0.5, 0.4), strict=True) for i in each]
-    assert found.gain == pytest.approx(max(*gains, *losses))
-    assert found.greatest_before == max(shares)
+    assert found["gain"] == pytest.approx(max(*gains, *losses))
+    assert found["greatest_before"] == max(shares)
 
 
 def test_what_cannot_be_replayed_says_so() -> None:
@@ -182,12 +206,12 @@ def test_what_cannot_be_replayed_says_so() -> None:
         (anon.FullDomain(levels=(1,)), "levels were given"),
     ):
         with pytest.raises(anon.UsageError, match=why):
-            minimality(anon.anonymize(table, schema, require=k2, method=method))
+            replay(anon.anonymize(table, schema, require=k2, method=method))
     both = anon.Schema(["age"], ["ill", "job"])
     require = [anon.AlphaK(0.9, 2)]
     with pytest.raises(anon.UsageError, match="one sensitive attribute"):
-        minimality(anon.anonymize(table, both, require=require, method=anon.Mondrian()))
+        replay(anon.anonymize(table, both, require=require, method=anon.Mondrian()))
     with pytest.raises(anon.UsageError, match="no sensitive attribute"):
-        minimality(anon.anonymize(table, anon.Schema(["age"]), require=k2, method=anon.Mondrian()))
+        replay(anon.anonymize(table, anon.Schema(["age"]), require=k2, method=anon.Mondrian()))
     one = [anon.AlphaK(0.9, 2, sensitive="ill")]
-    assert minimality(anon.anonymize(table, both, require=one, method=anon.Mondrian())).sensitive == "ill"
+    assert replay(anon.anonymize(table, both, require=one, method=anon.Mondrian())).sensitive == "ill"

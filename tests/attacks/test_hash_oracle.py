@@ -22,10 +22,10 @@ import pytest
 
 import anon
 import anon.release.metadata
+from anon import pages as report
 from anon.command.entry import main
 from anon.html import document
 from anon.measures.declared import COSTS, away
-from anon.pages import report
 from anon.pages.origin import Origin
 
 AGES = [*(21, 22, 23, 24, 26), *(32, 34, 35, 36, 39), *(41, 42, 44, 47, 48), *(57, 61, 62, 66, 68)]

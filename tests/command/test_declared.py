@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import pickle
 import re
 from dataclasses import dataclass, fields
@@ -12,12 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-import typer
 
 import anon
 from anon.choice import GRID_OPTIONS, grid
-from anon.command.app import app
-from anon.command.entry import COMMANDS
+from anon.command.app import COMMANDS, _made, load
 from anon.command.job import Job
 from anon.errors import ORDER_OF_INPUT, DataError
 from anon.methods import METHOD_OPTIONS, METHODS, Method, read_method
@@ -50,11 +49,9 @@ def test_a_key_has_one_meaning() -> None:
 
 @pytest.mark.parametrize("option", [*REQUIREMENT_OPTIONS, *METHOD_OPTIONS], ids=lambda each: each.key)
 def test_an_option_is_a_key_a_name_and_a_flag(option: Option) -> None:
-    assert COMMANDS
     of_requirements = ("anonymize", "check") if option in REQUIREMENT_OPTIONS else ("anonymize",)
-    commands: Any = typer.main.get_command(app)
     for name in of_requirements:
-        [flag] = [each for each in commands.commands[name].params if each.name == option.key]
+        [flag] = [each for each in load(name).params if each.name == option.key]
         assert (flag.opts, flag.help) == ([option.flag], option.help)
     assert option.key in Job.model_fields
     assert GRID_OPTIONS[option.key] is option
@@ -112,12 +109,10 @@ def test_a_method_is_read_from_its_settings(method: Method) -> None:
 
 
 def test_what_messages_say_to_the_command_are_its_flags() -> None:
-    assert COMMANDS
-    commands: Any = typer.main.get_command(app)
     flags = {
         flag
-        for each in commands.commands.values()
-        for parameter in each.params
+        for name in COMMANDS
+        for parameter in load(name).params
         for flag in (*parameter.opts, *parameter.secondary_opts)
     }
     said = []
@@ -127,6 +122,20 @@ def test_what_messages_say_to_the_command_are_its_flags() -> None:
                 said += re.findall("--[a-z-]+", ast.unparse(node.args[-1]))
     assert len(said) > 20
     assert set(said) <= flags
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_help_of_a_command_begins_its_help(name: str) -> None:
+    """The help of all commands tells it without importing any."""
+    command = load(name)
+    first = command.help.split("\n\n")[0].replace("\n", " ")
+    assert (command.name, first) == (name.split()[-1], COMMANDS[name][1])
+
+
+def test_every_command_is_in_the_list() -> None:
+    for module, _ in COMMANDS.values():
+        importlib.import_module(f"anon.command.{module}")
+    assert set(_made) == set(COMMANDS)
 
 
 def test_an_error_keeps_both_wordings_where_it_is_copied() -> None:

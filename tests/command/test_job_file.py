@@ -62,7 +62,6 @@ def test_a_neutral_quasi_identifier_is_one_error(people: str, capsys: pytest.Cap
 
 @pytest.mark.parametrize("audience", ["owner", "public"])
 def test_the_page_names_them_to_the_owner_alone(people: str, tmp_path: Path, audience: str) -> None:
-    pytest.importorskip("jinja2")
     page, flag = tmp_path / "page.html", "--report" if audience == "owner" else "--report-public"
     assert main(["anonymize", people, "-o", str(tmp_path / "o.parquet"), *ROLES, flag, str(page), "-q"]) == 0
     assert ("'shade'" in html.unescape(page.read_text())) == (audience == "owner")

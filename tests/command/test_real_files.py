@@ -384,3 +384,68 @@ def test_a_german_spreadsheet_becomes_a_release_by_one_hint_at_a_time(
     roles_by_hand = ["--quasi", 'Alter," Ort ",Geburtsdatum,BMI', "--sensitive", "Befund"]
     code, told, said = run(capsys, "check", out, *roles_by_hand, "--k", "50", "-q")
     assert (code, told, said) == (1, "", "not met: 50-anonymity\n")
+
+
+# --- progress
+
+
+def test_reading_and_encoding_tell_how_far_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    from anon.tables import watch
+
+    monkeypatch.setattr(watch, "EVERY", 0.0001)
+    monkeypatch.setattr("anon.tables.csv.CSV_BLOCK", 1 << 16)
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "".join(f"{i % 100},{i % 7}\n" for i in range(100_000)))
+    told: list[tuple[str, int, int]] = []
+
+    def tell(*step: Any) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        told.append(step)
+
+    for engine in ("local", "stream"):
+        told.clear()
+        source = anon.read_source(path, engine=engine, progress=tell)
+        anon.anonymize(
+            source,
+            anon.Schema(["a", "b"]),
+            require=[anon.KAnonymity(5)],
+            method=anon.Mondrian(),
+            progress=tell,
+        )
+        encoded = [(done, total) for stage, done, total in told if stage == "encode"]
+        assert encoded[-1][0] == encoded[-1][1] == (2 if engine == "local" else 100_000)
+        if engine == "local":
+            read = [(done, total) for stage, done, total in told if stage == "read"][:-1]
+            assert {total for _, total in read} == {2 * path.stat().st_size}
+            assert [done for done, _ in read] == sorted(done for done, _ in read)
+            assert read[-1][0] > 0
+    path.write_text("a,b\n1\n")
+    with pytest.raises(DataError, match="line 2"):
+        anon.read_source(path, progress=tell)
+
+
+def test_a_stage_that_has_ended_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    from rich.progress import Progress as Bars
+
+    from anon.command.progress import progress_line
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    shown: list[dict[str, bool]] = []
+    update = Bars.update
+
+    def watching(self: Bars, *words: Any, **options: Any) -> None:
+        update(self, *words, **options)
+        shown.append({task.description: task.visible for task in self.tasks})
+
+    monkeypatch.setattr(Bars, "update", watching)
+    with progress_line(False) as progress:
+        assert progress is not None
+        for step in (("read", 0, 10), ("read", 4, 10), ("encode", 0, 1), ("encode", 1, 1)):
+            progress(*step)
+    assert shown[1] == {"read": True}
+    assert shown[-2] == {"read": False, "encode": True}
+    assert shown[-1] == {"read": False, "encode": False}

@@ -16,6 +16,7 @@ SOURCES = Path(__file__).parents[2] / "src" / "anon"
 
 # NumPy's generators may draw these: where a search starts, tables, queries and folds, what papers drew.
 SEARCHES = {
+    "attackers/minimality.py": "deals that an attacker counts, of classes too large to count all",
     "attackers/attack.py": "which people are attacked",
     "attackers/inference.py": "the rows that a miner is fitted on",
     "attackers/linkability.py": "which of equally near rows an attacker takes",
@@ -25,6 +26,7 @@ SEARCHES = {
     "engines/local.py": "Task.rng",
     "engines/spark/solve.py": "Task.rng",
     "verbs/anonymize.py": "Task.rng",
+    "verbs/append.py": "Task.rng, of which nothing is drawn",
     "methods/task.py": "its type",
     "methods/kmembers.py": "the first row",
     "methods/tgc.py": "the sample of algorithm 3",

@@ -237,8 +237,10 @@ import anon.datasets, anon.methods  # what is needed is loaded before memory end
 
 @contextlib.contextmanager
 def progress(quiet):
+    limited = []
     def tell(stage, done, total):
-        if stage == {stage!r}:
+        if stage == {stage!r} and not limited:
+            limited.append(stage)
             pages = int(open("/proc/self/statm").read().split()[0])
             resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + {more}, resource.RLIM_INFINITY))
     yield tell

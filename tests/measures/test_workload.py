@@ -274,6 +274,17 @@ def test_impossible_workloads_are_refused(how: dict[str, Any], message: str) -> 
         preset(encode(*some_table()), "anatomy")
 
 
+def test_attributes_without_a_value_are_not_asked_for() -> None:
+    table, schema = some_table()
+    empty = table.set_column(0, table.column_names[0], pa.nulls(table.num_rows, pa.int64()))
+    encoded, n = encode(empty, schema), len(schema.quasi)
+    assert len(random_queries(encoded, n - 1, 0.1, 5)) == 5
+    with pytest.raises(anon.UsageError, match=f"qd must be from 1 to {n - 1}"):
+        random_queries(encoded, n, 0.1)
+    with pytest.raises(anon.UsageError, match=f"{table.column_names[0]!r} is null in every row"):
+        random_queries(encoded, 1, 0.1, attributes=[table.column_names[0]])
+
+
 def test_ranges_of_loukides_and_shao() -> None:
     """Each query holds its share, and without its last step would not."""
     rng = np.random.default_rng(3)

@@ -21,7 +21,7 @@ import anon
 from anon.encoding.table import encode
 from anon.miners import learners, matrix
 from anon.miners.cross import cross_predict, folds
-from anon.miners.matrix import cells_of_values, features, shown
+from anon.miners.matrix import attributes, cells_of_values, features, shown
 from anon.miners.miner import Miner
 from anon.miners.sets import CATEGORY_MINERS, NUMBER_MINERS
 
@@ -107,6 +107,40 @@ def test_nothing_of_the_original_is_in_the_features() -> None:
     first = seen({"q": [1, 2, 5, 9, 9]}, "q", [[0, 1, 2], [3, 4]])
     second = seen({"q": [1, 4, 5, 9, 9]}, "q", [[0, 1, 2], [3, 4]])
     assert first == second
+
+
+# --- attributes
+
+
+def test_a_number_is_itself_and_any_other_cell_a_label() -> None:
+    table = {"q": [10, 14, 30, 50], "s": list("abab")}
+    release = release_of(table, [anon.numeric("q"), anon.nominal("s")], [[0, 1], [2], [3]])
+    seen_as = attributes(shown(release.published))
+    assert seen_as.nominal.tolist() == [True, True]
+    assert [seen_as.X[at].tolist() for at in np.argsort(release.classes.rows)] == [
+        *([0, 1], [0, 1], [1, 0], [2, 2])  # [10, 14], 30, 50; {a, b} comes second of the sets
+    ]
+    encoded = encode(pa.table({"q": [10, 14, 30], "s": pa.array([1, None, 1])}), anon.Schema(["q", "s"]))
+    plain = attributes(
+        [cells_of_values(*pair) for pair in zip(encoded.quasi, encoded.quasi_codes, strict=True)]
+    )
+    assert plain.nominal.tolist() == [False, True]  # null is one more label
+    assert plain.X.T.tolist() == [[0, 4, 20], [0, 1, 0]]
+
+
+def test_naive_bayes_by_hand() -> None:
+    # labels of class 0: x x y, of class 1: y; with one added to each (3, 2) of 5 and (1, 2) of 3
+    X = np.array([[0.0, 1], [0, 3], [1, 2], [1, 8]])
+    bayes = learners.NaiveBayes()
+    bayes.fit(X, np.array([0, 0, 0, 1]), np.array([True, False]))
+    assert np.exp(bayes.prior).tolist() == pytest.approx([4 / 6, 2 / 6])
+    shares, (mean, deviation) = bayes.factors
+    assert np.exp(shares).tolist() == [pytest.approx([3 / 5, 1 / 3]), pytest.approx([2 / 5, 2 / 3])]
+    # 1, 2, 3 and 8 lie 7/3 apart on the average; a single number has a sixth of that
+    assert mean.tolist() == [2, 8]
+    assert deviation.tolist() == pytest.approx([np.sqrt(2 / 3), 7 / 18])
+    # a label that was not seen leaves the numbers and the prior
+    assert bayes.predict(np.array([[0.0, 2], [1, 8], [5, 2], [5, 8]])).tolist() == [0, 1, 0, 1]
 
 
 # --- folds
@@ -345,7 +379,12 @@ def test_folds_without_rows_are_no_folds() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "what"),
-    [({"build": 3}, "build"), ({"max_rows": 0}, "max_rows"), ({"seconds": 0}, "seconds")],
+    [
+        ({"build": 3}, "build"),
+        ({"max_rows": 0}, "max_rows"),
+        ({"seconds": 0}, "seconds"),
+        ({"reads": "cells"}, "reads"),
+    ],
 )
 def test_wrong_miners(wrong: dict[str, Any], what: str) -> None:
     with pytest.raises(anon.UsageError, match=what):

@@ -60,6 +60,22 @@ def test_the_report_has_bars_of_every_attack_and_sensitive_attribute() -> None:
     assert attacked.words[0].partition(":")[2][:30].strip()[:10] in html
 
 
+def test_bars_without_a_control_group_stand_beside_the_naive_attacker() -> None:
+    release = anon.anonymize(
+        people(1), SCHEMA, require=[anon.KAnonymity(5)], method=anon.Mondrian(), publish="bucketization"
+    )
+    attacked = anon.attack(people(1), release, attacks=["learning"])
+    figures = pages.of_attacks(attacked).facts["figures"]
+    assert [bar["side"] for bar in figures["How often attacks succeed"]] == [
+        "people in the table",
+        "naive attacker",
+    ]
+    assert {bar["attack"] for bar in figures["Learning of each sensitive attribute"]} == {
+        "learning of ill",
+        "learning of wage",
+    }
+
+
 def test_the_command_writes_it(tmp_path: Path) -> None:
     for name, seed in (("people", 1), ("others", 2)):
         pq.write_table(people(seed), tmp_path / f"{name}.parquet")

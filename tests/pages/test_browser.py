@@ -218,17 +218,28 @@ def test_scripts_are_forbidden_and_not_needed(browser: Any, pages: dict[str, Pat
     assert "Content Security Policy" in refused["message"]
 
 
-def test_the_first_stop_of_the_keyboard_skips_to_the_content(browser: Any, pages: dict[str, Path]) -> None:
-    visit(browser, pages["release"])
+@SCHEMES
+def test_the_first_stop_of_the_keyboard_skips_to_the_content(
+    browser: Any, pages: dict[str, Path], scheme: str
+) -> None:
+    visit(browser, pages["release"], scheme=scheme)
     browser.switch_to.active_element.send_keys(TAB)
     assert ask(browser, "document.activeElement.getAttribute('href')") == "#main"
     assert ask(browser, "document.activeElement.getBoundingClientRect().left") >= 0
     assert ask(browser, "getComputedStyle(document.activeElement).outlineStyle") == "solid"
     stops = set()
-    for _ in range(60):
+    for _ in range(90):
         browser.switch_to.active_element.send_keys(TAB)
         stops.add(ask(browser, "document.activeElement.tagName + '.' + document.activeElement.className"))
-    assert {"DIV.table", "SUMMARY."} <= stops
+    assert {"DIV.table", "SUMMARY.", "A.term", "A.save"} <= stops
+
+
+def test_a_table_that_goes_on_beyond_the_screen_says_so(browser: Any, pages: dict[str, Path]) -> None:
+    """It scrolls by itself, and has a shadow at the end that is cut."""
+    visit(browser, pages["comparison"], 390)
+    wide = "Array.from(document.querySelectorAll('.table')).find(t => t.scrollWidth > t.clientWidth + 5)"
+    assert ask(browser, f"getComputedStyle({wide}).overflowX") == "auto"
+    assert ask(browser, f"getComputedStyle({wide}).backgroundImage").count("linear-gradient") == 4
 
 
 def test_the_numbers_of_a_figure_open_with_the_keyboard(browser: Any, pages: dict[str, Path]) -> None:

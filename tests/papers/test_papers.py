@@ -21,6 +21,7 @@ import pytest
 from anon import papers
 from anon.command.entry import main
 from anon.errors import DataError, UsageError
+from anon.html import Section, Table
 from anon.papers import (
     Finding,
     PublishedFigure,
@@ -536,3 +537,10 @@ def test_a_sample_is_the_same_each_time() -> None:
     drawn = quick.sample(table, 10)["x"].to_pylist()
     assert drawn == sorted(set(drawn)) == quick.sample(table, 10)["x"].to_pylist()
     assert len(drawn) == 10
+
+
+def test_numbers_that_json_lacks_are_written(tmp_path: Path) -> None:
+    table = Table("Ratios", ("of", "ratio"), (("a", float("nan")), ("b", float("inf"))))
+    sections = (Section("s", (), (table,)),)
+    path, _ = Reproduction("paper", "A paper", "its source", (), False, 0.0, (), (), sections).write(tmp_path)
+    assert json.loads(path.read_text())["tables"]["Ratios"]["rows"] == [["a", None], ["b", "inf"]]

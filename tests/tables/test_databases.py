@@ -89,7 +89,7 @@ def test_names_may_hold_anything(database: Database) -> None:
     )
     read = anon.read_table(database.source, table=quoted(name))
     assert read.to_pydict() == {column: [1]}
-    assert anon.read_table(database.source, table=quoted(name), null=[f"{column}=2"]).num_rows == 1
+    assert anon.read_table(database.source, table=quoted(name), null=[f"{quoted(column)}=2"]).num_rows == 1
 
 
 def test_a_schema_is_named_before_a_dot(database: Database) -> None:
@@ -329,6 +329,11 @@ def test_what_a_database_cannot_hold_is_refused_by_name(database: Database) -> N
     with pytest.raises(DataError, match=f"{database.kind} holds no column such as 'parts' of type list"):
         release.write(database.source, table="safe")
     assert not os.path.exists(database.source)
+    for values, kind in (([2**64 - 1, 0, 1], pa.uint64()), ([1, 0, 1], pa.timestamp("ns"))):
+        table = pa.table({"age": [1, 1, 1, 2, 2, 2], "far": pa.array(values * 2, kind)})
+        release = anon.anonymize(table, anon.Schema(["age"], neutral="rest"), require=[anon.KAnonymity(3)])
+        with pytest.raises(DataError, match=r"column 'far' of type .* make them text, or write Parquet"):
+            release.write(database.source, table="safe")
     if database.kind == "SQLite":
         table = pa.table({"age": [1, 1, 1, 2, 2, 2], "part": [0.5, float("nan"), 1.5] * 2})
         release = anon.anonymize(table, anon.Schema(["age"], neutral="rest"), require=[anon.KAnonymity(3)])

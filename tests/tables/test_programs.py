@@ -196,6 +196,11 @@ REFUSED = [  # (suffixes, values, what is said)
     ),
     (".sav.dta.xlsx", [2**53 + 1, 0], "column 'x' holds whole numbers of more than 53 bits in 4 rows"),
     (".sav.dta.xlsx", [-(2**60), 0], "column 'x' holds whole numbers of more than 53 bits in 4 rows"),
+    (
+        ".sav.dta.xlsx",
+        pa.array([2**63, 0], pa.uint64()),
+        "column 'x' holds whole numbers of more than 53 bits",
+    ),
     (".sav.dta.xlsx", [0.0, float("nan")], "column 'x' holds NaN in 4 rows"),
     (".xlsx", [0.0, float("inf")], "column 'x' holds infinity in 4 rows, the first in row"),
     (".dta", [0.0, 1.7e308], "column 'x' holds numbers beyond its greatest"),

@@ -221,6 +221,10 @@ def test_tables_of_any_size(tmp_path: Path, n: int, seed: int, missing: str) -> 
     except (anon.DataError, anon.InfeasibleError) as error:
         message = str(error)
         source = anon.read_source(path, engine="stream")
+        if message.endswith("has no rows"):  # a column without values: every row is suppressed
+            empty = anon.anonymize(source, SCHEMA, require=[anon.KAnonymity(2)], missing=missing)
+            assert empty.n_rows == 0
+            return
         with pytest.raises(type(error)) as caught:
             anon.anonymize(source, SCHEMA, require=[anon.KAnonymity(2)], missing=missing)
         assert str(caught.value) == message

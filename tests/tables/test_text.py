@@ -110,8 +110,10 @@ def test_days_by_their_format(engine: Any, tmp_path: Path) -> None:
     assert (wrong.value.row, wrong.value.count, wrong.value.value) == (3, 1, "?")
     assert "?" not in str(wrong.value)
     assert "--null born=TEXT" in wrong.value.in_flags
-    with pytest.raises(anon.DataError, match="column 'x' is int64, no text"):
+    with pytest.raises(anon.DataError, match="column 'x': 4 values are no dates of the format '%Y'"):
         read(path, engine, date={"x": "%Y"})
+    with pytest.raises(anon.DataError, match="column 'x' is int64, no text"):
+        anon.read_table({"x": [1]}, date={"x": "%Y"})
     with pytest.raises(anon.DataError, match="no column 'bron'; did you mean 'born'"):
         read(path, engine, date={"bron": "%Y"})
 

@@ -60,6 +60,22 @@ def test_hold_out_rows_show_their_level(levels: Rules) -> None:
     assert repr(levels) == "Rules('full-domain', levels=(1, 0))"
 
 
+def test_one_row_shows_what_it_would_show_among_others(levels: Rules, regions: Rules) -> None:
+    """Not `*`, though its cell holds all that the rows at hand have."""
+    assert cells_of(levels.transform(people([25], "M")).table) == [("[20, 29]", "M")]
+    assert cells_of(regions.transform(people([25], "M")).table)[0][0] == "[21, 30]"
+    made = anon.append(levels, people([24, 25, 26], "MMM", 100), require=K2, new_persons=True)
+    assert made.release is not None
+    assert cells_of(made.release.table) == [("[20, 29]", "M")] * 3
+    # where the highest level holds all rows of a batch it is still no star
+    coarse = anon.anonymize(
+        people([21, 22, 61, 62], "MMMM"), AGES, require=K2, method=anon.FullDomain(levels=(2, 0))
+    ).rules
+    made = anon.append(coarse, people([24, 25], "MM", 100), require=K2, new_persons=True)
+    assert made.release is not None
+    assert cells_of(made.release.table) == [("[0, 49]", "M")] * 2
+
+
 def test_hold_out_rows_show_their_region(regions: Rules) -> None:
     """The cut lies between 23 and 31: 24 to 30 are on the left of it, and ends are those of the table."""
     assert repr(regions) == "Rules('mondrian', regions=2)"
@@ -276,6 +292,18 @@ def test_values_outside_of_the_rules_are_held(levels: Rules, regions: Rules) -> 
         assert (nothing.release, nothing.held.num_rows, nothing.outside) == (None, 2, {"sex": 2})
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.null(), pa.timestamp("ns")], ids=str)
+@pytest.mark.parametrize("method", [anon.FullDomain(), anon.Mondrian()], ids=["levels", "regions"])
+def test_of_a_column_without_values_the_rules_know_null_alone(kind: pa.DataType, method: Any) -> None:
+    table = pa.table({"a": pa.nulls(4, kind), "b": [1, 1, 2, 2]})
+    made = anon.anonymize(table, anon.Schema(["a", "b"]), require=K2, method=method)
+    rules = Rules.from_dict(json.loads(json.dumps(made.rules.to_dict())))
+    batch = pa.table({"a": [None, None, 7], "b": [1, 1, 2]})
+    assert rules.transform(batch).table["a"].to_pylist() == ["missing", "missing", "*"]
+    appended = anon.append(rules, batch, require=K2, new_persons=True)
+    assert (appended.n_released, appended.held.num_rows, appended.outside) == (2, 1, {"a": 1})
+
+
 def test_what_no_class_decides_is_refused(levels: Rules) -> None:
     batch = people([24, 25, 26], "MMM", 100)
     with pytest.raises(anon.UsageError, match="no test of one class of the batch"):
@@ -318,6 +346,14 @@ def test_the_command(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("third.parquet").exists()
 
 
+def test_rows_of_an_earlier_batch_do_not_stay_in_the_file_of_held_rows(files: Path) -> None:
+    anon.datasets.write_table(people([24, 25, 26], "MMM", 100), "second.csv")
+    anon.datasets.write_table(people([24], "M", 200), "held.parquet")
+    words = "append rules.json second.csv -o second.parquet --k 2 --new-persons --held held.parquet --quiet"
+    assert main(words.split()) == 0
+    assert pq.read_table("held.parquet").num_rows == 0
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -341,3 +377,16 @@ def test_wrong_use_of_the_command(
     assert main(words.split()) == 2
     assert why in " ".join(capsys.readouterr().err.split())
     assert not Path("x.csv").exists()
+
+
+@pytest.mark.parametrize("how", ["", "--method curve", "--effort best", "--method mondrian --numeric mean"])
+def test_rules_that_there_are_not_are_refused_before_the_work(
+    files: Path, how: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*given: Any, **more: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(anon, "anonymize", never)
+    words = f"anonymize first.csv -o x.csv --quasi age,sex --k 2 --rules r.json {how}"
+    assert main(words.split()) == 2
+    assert "this release has no rules" in " ".join(capsys.readouterr().err.split())

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attackers, tried on people in a table and on others who were never in it: evidence, not definitions.
 
-`attack` runs `SinglingOut`, `Linkability`, `Inference` and `Membership` on a release of any tool; `Rate` and
-`Risk` say how often they succeed. `composition` lays two releases beside each other.
+`attack` runs `SinglingOut`, `Linkability`, `Inference`, `Membership` and `Learning` on a release of any tool,
+and `Minimality` on a `Release`; `Rate` and `Risk` say how often they succeed. `composition` lays two releases
+beside each other.
 """
 
 from anon.attackers.attack import ATTACKERS, NOT_SAFE, Attacked, Attacker, attack
 from anon.attackers.composition import Composition, composition
 from anon.attackers.inference import Inference
-from anon.attackers.learning import Learning, learning
+from anon.attackers.learning import Learning
 from anon.attackers.linkability import Linkability
 from anon.attackers.membership import Membership
-from anon.attackers.minimality import Minimality, Posterior, minimality, posterior
+from anon.attackers.minimality import Minimality, Posterior, posterior
 from anon.attackers.rates import Rate, Risk, Verdict, residual, verdict, wilson
 from anon.attackers.result import Attack
 from anon.attackers.singling_out import SinglingOut
@@ -37,8 +38,6 @@ __all__ = [
     "attack",
     "attack_tables",
     "composition",
-    "learning",
-    "minimality",
     "posterior",
     "residual",
     "verdict",

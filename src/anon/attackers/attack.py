@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from anon.attackers.inference import Inference
+from anon.attackers.learning import Learning
 from anon.attackers.linkability import Linkability
 from anon.attackers.membership import Membership
+from anon.attackers.minimality import Minimality
 from anon.attackers.nearest import People
 from anon.attackers.rates import CONFIDENCE, z_of
 from anon.attackers.result import Attack
@@ -26,13 +28,16 @@ from anon.schema import Schema
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
 
-Attacker = SinglingOut | Linkability | Inference | Membership
+Attacker = SinglingOut | Linkability | Inference | Membership | Learning | Minimality
 ATTACKERS: dict[str, type[Attacker]] = {
     "singling_out": SinglingOut,
     "linkability": Linkability,
     "inference": Inference,
     "membership": Membership,
+    "learning": Learning,
+    "minimality": Minimality,
 }
+DEFAULT = tuple(name for name in ATTACKERS if name != "minimality")  # which few releases can be tried by
 NOT_SAFE = (
     '"Attack failed" says that these attackers failed with what they knew. It does not say that the release '
     "is safe: others may know more, or be cleverer."
@@ -51,6 +56,8 @@ class Attacked:
     linkability: Attack | None = None
     inference: Attack | None = None
     membership: Attack | None = None
+    learning: Attack | None = None
+    minimality: Attack | None = None
     n_released: int
     n_original: int
     n_control: int
@@ -96,7 +103,7 @@ def attack(
     schema: Schema | None = None,
     *,
     control: Any = None,
-    attacks: Sequence[str | Attacker] = tuple(ATTACKERS),
+    attacks: Sequence[str | Attacker] = DEFAULT,
     targets: int = 2000,
     sensitive_table: Any = None,
     confidence: float = CONFIDENCE,
@@ -121,8 +128,10 @@ def attack(
     control : as `original`
         Rows of the same population that were never in `released`, with the same columns. Without it rates
         cannot be compared, and membership is not tried.
-    attacks : names, or `SinglingOut(...)`, `Linkability(...)`, `Inference(...)`, `Membership(...)`
-        Of `anon.attackers`. Default: all four.
+    attacks : names, or `SinglingOut(...)`, `Linkability(...)`, `Inference(...)`, `Membership(...)`,
+            `Learning(...)`, `Minimality()`
+        Of `anon.attackers`. Default: all but minimality, which needs a `Release` of few methods. Learning is
+        of bucketizations.
     targets : int
         How many people of each side are attacked at most, drawn by `seed`.
     sensitive_table : as `original`, optional
@@ -159,6 +168,7 @@ def attack(
             )
         original, released = held.original, held.trial
         control = held.control if control is None else control
+    release = released if isinstance(released, Release) else None
     if isinstance(released, Release):
         schema = _roles_of(released) if schema is None else schema
         if released.publish == "bucketization" and sensitive_table is None:
@@ -170,18 +180,13 @@ def attack(
     for table, name in ((before, "original"), (others, "control table")):
         if table is not None and not table.num_rows:
             raise DataError(f"the {name} has no rows")
-    seen = see(before, others, source, schema, sensitive_table, threads)
+    seen = replace(see(before, others, source, schema, sensitive_table, threads), release=release)
     if not seen.n_released:
         raise DataError("the release has no rows, so that nothing can be learned from it")
     rng = np.random.default_rng([seed, 0])
     ours, theirs = (_drawn(rng, n, n_targets) for n in (seen.n_original, seen.n_control))
     notes = [f"column {name!r} is not shown by the release" for name in seen.left_out]
     notes += [f"column {name!r} has no values to compare" for name in seen.not_compared]
-    if control is None:
-        notes.append(
-            "without a control group, people who never were in the table, it is not known how often the "
-            "attacks succeed on anybody"
-        )
     found: dict[str, Attack] = {}
     for attacker in chosen:
         result = attacker.run(seen, People(ours, theirs), n_targets, seed, confidence)
@@ -189,6 +194,8 @@ def attack(
             notes.append(result)
         else:
             found[attacker.name.replace(" ", "_")] = result
+    if control is None and any(one.risk is None for one in found.values()):
+        notes.append("without a control group it is not known how often the attacks succeed on anybody")
     return Attacked(
         **found,
         n_released=seen.n_released,

@@ -134,7 +134,7 @@ def _numbers(domain: Domain) -> Floats | None:
     """The values of a domain of numbers; None of dates, times and labels."""
     if domain.kind != "numeric" or pa.types.is_temporal(domain.values.type):
         return None
-    return np.asarray(domain.values.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    return np.asarray(domain.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
 
 
 def _joined(column: Column, rows: Ints, codes: Codes) -> Cells:

@@ -7,23 +7,18 @@ of the people with a value is a model of them, and by it the people inside a buc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from anon.attackers.rates import CONFIDENCE, Rate, Risk, Verdict, residual, verdict, wilson
-from anon.classes import Counts, group, group_numbers, texts, with_coded_sensitive
-from anon.encoding import Codes, Domain, encode
-from anon.errors import DataError, UsageError
-from anon.release import bucket_ids, is_bucketized, metadata_of, refuse_sensitive_half, second_table
-from anon.schema import Schema
-from anon.tables import read_source
-from anon.threads import available_threads
-from anon.verbs import bucketized, coded_as_released
+from anon.attackers.nearest import People
+from anon.attackers.result import Attack, tried, worst_of
+from anon.attackers.seen import Column, Secret, Seen
+from anon.classes import Counts, group, group_numbers, texts
+from anon.encoding import Codes, Domain
+from anon.errors import UsageError
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,112 +32,69 @@ MOST_CELLS = 1 << 22  # of members and values of buckets at once
 
 @dataclass(frozen=True)
 class Learning:
-    """How often a sensitive value is guessed from what all buckets say together.
-
-    `target` is the rate of the attack on the people of the table, `naive` that of guessing the most frequent
-    value of the person's bucket, which requirements bound; `risk` what learning adds to it. None of it is a
-    promise: another learner may do better.
-    """
-
-    sensitive: str
-    target: Rate
-    naive: Rate
-
-    @property
-    def risk(self) -> Risk | None:
-        """What is left of the rate once that of the naive attacker is taken off."""
-        return residual(self.target, self.naive)
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the attack beats the naive attacker; nobody is compared who was never in the table."""
-        return verdict(self.target, self.naive, None)
-
-    def words(self) -> str:
-        """What came of the attack, and what it does not mean."""
-        return (
-            f"{self.sensitive}: guessed for {self.target} of the people, by the buckets alone for "
-            f"{self.naive}: "
-            + (
-                "this attack failed, which is not to say that the release is safe"
-                if self.verdict == "attack failed"
-                else "the buckets together tell more than each does; requirements do not bound it"
-            )
-        )
-
-
-def learning(
-    original: Any,
-    released: Any,
-    schema: Schema,
-    *,
-    sensitive_table: Any = None,
-    confidence: float = CONFIDENCE,
-    n_threads: int | None = None,
-) -> Mapping[str, Learning]:
-    """Guess sensitive values from a bucketization as an attacker does who knows how it was made.
+    """One who knows all quasi-identifiers of a person, and how the bucketization was made.
 
     A naive Bayes is trained on the shares of values in buckets, and then re-trained on what it says of the
-    members of each bucket, whose counts are kept (expectation and maximization), until it settles. Whoever
-    knows a person's quasi-identifiers finds the rows that equal them, and guesses the value with the greatest
-    share; ties go to the least code. The answer has a result for each sensitive attribute that is published.
-
-    Parameters
-    ----------
-    original, released, sensitive_table : as for `compare`
-    schema : Schema
-    confidence : float
-        Two-sided level of the intervals of Wilson.
-    n_threads : int, optional
-        Default: the processors this process may use. The answer does not depend on it.
-
-    Raises
-    ------
-    UsageError
-        The release is no bucketization: in a generalization all rows of a class look alike.
+    members of each bucket, whose counts are kept (expectation and maximization), until it settles. The rows
+    that equal the person are found, and the value with the greatest share is guessed; ties go to the least
+    code. The naive attacker guesses the most frequent value of the person's bucket, which requirements bound.
+    People who never were in the table have no bucket, so that the risk is what learning adds to the naive
+    attacker's. `sensitive` are the secrets that are guessed (all).
     """
-    threads = available_threads(n_threads)
-    if not isinstance(schema, Schema):
-        raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
-    source, people = read_source(released), read_source(original).table
-    metadata = metadata_of(source)
-    refuse_sensitive_half(source, schema)
-    if sensitive_table is None and not is_bucketized(source, metadata, schema):
-        raise UsageError(
-            "learning across buckets attacks bucketizations: in a generalization the rows of a class look "
-            "alike, and nobody tells them apart by it"
+
+    sensitive: Sequence[str] | None = None
+
+    name = "learning"
+
+    def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
+        """The attack, or why it cannot be tried."""
+        known = {each.domain.name: each for each in seen.secrets if each.of_bucket is not None}
+        if not known:
+            return (
+                "learning across buckets is of bucketizations: in a generalization the rows of a class look "
+                "alike, and nobody tells them apart by it"
+            )
+        chosen = known if self.sensitive is None else self.sensitive
+        for name in chosen:
+            if name not in known:
+                raise UsageError(f"learning: the release counts no sensitive attribute {name!r}")
+        released = [_released(column) for column in seen.quasi]
+        kinds = [
+            _kinds(column.cells.domain, codes) for column, codes in zip(seen.quasi, released, strict=True)
+        ]
+        both = [
+            np.concatenate([codes, column.original[people.targets]]).astype(np.uint32)
+            for column, codes in zip(seen.quasi, released, strict=True)
+        ]
+        equal = group(both, n_threads=seen.n_threads)
+        points = group_numbers(equal.rows, equal.offsets).astype(np.int64)
+        return worst_of(
+            self.name,
+            {name: _learned(seen, known[name], kinds, points, people, confidence) for name in chosen},
         )
-    roles = coded_as_released(Schema(schema.quasi, schema.sensitive), metadata, people.schema)
-    encoded = with_coded_sensitive(encode(people, roles, n_threads=threads)).original
-    shown = bucketized(encoded, source.table, second_table(source, sensitive_table), metadata, threads)
-    assert shown.intact is not None
-    [ids] = bucket_ids(source.table, threads).quasi_codes
-    n = len(ids)
-    kinds = [_kinds(domain, codes) for domain, codes in zip(encoded.quasi, shown.intact, strict=True)]
-    both = [
-        np.concatenate([one, other]).astype(np.uint32)
-        for one, other in zip(shown.intact, encoded.quasi_codes, strict=True)
+
+
+def _learned(
+    seen: Seen, secret: Secret, kinds: Sequence[Ints], points: Ints, people: People, confidence: float
+) -> Attack:
+    """The attack on one secret; `points` number what released rows, and then targets, have in common."""
+    assert seen.bucket is not None
+    assert secret.of_bucket is not None
+    of_row, of_target = np.split(points, [seen.n_released])
+    is_there = np.isin(of_target, of_row)
+    truth = secret.original[people.targets]
+    hits = [
+        (_likeliest(of_row[rows], values, shares, int(points.max()) + 1)[of_target] == truth)[is_there]
+        for rows, values, shares in _shares(kinds, seen.bucket, secret.of_bucket, secret.domain.n_codes)
     ]
-    equal = group(both, n_threads=threads)
-    numbers = group_numbers(equal.rows, equal.offsets).astype(np.int64)
-    found = {}
-    for domain, truth, counts in zip(encoded.sensitive, encoded.sensitive_codes, shown.counts, strict=True):
-        if counts is None:
-            continue
-        learned, apparent = _shares(kinds, ids, counts, domain.n_codes)
-        of_target = numbers[n:]
-        hits = []
-        for rows, values, shares in (learned, apparent):
-            guess = _likeliest(numbers[rows], values, shares, equal.n_classes)
-            hits.append(int(np.count_nonzero(guess[of_target] == truth)))
-        here = np.zeros(equal.n_classes, np.bool_)
-        here[numbers[:n]] = True
-        tries = int(np.count_nonzero(here[of_target]))
-        target, naive = (wilson(each, tries, confidence) for each in hits)
-        found[domain.name] = Learning(domain.name, target, naive)
-    if not found:
-        raise DataError("the release publishes none of the sensitive attributes; name those that it counts")
-    return MappingProxyType(found)
+    return tried(secret.domain.name, hits[0], None, hits[1], confidence, over_naive=True)
+
+
+def _released(column: Column) -> Codes:
+    """The code of each released row; that of null where it shows null."""
+    cells = column.cells
+    codes = np.where(cells.low > cells.high, cells.domain.n_values, cells.low).astype(np.uint32)
+    return codes[cells.of_class]
 
 
 def _kinds(domain: Domain, codes: Codes) -> Ints:

@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anon.attackers.nearest import People
+from anon.attackers.result import Attack, tried
+from anon.attackers.seen import Seen
 from anon.encoding import Domain, Encoded, encode, of_published_rows
 from anon.errors import Parameter, UsageError
 from anon.methods import FullDomain, Mondrian, at_levels
@@ -58,38 +61,108 @@ class Posterior:
         return f"Posterior(rows={len(self.after)}, gain={self.gain:.3g}, exact={self.exact})"
 
 
-@dataclass(frozen=True)
-class Minimality:
-    """What the replay of a release tells of one sensitive attribute.
+Told = tuple[npt.NDArray[np.uint32], Posterior]  # of these rows
+
+
+@dataclass(frozen=True, repr=False)
+class Replay:
+    """What the replay of a release tells of one sensitive attribute, whose codes are `codes`.
 
     `n_replayed` of `n_classes` classes have a finer partition that k alone would have allowed; of `n_unknown`
-    of them nothing is said, since drawn deals hardly ever fail there. `greatest` is the greatest chance of a
-    value for a row, `greatest_before` the greatest share of a value in these classes, `gain` the most by
-    which a chance rises above the share. `n_exact` classes were counted, not drawn.
+    of them nothing is said, since drawn deals hardly ever fail there. `found` are rows and what is left of
+    their values.
     """
 
     sensitive: str
+    codes: npt.NDArray[Any]
     n_classes: int
     n_replayed: int
-    n_exact: int
     n_unknown: int
-    greatest: float
-    greatest_before: float
-    gain: float
+    found: tuple[Told, ...]
 
-    def words(self) -> str:
-        """What the replay tells, and what it does not."""
-        if not self.n_replayed:
-            return (
-                f"{self.sensitive}: no class tells why it is as it is: where none could be finer by k, k "
-                "alone gives nothing away"
+    @property
+    def facts(self) -> dict[str, Any]:
+        """In numbers: `greatest` is the greatest chance of a value for a row, `greatest_before` the greatest
+        share of a value in these classes, `gain` the most by which a chance rises above the share; `n_exact`
+        classes were counted, not drawn.
+        """
+        each = [one for _, one in self.found]
+        return {
+            "n_classes": self.n_classes,
+            "n_replayed": self.n_replayed,
+            "n_exact": sum(one.exact for one in each),
+            "n_unknown": self.n_unknown,
+            "greatest": max((float(one.after.max()) for one in each), default=0.0),
+            "greatest_before": max((float(one.before.max()) for one in each), default=0.0),
+            "gain": max((one.gain for one in each), default=0.0),
+        }
+
+    def guesses(self) -> tuple[Ints, Ints]:
+        """The likeliest code of each row by its surest replay, and by its class alone (ties: the least code);
+        -1 where nothing is told.
+        """
+        guess, before = np.full((2, len(self.codes)), -1, np.int64)
+        surest = np.zeros(len(self.codes))
+        for rows, one in self.found:
+            before[rows] = one.before.argmax()
+            after = np.round(one.after, 12)
+            chance = after.max(axis=1)
+            surer = chance > surest[rows]
+            guess[rows[surer]], surest[rows[surer]] = after[surer].argmax(axis=1), chance[surer]
+        return guess, before
+
+
+@dataclass(frozen=True)
+class Minimality:
+    """One who knows everybody's quasi-identifiers and the method, and replays it (`replay`).
+
+    Of the people whose class tells why it is as it is the value with the greatest chance is guessed. The
+    naive attacker guesses the most frequent value of the class. People who never were in the table are in
+    none of its classes, so that the risk is what the replay adds to the naive attacker's. It needs the
+    `Release` itself, of FullDomain or Mondrian, with requirements on one sensitive attribute.
+    """
+
+    name = "minimality"
+
+    def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
+        """The attack, or why it cannot be tried."""
+        if seen.release is None:
+            raise UsageError(
+                "minimality replays the method, which files do not have: attack the release that ",
+                Parameter("anonymize()", "Python's anonymize()"),
+                " returned",
             )
-        return (
-            f"{self.sensitive}: of {self.n_replayed:,} of {self.n_classes:,} classes it is known that finer "
-            f"ones failed; by that the greatest chance of a value rises from {self.greatest_before:.3g} to "
-            f"{self.greatest:.3g}, a single one by up to {self.gain:.3g}"
-            + (f" ({self.n_unknown:,} classes unknown)" if self.n_unknown else "")
+        made = replay(seen.release, seed=seed)
+        known = {secret.domain.name: secret.original for secret in seen.secrets}
+        if not _relabelled(known.get(made.sensitive), made.codes):
+            raise UsageError("minimality: the original is not the table that the release was made from")
+        facts = made.facts
+        if not made.n_replayed:
+            return (
+                f"minimality: no class tells why {made.sensitive!r} is spread as it is: where none could be "
+                "finer by k, k alone gives nothing away"
+            )
+        targets = people.targets
+        hit, guessed = (
+            (guess[targets] == made.codes[targets])[guess[targets] >= 0] for guess in made.guesses()
         )
+        found = tried(self.name, hit, None, guessed, confidence, over_naive=True, **facts)
+        more = (
+            f"Of {made.n_replayed:,} of {made.n_classes:,} classes it is known that finer ones failed; by "
+            f"that the greatest chance of a value rises from {facts['greatest_before']:.3g} to "
+            f"{facts['greatest']:.3g}, a single one by up to {facts['gain']:.3g}; requirements do not "
+            "bound it"
+        )
+        more += f"; of {made.n_unknown:,} nothing is said." if made.n_unknown else "."
+        return replace(found, worst=made.sensitive, more=more)
+
+
+def _relabelled(codes: npt.NDArray[Any] | None, others: npt.NDArray[Any]) -> bool:
+    """Whether two columns are the same but for how their values are numbered."""
+    if codes is None or len(codes) != len(others):
+        return False
+    pairs = len(np.unique(np.stack([codes, others]), axis=1).T)
+    return pairs == len(np.unique(codes)) == len(np.unique(others))
 
 
 def posterior(
@@ -207,7 +280,7 @@ def _failed(atoms: Ints, tables: Ints, passes: Passes) -> Bools:
 # --- the replay of a release
 
 
-def minimality(release: Release, *, seed: int = 0) -> Minimality:
+def replay(release: Release, *, seed: int = 0) -> Replay:
     """Replay a release as an attacker does who knows the method and everybody's quasi-identifiers.
 
     Mondrian with the nearest cuts: every cut of a class that leaves at least k rows on either side has failed
@@ -261,16 +334,7 @@ def minimality(release: Release, *, seed: int = 0) -> Minimality:
         found, n_unknown, n_replayed = _by_levels(release, codes, passes, seed)
     else:
         found, n_unknown, n_replayed = _by_cuts(release, codes, passes, k, seed)
-    return Minimality(
-        domain.name,
-        release.classes.n_classes,
-        n_replayed,
-        sum(each.exact for each in found),
-        n_unknown,
-        max((float(each.after.max()) for each in found), default=0.0),
-        max((float(each.before.max()) for each in found), default=0.0),
-        max((each.gain for each in found), default=0.0),
-    )
+    return Replay(domain.name, codes, release.classes.n_classes, n_replayed, n_unknown, tuple(found))
 
 
 def _asked(require: Sequence[Requirement], encoded: Encoded) -> tuple[int, list[Requirement]]:
@@ -308,7 +372,7 @@ def _test(require: Sequence[Requirement], domain: Domain, table: Ints) -> Passes
 
 def _by_cuts(
     release: Release, codes: npt.NDArray[Any], passes: Passes, k: int, seed: int
-) -> tuple[list[Posterior], int, int]:
+) -> tuple[list[Told], int, int]:
     """Of each class that could be cut by k alone: every such cut failed."""
     encoded, classes = release.encoded, release.classes
     found, n_unknown, n_replayed = [], 0, 0
@@ -326,7 +390,7 @@ def _by_cuts(
         one = posterior(
             np.unique(np.array(cuts, np.int64), axis=0).tolist(), codes[rows].tolist(), passes, seed=seed
         )
-        found += [] if one is None else [one]
+        found += [] if one is None else [(rows, one)]
         n_unknown += one is None
     return found, n_unknown, n_replayed
 
@@ -354,19 +418,19 @@ def _cuts(domain: Domain, codes: Ints) -> Iterator[Bools]:
 
 def _by_levels(
     release: Release, codes: npt.NDArray[Any], passes: Passes, seed: int
-) -> tuple[list[Posterior], int, int]:
+) -> tuple[list[Told], int, int]:
     """Of each level combination one step finer: some class of the table failed there."""
     classes, levels = release.classes, release.levels
     assert levels is not None
     fine = _uncoded(release)
-    found: list[Posterior] = []
+    found: list[Told] = []
     replayed: set[int] = set()
     unknown: set[int] = set()
     for a, lowest in enumerate(release.lattice.lowest):
         if levels[a] == lowest:
             continue
         node = tuple(level - (i == a) for i, level in enumerate(levels))
-        finer = at_levels(fine, node)[0].quasi_codes[a]
+        finer = at_levels(fine, node).quasi_codes[a]
         parts = [
             (c, rows, np.unique(finer[rows], return_inverse=True)[1].reshape(-1))
             for c in range(classes.n_classes)
@@ -379,14 +443,14 @@ def _by_levels(
             sizes = np.bincount(part)
             made = _deals(sizes, counts, seed)
             fails = _failed(np.arange(len(sizes))[None, :], made.tables, passes)
-            failed.append((c, part, counts, sizes, made, made.weights * fails))
+            failed.append((c, rows, part, counts, sizes, made, made.weights * fails))
         chances = np.array([weights.sum() / made.weights.sum() for *_, made, weights in failed])
         if not len(chances) or (chances == 1).any():
             continue  # nothing was finer, or rows alone say that it fails
         replayed |= {c for c, *_ in failed}
         others = np.array([np.prod(np.delete(1 - chances, i)) for i in range(len(chances))])
         whole = 1 - float(np.prod(1 - chances))
-        for (c, part, counts, sizes, made, weights), chance, rest in zip(
+        for (c, rows, part, counts, sizes, made, weights), chance, rest in zip(
             failed, chances, others, strict=True
         ):
             hits = np.count_nonzero(weights)
@@ -397,7 +461,7 @@ def _by_levels(
             failing = np.einsum("t,tav->av", weights / made.weights.sum(), made.tables) / sizes[:, None]
             # all deals but those in which this class passes, and all others too
             after = np.minimum((share * (1 - rest) + failing * rest) / whole, 1)
-            found.append(Posterior(share, after[part], float(chance), made.exact))
+            found.append((rows, Posterior(share, after[part], float(chance), made.exact)))
     return found, len(unknown), len(replayed)
 
 

@@ -22,6 +22,9 @@ PEOPLE = {
     "membership": ("the people in the table, taken for members,", "people who never were in it"),
     "": ("the people in the table", "people who never were in it"),
 }
+OVER_NAIVE = (
+    "People who never were in it are in none of its classes and cannot be tried. Risk over the naive attacker"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,9 +32,10 @@ class Attack:
     """How often an attack succeeds on people in the table, on others, and how often a naive attacker does.
 
     `target`, `control` (None without a control group) and `naive` are rates, `risk` is what is left of the
-    target's rate once the control's is taken off, `verdict` what came of it. `parts` are the attackers that
+    target's rate once the control's is taken off (the naive attacker's of attacks that people outside of the
+    table cannot be tried by), `verdict` what came of it. `parts` are the attackers that
     were tried, by what they do; the numbers here are those of the one named by `worst`, whose risk has the
-    greatest lower end. `facts` are further numbers of this attack.
+    greatest lower end. `facts` are further numbers of this attack, `more` says what they mean.
     """
 
     name: str
@@ -43,13 +47,14 @@ class Attack:
     worst: str | None = None
     parts: Mapping[str, Attack] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    more: str = ""
 
     @property
     def words(self) -> str:
         """A sentence that may be quoted."""
         who = "" if self.worst is None else f" ({self.worst})"
         if self.target.tries == 0:
-            return f"{self.name}{who}: attack failed, there was nothing to try."
+            return f"{self.name}{who}: attack failed, there was nothing to try. {self.more}".rstrip()
         inside, outside = PEOPLE.get(self.name, PEOPLE[""])
         said = f"{self.name}{who}: {self.verdict}. It succeeded with {self.target} of {inside}"
         if self.control is not None and self.control.tries:
@@ -58,7 +63,9 @@ class Attack:
         if self.risk is not None and self.control is not None:
             what = "Advantage" if self.name == "membership" else "Risk that the release adds"
             said += f" {what}: {self.risk}."
-        return said
+        elif self.risk is not None:
+            said += f" {OVER_NAIVE}: {self.risk}."
+        return f"{said} {self.more}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -83,17 +90,20 @@ def tried(
     control: Bools | Rate | None,
     naive: Bools | Rate,
     confidence: float = CONFIDENCE,
+    *,
+    over_naive: bool = False,
     **facts: Any,
 ) -> Attack:
-    """An attack of these successes, or rates."""
+    """An attack of these successes, or rates; with `over_naive` the naive attacker is the comparison."""
     hit, missed, guessed = (
         each if each is None or isinstance(each, Rate) else wilson(int(each.sum()), len(each), confidence)
         for each in (target, control, naive)
     )
     assert hit is not None
     assert guessed is not None
-    risk = None if missed is None else residual(hit, missed)
-    return Attack(name, hit, missed, guessed, risk, verdict(hit, guessed, missed), facts=facts)
+    compared = guessed if over_naive else missed
+    risk = None if compared is None else residual(hit, compared)
+    return Attack(name, hit, missed, guessed, risk, verdict(hit, guessed, compared), facts=facts)
 
 
 def worst_of(name: str, parts: Mapping[str, Attack], **facts: Any) -> Attack:

@@ -29,6 +29,7 @@ from anon.errors import DataError
 from anon.measures import Predicates, overlaps
 from anon.release import (
     CLASS_ID,
+    Release,
     bucket_ids,
     is_bucketized,
     linked,
@@ -163,7 +164,8 @@ class Seen:
     """A release, the table it was made from, and a control table: all in codes of one domain each.
 
     `left_out` are sensitive attributes that the release does not show, `not_compared` columns published as
-    they are whose type has no values. `bucket` numbers the bucket of each row of a bucketization.
+    they are whose type has no values. `bucket` numbers the bucket of each row of a bucketization. `release`
+    is the release itself, where more of it is at hand than its files.
     """
 
     quasi: tuple[Column, ...]
@@ -176,6 +178,7 @@ class Seen:
     left_out: tuple[str, ...]
     not_compared: tuple[str, ...]
     n_threads: int
+    release: Release | None = None
 
     def boxes(self, columns: Sequence[Column], by_bucket: bool = False) -> Boxes:
         """The distinct rows of the release on some columns; with `by_bucket` those of buckets apart.
@@ -331,8 +334,11 @@ def _joined(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     kind = kinds[-1]
     if len(kinds) > 1 and all(is_measurable(each) and not pa.types.is_temporal(each) for each in kinds):
         kind = pa.float64()
+    safe = kind != pa.float64()  # as a float a whole number may lose its last digits
     try:
-        return pa.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], kind)
+        return pa.chunked_array(
+            [chunk for part in parts for chunk in part.cast(kind, safe=safe).chunks], kind
+        )
     except pa.ArrowException:
         raise DataError(
             f"column {name!r} is {kinds[0]} in the original and {kinds[-1]} in the release; convert one",

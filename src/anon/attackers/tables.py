@@ -13,7 +13,7 @@ HEADER = ("attack", "verdict", "people in the table", "people never in it", "nai
 
 def attack_tables(plain: Mapping[str, Any]) -> list[Table]:
     """The attacks of `Attacked.to_dict()`, then what each attacker came to."""
-    names = [name for name in ("singling_out", "linkability", "inference", "membership") if name in plain]
+    names = [name for name, one in plain.items() if isinstance(one, Mapping) and "verdict" in one]
     others = f" and {plain['controls']:,} others" if plain["controls"] else ""
     tables = [
         Table(

@@ -60,6 +60,7 @@ from anon.measures import (
     preset,
     true_counts,
     u_loss,
+    with_values,
 )
 from anon.methods import Mondrian, Progress
 from anon.requirements import counting
@@ -261,7 +262,7 @@ def _prepared(
         populations = large_populations(original, min_support, n_threads=n_threads)
     if "count_error" in names:
         if workload is None:
-            queries = preset(original, "li", seed=seed, qd=min(4, len(encoded.quasi)))
+            queries = preset(original, "li", seed=seed, qd=min(4, len(with_values(original.quasi))))
         else:
             queries = workload(original) if callable(workload) else parse_queries(original, workload)
         answers = true_counts(queries, original, n_threads)

@@ -5,15 +5,74 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from anon.command.inputs import job_of
-from anon.command.options import Flag
+if TYPE_CHECKING:
+    from anon.command.options import Flag
 
 Function = Callable[..., None]
+
+COMMANDS = {
+    "attack": (
+        "attacks",
+        "Attack RELEASE as others would: single out, link, infer, tell members; count how often it succeeds.",
+    ),
+    "append": (
+        "batches",
+        "Release BATCH, rows of new persons, by the RULES of an earlier release, as a table of its own.",
+    ),
+    "anonymize": ("releases", "Write a release of IN that satisfies every requirement."),
+    "check": (
+        "releases",
+        "Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.",
+    ),
+    "compare": ("releases", "Measure what RELEASE lost of ORIGINAL. Rows need not be in the same order."),
+    "risk": (
+        "risks",
+        "Tell how likely the person of each row of FILE is found in the population it was drawn from.",
+    ),
+    "suda": (
+        "risks",
+        "Find the rows of FILE that few attributes single out (SUDA2), and what each attribute contributes.",
+    ),
+    "discover": (
+        "risks",
+        "Show which sets of columns tell the rows of FILE apart: what to take as quasi-identifiers.",
+    ),
+    "frontier": (
+        "trials",
+        "Try many releases of IN and show which are efficient: none other is as private and as useful.",
+    ),
+    "inspect": (
+        "trials",
+        "Tell what the columns of FILE are like, and guess their roles. No value is shown.",
+    ),
+    "hierarchy": (
+        "trials",
+        "Draft a hierarchy of one column of FILE from its values, to be edited before it is used.",
+    ),
+    "scenario": ("trials", "Compare sanitizations by what miners tell users and adversaries."),
+    "reproduce": ("trials", "Run a paper's experiments: what was published beside what is measured."),
+    "demo": ("trials", "Make a synthetic census, anonymize it, check the release, and write both files."),
+    "data census": ("trials", "Write a synthetic census."),
+    "data adult": ("trials", "Write the UCI Adult table, its files verified."),
+}
+"""Of every command the module that holds it and the first paragraph of its help, in the order of the help.
+
+Nothing of a command is imported before it is run.
+"""
+
+_made: dict[str, typer.Typer] = {}
+
+
+def load(name: str) -> Any:
+    """The command of this name (`data census`: of the group `data`), with its parameters."""
+    import_module(f"anon.command.{COMMANDS[name][0]}")
+    return typer.main.get_command(_made[name])
 
 
 class _Command(TyperCommand):
@@ -22,6 +81,24 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
+    """Commands of which only the names and short helps are known, until one of them is run."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.prefix = f"{self.name} " if self.name else ""
+        known = {
+            name.removeprefix(self.prefix): short
+            for name, (_, short) in COMMANDS.items()
+            if name.startswith(self.prefix) and " " not in name.removeprefix(self.prefix)
+        }
+        self.commands = {name: TyperCommand(name, help=short) for name, short in known.items()} | {
+            **self.commands
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, load(f"{self.prefix}{name}") if f"{self.prefix}{name}" in COMMANDS else found, rest
+
     def get_help_option(self, ctx: Any) -> Any:
         for option in self.params:
             if getattr(option, "is_flag", False):
@@ -66,14 +143,12 @@ def _show_all(context: typer.Context, value: bool) -> None:
         raise typer.Exit
 
 
-data_app = typer.Typer(help="Make a synthetic table, or read a known one.", no_args_is_help=True)
+data_app = typer.Typer(cls=_Group, help="Make a synthetic table, or read a known one.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 
-def command(
-    *flags: Flag, group: typer.Typer = app, name: str | None = None
-) -> Callable[[Function], Function]:
-    """Make a function the command of these flags, in their order.
+def command(*flags: Flag, name: str | None = None) -> Callable[[Function], Function]:
+    """Make a function the command of these flags, in their order; COMMANDS has its name.
 
     It is given what its parameters name: flags by their keys, parsed; `context`; `job`, of the job file and
     the flags that are keys of a job. Flags that it does not name are read from the job alone.
@@ -86,6 +161,8 @@ def command(
             values = {flag.key: flag.parsed(words[flag.key]) for flag in flags}
             values["context"] = context
             if "job" in named:
+                from anon.command.inputs import job_of
+
                 values["job"] = job_of(context, values)
             function(**{key: values[key] for key in named})
 
@@ -113,7 +190,10 @@ def command(
         run.__dict__["__signature__"] = inspect.Signature(parameters)
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         run.__doc__ = function.__doc__
-        group.command(name or function.__name__, cls=_Command)(run)
+        word = name or function.__name__
+        alone = typer.Typer(add_completion=False)
+        alone.command(word.rpartition(" ")[2], cls=_Command)(run)
+        _made[word] = alone
         return function
 
     return add

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Flag(
         "attacks",
         list[str],
-        "singling_out, linkability, inference, membership (all).",
+        "singling_out, linkability, inference, membership, learning (all).",
         metavar="A,B",
         parse=names,
     ),

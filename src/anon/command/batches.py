@@ -119,7 +119,7 @@ def append(
         )
         if made.release is not None:
             made.release.write(job.output)
-    if held is not None and made.held.num_rows:
+    if held is not None and (made.held.num_rows or os.path.exists(held)):  # no earlier rows stay there
         made.write_held(held)
     notes = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
     notes += [f"column {name!r}: {n:,} values are outside of the rules" for name, n in made.outside.items()]

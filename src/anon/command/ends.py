@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from anon.errors import AnonError, DataError, InfeasibleError
-from anon.tables import shown
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -46,6 +45,8 @@ def drop(stream: TextIO) -> None:
 
 def failure_of(error: BaseException, show_values: bool) -> dict[str, Any]:
     """What went wrong, in words that hold no cell, with the exit code and what else is known of it."""
+    from anon.tables import shown
+
     details: dict[str, Any] = {}
     match error:
         case AnonError():

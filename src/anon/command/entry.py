@@ -11,11 +11,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import typer
 
-from anon.command import attacks, batches, releases, risks, trials
 from anon.command.app import app
 from anon.command.ends import (
     SIGNALS,
@@ -27,10 +27,6 @@ from anon.command.ends import (
     raise_stopped,
     stopped,
 )
-from anon.command.words import print_json
-from anon.tables import shown
-
-COMMANDS = (releases, batches, attacks, risks, trials)  # importing them adds their commands to `app`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _kept(words: Sequence[str]) -> str:
     """The command as a report keeps it: where a database is, and what it was asked, is left out."""
+    from anon.tables import shown
+
     kept, is_query = ["anon"], False
     asks = words[:1] != ["frontier"]  # whose queries are counted on the releases
     for word in words:
@@ -72,13 +70,15 @@ def _run(words: Sequence[str]) -> int:
     """The command's exit code; what went wrong is printed."""
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
     try:
-        code = app(words, prog_name="anon", standalone_mode=False, obj=_kept(words)) or 0
+        code = app(words, prog_name="anon", standalone_mode=False, obj=partial(_kept, words)) or 0
         if code == 128 + signal.SIGINT:  # what typer makes of KeyboardInterrupt
             raise Stopped(signal.SIGINT)
         return int(code)
     except (BrokenPipeError, SystemExit):
         raise
     except usage_error as error:
+        from anon.tables import shown
+
         error.message = shown(error.message)
         if "--json" not in words:
             error.show()
@@ -89,6 +89,8 @@ def _run(words: Sequence[str]) -> int:
             traceback.print_exc()
         failure = failure_of(stopped(error) or error, "--show-values" in words)
     if "--json" in words:
+        from anon.command.words import print_json
+
         print_json(failure)
     else:
         value = f" (the value: {failure['value']!r})" if "value" in failure else ""

@@ -43,23 +43,12 @@ def reading_options(context: typer.Context, job: Job, path: str) -> dict[str, An
     What a job file says of CSV is said of its input: a release has commas, is UTF-8, and no text in it
     stands for a missing value. Flags are about the file itself.
     """
-    from anon.tables import reading
+    from anon.tables import OF_CSV, reading
 
     options = job.read_options()
     if job.input is None or os.path.realpath(path) != os.path.realpath(job.input):
         said = {name for name, value in context.params.items() if value not in UNSAID}
-        of_input = {
-            "null",
-            "delimiter",
-            "encoding",
-            "decimal",
-            "thousands",
-            "header",
-            "trim",
-            "sheet",
-            "date",
-            "table",
-        } - said
+        of_input = {*OF_CSV, "trim", "date", "table"} - said
         options = {name: value for name, value in options.items() if name not in of_input}
     return reading(path, options)
 
@@ -196,7 +185,7 @@ def origin_of(
         return tuple(dict.fromkeys(file for file in inside if os.path.isfile(file)))
 
     outputs = tuple(path for path in written if path is not None)
-    return Origin(context.obj, files(read), outputs, files(released))
+    return Origin(context.obj(), files(read), outputs, files(released))
 
 
 def cover_of(job: Job) -> Cover:

@@ -108,8 +108,7 @@ class Job(_Keys):
         method = self.configured_method()
         if self.perturb or (method is not None and method.perturbs) or not str(self.output).endswith(".csv"):
             return None
-        named = {each.name for each in (*schema.quasi, *schema.sensitive)} | {*schema.identifying}
-        return named | {name for name in (schema.unit, schema.sampling_weight) if name is not None}
+        return named_by(schema)
 
     def files(self) -> list[str]:
         """The files of hierarchies and orders."""
@@ -254,6 +253,12 @@ class Job(_Keys):
         """The other keyword arguments of `anon.anonymize`."""
         given = self.given(each for each in (*PUBLISHING, *RUNNING) if each not in (CSV_GUARD, ATTACK))
         return {"control": 0.2, **given} if self.attack else given
+
+
+def named_by(schema: Schema) -> set[str]:
+    """The columns of a schema whose values count: all that it names but neutral ones."""
+    named = {each.name for each in (*schema.quasi, *schema.sensitive)} | {*schema.identifying}
+    return named | {name for name in (schema.unit, schema.sampling_weight) if name is not None}
 
 
 def load_job(path: str | None, flags: Mapping[str, Any], model: type[Job] = Job) -> Job:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anon.errors import UsageError
-from anon.tables import is_uri, replacing
+from anon.tables import is_uri, write_file
 
 if TYPE_CHECKING:
     from anon.verbs import Inspection
@@ -49,8 +49,7 @@ def write_job_file(path: str, source: str, reading: Mapping[str, Any], inspectio
     source = source if is_uri(source) else os.path.relpath(source, Path(path).parent)
     text = job_text(source, reading, inspection)
     check_job_file(path)
-    with replacing([Path(path)]) as [temporary]:
-        temporary.write_text(text, encoding="utf-8")
+    write_file(path, text.encode())
 
 
 def job_text(source: str, reading: Mapping[str, Any], inspection: Inspection) -> str:

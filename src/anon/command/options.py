@@ -117,7 +117,7 @@ def checked_path(path: str | None) -> str | None:
     return path
 
 
-def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
+def _declared(option: Option, panel: str) -> Flag:
     """The flag of what a requirement, a method or a grid declares."""
     said = {each.name: getattr(option, each.name) for each in fields(Option)}
     if option.key == "bounds":
@@ -132,7 +132,7 @@ def _declared(option: Option, panel: str, absent: Any = None) -> Flag:
         )
     if get_origin(option.kind) is list:
         return Flag(**said, panel=panel, words=str, parse=lambda text: parse.names([text]))
-    return Flag(**said, panel=panel, absent=absent)
+    return Flag(**said, panel=panel)
 
 
 # --- what is read and written

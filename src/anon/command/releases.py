@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from anon.html import Audience
     from anon.pages import Report
     from anon.schema import Schema
+    from anon.tables import Source
 
 
 @command(
@@ -139,7 +140,7 @@ def anonymize(
             raise UsageError("--control and --attack are for one machine: leave them out")
         if pages or job.population or job.sampling_fraction or rules is not None:
             raise UsageError(
-                "on Spark there are no report, rules and population: check the release afterwards"
+                "on Spark there is no report, no rules and no population: check the release afterwards"
             )
         from anon.command.spark import run
 
@@ -162,6 +163,8 @@ def anonymize(
         warnings.simplefilter("always", anon.PrivacyWarning)
         table = anon.read_source(source, **job.read_options(), typed=job.typed(schema), progress=progress)
         check_output(output, table, schema)
+        if rules is not None:
+            _refuse_rules(job, how, schema, table)
         release = anon.anonymize(
             table,
             schema,
@@ -220,6 +223,20 @@ def anonymize(
         raise typer.Exit(InfeasibleError.exit_code)
 
 
+def _refuse_rules(job: Job, how: dict[str, Any], schema: Schema, source: Source) -> None:
+    """Raise UsageError where the release will have no rules."""
+    import pyarrow as pa
+
+    from anon.methods import chosen
+    from anon.release import refuse_rules
+
+    makes_all = schema.unit is None and isinstance(source.table, pa.Table)
+    method = chosen(how.get("method"), how.get("effort"), None if makes_all else "here")
+    types = {field.name: field.type for field in source.schema}
+    given = {"publish": "generalization", "numeric": "interval", **job.options()}
+    refuse_rules(method, schema.bind(source.schema), types, given["publish"], given["numeric"])
+
+
 @command(
     *(replace(SOURCE, help=f"{FILE} Default: the output of the job.", is_required=False), CONFIG),
     *(*ROLES, *CODING, *REQUIREMENTS),
@@ -275,8 +292,9 @@ def check(
     """
     import anon
     from anon import datasets
+    from anon.command.job import named_by
     from anon.measures import ROLES_FROM_FILE
-    from anon.release import sensitive_path
+    from anon.release import CLASS_ID, sensitive_path
 
     source = job.output if source is None else source
     if source is None:
@@ -291,8 +309,10 @@ def check(
     pages = pages_of(report, report_public, [*read, per_class])
     plain = context.params["table"] is None and context.params["query"] is None
     options = release_options if source == job.output and plain else reading_options
+    typed: dict[str, Any] = {} if schema is None else {"typed": {CLASS_ID, *named_by(schema)}}
     reading = options(context, job, source)
-    table, people = anon.read_source(source, **reading), people_of(context, job)
+    table = anon.read_source(source, **reading, **typed)
+    people = people_of(context, job)
     require = job.demands(people)
     both = _beside(context, job, schema, table, against, original)
     privacy = anon.check(

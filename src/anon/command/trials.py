@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from anon.command import parse
-from anon.command.app import command, data_app
+from anon.command.app import command
 from anon.command.inputs import cover_of, csv_options, keep, origin_of, pages_of, write_reports
 from anon.command.options import (
     CODING,
@@ -362,8 +362,7 @@ def demo(rows: int, folder: str, as_json: bool, quiet: bool) -> None:
     *(TABLE, ROWS),
     Flag("seed", int, "Same seed, same table.", default=0, least=0),
     *(JSON, QUIET),
-    group=data_app,
-    name="census",
+    name="data census",
 )
 def data_census(output: str, rows: int, seed: int, as_json: bool, quiet: bool) -> None:
     """Write a synthetic census."""
@@ -388,8 +387,7 @@ def data_census(output: str, rows: int, seed: int, as_json: bool, quiet: bool) -
     Flag("incomplete", bool, "Keep rows with missing values.", default=False),
     Flag("part", str, "all, train or test.", default="all"),
     *(JSON, QUIET),
-    group=data_app,
-    name="adult",
+    name="data adult",
 )
 def data_adult(folder: str, output: str, incomplete: bool, part: str, as_json: bool, quiet: bool) -> None:
     """Write the UCI Adult table, its files verified."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from anon.choice import Frontier, Point
     from anon.verbs import Inspection
 
+MOST_SHOWN = 60  # characters of a cell
+
 
 def report_release(
     files: dict[str, str | None],
@@ -311,9 +313,9 @@ def _lines(above: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{above}{name}", value
 
 
-def _shortened(cell: Any, most: int = 60) -> str:
+def _shortened(cell: Any) -> str:
     text = _text(cell)
-    return text if len(text) <= most else f"{text[:most]} …"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
 
 
 def _text(value: Any) -> str:

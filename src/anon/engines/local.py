@@ -301,7 +301,7 @@ def make(
     return Made(encoded, classes, columns, require, method, publish, impossible, made.task, lattice, left_out)
 
 
-def balanced_instead(release: Release, n_threads: int | None = None) -> Estimate | None:
+def balanced_instead(release: Release) -> Estimate | None:
     """About what share of its loss a release of effort "fast" would have with "balanced", from some of its
     classes; None for others, and where balanced could not be made: of a bucketization, and of units.
     """
@@ -315,7 +315,7 @@ def balanced_instead(release: Release, n_threads: int | None = None) -> Estimate
     cut = judged.encoded.cut()
     cut = cut.by_levels() if release.numeric == "level" else cut
     task = Task(
-        judged.rules(release.requirements), np.random.default_rng(0), n_threads=available_threads(n_threads)
+        judged.rules(release.requirements), np.random.default_rng(0), n_threads=available_threads(None)
     )
     k = max((r.least_rows or 1 for r in release.requirements), default=1)
     return estimate_balanced(cut, release.classes, task, k)

@@ -22,7 +22,7 @@ from anon.html import (
 
 ENDS = ("trivial", "original")  # points that no axis is stretched for
 MOST_NAMED = 8  # efficient points that bear their name
-_WIDTH, _HEIGHT = 640, 420
+_WIDTH, _HEIGHT = 460, 380
 
 
 def tradeoff(

@@ -28,8 +28,8 @@ from anon.html import (
     png,
     svg,
     words_of,
-    write,
 )
+from anon.tables import write_file
 
 PER_DECADE = 10  # bins of class sizes
 N_LOSSES = 20  # bins of privacy loss
@@ -46,7 +46,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
         content = page(figure.title, [Section("Figure", figures=(figure,))]).encode()
     else:
         raise UsageError(f"{os.fspath(path)!r} does not tell its format; end it in .png, .svg or .html")
-    write(content, path)
+    write_file(path, content)
 
 
 # --- classes

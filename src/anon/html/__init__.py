@@ -15,8 +15,8 @@ from anon.html.chart import (
     shortened_label,
     words_of,
 )
-from anon.html.document import Audience, First, Section, State, Table, Term, figure_html, page
-from anon.html.figure import Figure, png, rows, svg, write
+from anon.html.document import Audience, First, Section, State, Table, Term, page
+from anon.html.figure import Figure, png, rows, svg
 from anon.html.notebook import bar_figure, folded, result_html
 from anon.html.text import number
 
@@ -36,7 +36,6 @@ __all__ = [
     "Term",
     "bar_figure",
     "bars",
-    "figure_html",
     "folded",
     "legend",
     "lines",
@@ -49,5 +48,4 @@ __all__ = [
     "shortened_label",
     "svg",
     "words_of",
-    "write",
 ]

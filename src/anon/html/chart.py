@@ -228,9 +228,7 @@ class Plot:
         near_end = a > (self.left + self.right) / 2
         self.text(a - 5 if near_end else a + 5, self.top + 11, words, "end" if near_end else "start")
 
-    def words(
-        self, x: float, y: float, words: str, *, up: float = 0, right: float = 0, quiet: bool = False
-    ) -> None:
+    def words(self, x: float, y: float, words: str, *, up: float = 0, right: float = 0) -> None:
         """Words at a place, which stay inside the panel; not written where they would cover others."""
         a, b = self.at(x, y)
         wide = _width(words)
@@ -239,7 +237,7 @@ class Plot:
         if any(left < end and left + wide > start and abs(base - at) < 14 for start, end, at in self.taken):
             return
         self.taken.append((left, left + wide, base))
-        self.text(a - right if anchor == "end" else a + right, base, words, anchor, quiet=quiet)
+        self.text(a - right if anchor == "end" else a + right, base, words, anchor)
 
     def text(self, x: float, y: float, words: str, anchor: str = "middle", *, quiet: bool = False) -> None:
         """Words at pixels."""

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from anon.errors import UsageError
@@ -87,23 +85,12 @@ def svg(figure: Figure) -> str:
     )
 
 
-def png(figure: Figure, scale: float = 2.0) -> bytes:
-    """The figure as a PNG image on white, `scale` pixels for each pixel of the chart."""
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG image on white, with two pixels a side for each of the chart."""
     try:
         import vl_convert
     except ImportError:
         raise UsageError("a PNG image needs vl-convert: pip install 'anon[eval]'; write .svg") from None
     drawn = svg(figure)
     start, end = drawn.index("@media"), drawn.index("</style>")
-    return bytes(vl_convert.svg_to_png(drawn[:start] + drawn[end:], scale=scale))
-
-
-def write(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file, whole or not at all."""
-    from anon.tables import not_written, opened, replacing
-
-    try:
-        with replacing([Path(os.path.realpath(path))]) as [temporary], opened(temporary) as file:
-            file.write(content)
-    except OSError as error:
-        raise not_written(repr(os.fspath(path)), error) from error
+    return bytes(vl_convert.svg_to_png(drawn[:start] + drawn[end:], scale=2))

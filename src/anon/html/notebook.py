@@ -53,16 +53,11 @@ def folded(summary: str, *tables: Table) -> str:
     return f"<details><summary>{escape(summary)}</summary>{inside}</details>"
 
 
-def bar_figure(
-    title: str,
-    values: Mapping[str, float | None],
-    axis: str = "",
-    caption: str = "",
-    high: float | None = None,
-) -> Figure | None:
+def bar_figure(title: str, values: Mapping[str, float | None], *, high: float | None = None) -> Figure | None:
     """A bar for each name, the first `MOST_BARS` of those whose value is known; None where none is."""
     known = {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
     rows = tuple({"name": name, "value": value} for name, value in [*known.items()][:MOST_BARS])
-    if len(known) > len(rows):
-        caption = f"{caption} The first {len(rows)} of {len(known):,}.".strip()
-    return Figure(title, (bars(rows, "name", "value", axis, high=high),), caption, rows) if rows else None
+    if not rows:
+        return None
+    caption = "" if len(known) == len(rows) else f"The first {len(rows)} of {len(known):,}."
+    return Figure(title, (bars(rows, "name", "value", high=high),), caption, rows)

@@ -42,13 +42,11 @@ from anon.measures.queries import Workload
 from anon.measures.query_text import parse_queries
 from anon.measures.risk import (
     NullMatching,
-    PopulationRisk,
     matching_of,
     null_matching,
     population_risk,
 )
 from anon.measures.shown import (
-    Associations,
     associations,
     distributions,
     most_frequent,
@@ -68,17 +66,16 @@ from anon.measures.suda import (
 )
 from anon.measures.tables import (
     RISK,
-    population_table,
     privacy_tables,
     risk_table,
     suda_tables,
     utility_tables,
 )
-from anon.measures.units import UnitRisk, once_per_unit, units_of_classes
+from anon.measures.units import once_per_unit, units_of_classes
 from anon.measures.utility import Aligned, Utility
 from anon.measures.utility import measure as measure_utility
 from anon.measures.weighted import weighted_disclosure
-from anon.measures.workload import preset, random_queries
+from anon.measures.workload import preset, random_queries, with_values
 
 __all__ = [
     "ATTACKS",
@@ -91,7 +88,6 @@ __all__ = [
     "RISKS",
     "ROLES_FROM_FILE",
     "Aligned",
-    "Associations",
     "Disclosure",
     "Frequencies",
     "Known",
@@ -100,12 +96,10 @@ __all__ = [
     "Model",
     "NullMatching",
     "Numbers",
-    "PopulationRisk",
     "PopulationUniques",
     "Populations",
     "Predicates",
     "Privacy",
-    "UnitRisk",
     "Utility",
     "Workload",
     "answer",
@@ -145,7 +139,6 @@ __all__ = [
     "part_of",
     "pmse_of",
     "population_risk",
-    "population_table",
     "population_uniques",
     "preset",
     "privacy_tables",
@@ -168,5 +161,6 @@ __all__ = [
     "weighted_disclosure",
     "weights",
     "widths",
+    "with_values",
     "zero",
 ]

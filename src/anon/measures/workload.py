@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from anon.encoding import Encoded
+from anon.encoding import Domain, Encoded
 from anon.errors import UsageError
 from anon.measures.queries import TYPES, Draft, Reading, Runs, Side, Workload, position_of
 
@@ -30,19 +30,24 @@ def random_queries(
 
     Each attribute gets b = ceil(|D| sel^(1/(qd + 1))) of its values (Xiao & Tao 2006), or ceil(|D| sel)
     with `reading="literal"`: consecutive ones if they are ordered, else any. The quasi-identifiers are
-    drawn from `attributes` (None: all), the sensitive attribute is `sensitive` (None: drawn).
+    drawn from `attributes` (None: all with values), the sensitive attribute is `sensitive` (None: drawn).
     """
     share = Fraction(str(sel)) if not isinstance(sel, Fraction) else sel
-    among = [position_of(encoded.quasi, name) for name in attributes or [d.name for d in encoded.quasi]]
-    secrets = (
-        range(len(encoded.sensitive)) if sensitive is None else [position_of(encoded.sensitive, sensitive)]
+    among, secrets = (
+        with_values(domains) if names is None else [_asked_for(domains, name) for name in names]
+        for domains, names in (
+            (encoded.quasi, attributes or None),
+            (encoded.sensitive, None if sensitive is None else [sensitive]),
+        )
     )
     if not 1 <= qd <= len(among):
-        raise UsageError(f"qd must be from 1 to {len(among)}, the number of quasi-identifiers")
+        raise UsageError(f"qd must be from 1 to {len(among)}, the number of quasi-identifiers with values")
     if not 0 < share <= 1:
         raise UsageError("sel must be above 0 and at most 1")
     if not secrets:
-        raise UsageError("a query asks for sensitive values, and the table has no sensitive attribute")
+        raise UsageError(
+            "a query asks for sensitive values, and the table has no sensitive attribute with any"
+        )
     if reading not in ("anatomy", "literal"):
         raise UsageError("reading must be 'anatomy' or 'literal'")
     rng = np.random.default_rng(seed)
@@ -56,6 +61,18 @@ def random_queries(
             {secret: _drawn(draft.sensitive[secret], share, power, rng)},
         )
     return draft.workload()
+
+
+def with_values(domains: Sequence[Domain]) -> list[int]:
+    """Positions of the attributes that can be asked for: those that are not null in every row."""
+    return [a for a, domain in enumerate(domains) if domain.n_values]
+
+
+def _asked_for(domains: Sequence[Domain], name: str) -> int:
+    at = position_of(domains, name)
+    if not domains[at].n_values:
+        raise UsageError(f"attribute {name!r} is null in every row: no query asks for a value of it")
+    return at
 
 
 def n_chosen(n_values: int, sel: Fraction, power: int) -> int:
@@ -91,7 +108,7 @@ def preset(
     if name not in TYPES:
         raise UsageError(f"the presets are li, {', '.join(TYPES)}, not {name!r}")
     names, share = TYPES[name]
-    columns = [position_of(encoded.quasi, each) for each in attributes or names]
+    columns = [_asked_for(encoded.quasi, each) for each in attributes or names]
     if len(columns) != len(names):
         raise UsageError(f"{name} needs the table's names of {', '.join(names)}")
     return _range_queries(encoded, columns, share, 10_000 if n is None else n, np.random.default_rng(seed))

@@ -460,10 +460,9 @@ def _at(encoded: Encoded, axes: Sequence[Axis], node: Node) -> Encoded:
     )
 
 
-def at_levels(encoded: Encoded, levels: Node) -> tuple[Encoded, Node]:
-    """Any table with these levels as the least ones, and how many levels its hierarchies have."""
-    axes = axes_of(encoded, "data")
-    return _at(encoded, axes, levels), tuple(axis.ladder.height for axis in axes)
+def at_levels(encoded: Encoded, levels: Node) -> Encoded:
+    """A table, coded by none, with these levels as the least ones."""
+    return _at(encoded, axes_of(encoded, "data"), levels)
 
 
 def _of_rounds(encoded: Encoded, rounds: Rounds, task: Task) -> Classes:

@@ -26,7 +26,6 @@ def repair(
     encoded: Encoded,
     rules: Conjunction,
     *,
-    loss: str = "ncp",
     ties: Ties = "rank",
     cut: bool = True,
     failing: npt.NDArray[np.bool_] | None = None,
@@ -45,7 +44,7 @@ def repair(
     first, end = classes.offsets[order], classes.offsets[order + 1]
     rows = classes.rows[ranges(first, end)]
     offsets = starts_of_sizes(end - first)
-    widths = widths_of(encoded.quasi, loss)
+    widths = widths_of(encoded.quasi, "ncp")
     records = curve.place(widths, pack(encoded.quasi_codes), rows)
     units = None
     if encoded.units is not None and (rules.min_units or rules.by_units):

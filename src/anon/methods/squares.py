@@ -37,6 +37,7 @@ Points = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.uint64]
+Seeds = npt.NDArray[np.uint8]  # of each group, whether a pool is made around it
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,8 @@ class Space(Protocol):
     def blocks(self, groups: Groups, number: int, n_threads: int) -> list[Rows]:
         """Groups in blocks of at most `BLOCK_GROUPS` near ones; other blocks in each pass, by its number."""
 
-    def refined(
-        self,
-        rows: Rows,
-        offsets: Offsets,
-        k: int,
-        near: int,
-        tried: Marks,
-        seeds: npt.NDArray[np.uint8],
-        demand: Demand,
-    ) -> tuple[Rows, Offsets, Marks]:
-        """What `sse.refine` returns of these groups."""
+    def refined(self, groups: Groups, k: int, near: int, seeds: Seeds, demand: Demand) -> Groups:
+        """The groups after a pass of `sse.refine` over the pools around the seeds."""
 
 
 def partition(
@@ -197,9 +189,7 @@ def _pass(
     near = max(min(near, MOST_POOLED // demand.most - 1), LEAST_NEAR)
 
     def work(block: Rows) -> Groups:
-        part = groups.these(block)
-        marks = seeds[block].astype(np.uint8)
-        return Groups(*space.refined(part.rows, part.offsets, k, near, part.tried, marks, demand))
+        return space.refined(groups.these(block), k, near, seeds[block].astype(np.uint8), demand)
 
     return Groups.joined(in_threads(n_threads, work, space.blocks(groups, number, n_threads)))
 
@@ -231,18 +221,10 @@ class Numbers:
     def blocks(self, groups: Groups, number: int, n_threads: int) -> list[Rows]:
         return bisected(self._centers(groups), BLOCK_GROUPS, SHARES[number % len(SHARES)], number)
 
-    def refined(
-        self,
-        rows: Rows,
-        offsets: Offsets,
-        k: int,
-        near: int,
-        tried: Marks,
-        seeds: npt.NDArray[np.uint8],
-        demand: Demand,
-    ) -> tuple[Rows, Offsets, Marks]:
+    def refined(self, groups: Groups, k: int, near: int, seeds: Seeds, demand: Demand) -> Groups:
         of_rules = demand.most, demand.rules, demand.sensitive
-        return sse.refine(self.points, rows, offsets, k, near, tried, seeds, *of_rules)
+        of_groups = groups.rows, groups.offsets, k, near, groups.tried, seeds
+        return Groups(*sse.refine(self.points, *of_groups, *of_rules))
 
     def _centers(self, groups: Groups) -> Points:
         sums = np.add.reduceat(self.points[groups.rows], groups.offsets[:-1])
@@ -298,18 +280,10 @@ class Mixed:
         order = self.axes.class_order(self.codes, groups.rows, groups.offsets, number + 1, n_threads)
         return np.array_split(order.astype(np.uint32), -(-len(order) // BLOCK_GROUPS))
 
-    def refined(
-        self,
-        rows: Rows,
-        offsets: Offsets,
-        k: int,
-        near: int,
-        tried: Marks,
-        seeds: npt.NDArray[np.uint8],
-        demand: Demand,
-    ) -> tuple[Rows, Offsets, Marks]:
+    def refined(self, groups: Groups, k: int, near: int, seeds: Seeds, demand: Demand) -> Groups:
         of_rules = demand.most, demand.rules, demand.sensitive
-        return sse.gower(self.codes, self.attributes, rows, offsets, k, near, tried, seeds, *of_rules)
+        of_groups = groups.rows, groups.offsets, k, near, groups.tried, seeds
+        return Groups(*sse.gower(self.codes, self.attributes, *of_groups, *of_rules))
 
 
 def _in_blocks(group: Callable[[Rows], tuple[Rows, Offsets]], blocks: list[Rows], n_threads: int) -> Groups:

@@ -17,6 +17,7 @@ from anon.miners.miner import Attributes, Matrix
 from anon.schema import Attribute, lca
 
 MOST_COLUMNS = 64  # of one attribute: its most frequent values or nodes
+LONGEST_LINE = 1e30
 
 
 def cells_of_values(domain: Domain, codes: Codes) -> Cells:
@@ -89,11 +90,17 @@ def _column(cells: Cells) -> tuple[npt.NDArray[np.float64], bool]:
         low, high = reached
         used = np.bincount(cells.of_class, minlength=len(low)) > 0
         if ((low == high) & ~cells.null)[used].all():
-            return low[cells.of_class], False
+            return low[cells.of_class] / _unit(cells.domain), False
         empty = cells.low > cells.high
         shown_as = np.unique([low, high, cells.null, empty], axis=1, return_inverse=True)[1].reshape(-1)
     labels = np.unique(shown_as[cells.of_class], return_inverse=True)[1].reshape(-1)
     return labels.astype(np.float64), True
+
+
+def _unit(domain: Domain) -> float:
+    """What positions are divided by: 1, but of a line so long that single precision or squares overflow."""
+    end = float(domain.positions[-1]) if domain.positions is not None and domain.n_values else 0.0
+    return end if end > LONGEST_LINE else 1.0
 
 
 def _block(cells: Cells) -> Matrix:
@@ -109,7 +116,7 @@ def _block(cells: Cells) -> Matrix:
         assert reached is not None
         assert domain.positions is not None
         middle = domain.positions[-1] / 2 if domain.n_values else 0.0
-        low, high = (np.where(empty, middle, end) for end in reached)
+        low, high = (np.where(empty, middle, end) / _unit(domain) for end in reached)
         block = np.stack([low / 2 + high / 2, high - low], axis=1)
     return np.column_stack([block, cells.null.astype(np.float64)])
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anon import figures
-from anon.attackers import NOT_SAFE, Attacked, attack_tables
+from anon.attackers import ATTACKERS, NOT_SAFE, Attacked, attack_tables
 from anon.html import Section, rows
 from anon.pages.decision import Cover, cover_alone
 from anon.pages.origin import Origin, Report, origin_section
@@ -17,6 +17,9 @@ MEANINGS = (
     "the table; "
     '"linkability" whether two parts of what is known of a person lead to one row; "inference" whether '
     'a secret is guessed; "membership" whether it can be told who is in the table.',
+    "Who knows how a release was made (learning, which all buckets teach, and minimality, which replays the "
+    "method) is tried on people of the table alone: others are in none of its classes, and the risk is what "
+    "is left over the naive attacker, who looks at one class.",
     "A naive attacker does not look at single rows. Where it does as well, the attack failed.",
     "What these words do not mean: " + NOT_SAFE + " A risk of zero is one that was not found with so many "
     "tries; its interval says how great it may still be.",
@@ -36,16 +39,21 @@ def of_attacks(attacked: Attacked, *, origin: Origin | None = None, cover: Cover
     """How often attackers succeed, and words that may be quoted."""
     plain, cover = attacked.to_dict(), cover or Cover()
     drawn = [figures.attack_rates(list(_bars(plain)))]
-    if "inference" in plain and len(plain["inference"]["parts"]) > 1:
-        secrets = plain["inference"]["parts"]
-        bars = [bar for name, one in secrets.items() for bar in _sides(f"inference of {name}", one)]
+    by_secret = [name for name in ("inference", "learning") if len(plain.get(name, {}).get("parts", {})) > 1]
+    for name in by_secret:
+        secrets = plain[name]["parts"]
+        bars = [bar for secret, one in secrets.items() for bar in _sides(f"{name} of {secret}", one)]
         drawn.append(figures.attack_rates(bars))
     facts: dict[str, Any] = {
         "audience": "owner",
         **plain,
         "figures": {
-            figure.title if i == 0 else "Inference of each sensitive attribute": rows(figure)
-            for i, figure in enumerate(drawn)
+            title: rows(figure)
+            for title, figure in zip(
+                [drawn[0].title, *(f"{name.capitalize()} of each sensitive attribute" for name in by_secret)],
+                drawn,
+                strict=True,
+            )
         },
         "origin": (origin or Origin()).to_dict(),
         "cover": cover.to_dict(),
@@ -64,7 +72,7 @@ def of_attacks(attacked: Attacked, *, origin: Origin | None = None, cover: Cover
 
 
 def _bars(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for name in ("singling_out", "linkability", "inference", "membership"):
+    for name in ATTACKERS:
         if name in plain:
             yield from _sides(name.replace("_", " "), plain[name])
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from anon.html import First, State, number
@@ -178,20 +178,18 @@ def first_of(
     told_limits: Sequence[str],
 ) -> First:
     """The first screen, to be signed where what was required holds; numbers that are None are left out."""
-    return First(
-        decision.state,
-        decision.verdict,
-        decision.facts[:MOST_FACTS],
-        cover.lines,
-        tuple(row for row in numbers if row[-1] is not None),
-        tuple((_ROLES.get(role, role), ", ".join(names)) for role, names in roles.items() if names),
-        tuple(told_limits),
+    return replace(
+        cover_alone(cover, numbers, **roles),
+        state=decision.state,
+        verdict=decision.verdict,
+        facts=decision.facts[:MOST_FACTS],
+        limits=tuple(told_limits),
         signed=decision.state != "not met",
     )
 
 
 def cover_alone(cover: Cover, numbers: Sequence[tuple[Any, ...]], **roles: Sequence[str]) -> First:
-    """The first screen of a page on which nothing is decided."""
+    """The first screen of a page on which nothing is decided; numbers that are None are left out."""
     told = tuple((_ROLES.get(role, role), ", ".join(names)) for role, names in roles.items() if names)
     known = tuple(row for row in numbers if row[-1] is not None)
     return First(cover=cover.lines, numbers=known, roles=told)

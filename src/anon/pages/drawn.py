@@ -20,6 +20,7 @@ from anon.measures import (
     totals_only,
     true_counts,
     widths,
+    with_values,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def _cell_figures(utility: Utility) -> tuple[Figure, ...]:
 
 def _query_figures(published: Published) -> tuple[Figure, ...]:
     original = published.original
-    if published.dropped or not original.sensitive:
+    n_quasi = len(with_values(original.quasi))
+    if published.dropped or not n_quasi or not with_values(original.sensitive):
         return ()
     totals = totals_only(published)
 
@@ -134,7 +136,6 @@ def _query_figures(published: Published) -> tuple[Figure, ...]:
             "trivial": trivial.median,
         }
 
-    n_quasi = len(original.quasi)
     by_selectivity = [{"selectivity": sel, **errors(min(4, n_quasi), sel)} for sel in _SELECTIVITY]
     by_number = [
         {"number of quasi-identifiers": qd, **errors(qd, 0.05)} for qd in range(1, min(6, n_quasi) + 1)

@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from anon.html import First, Section, Table, Term, page, write
+from anon.html import First, Section, Table, Term, page
 from anon.pages.terms import TERMS
+from anon.tables import write_file
 from anon.version import __version__
+
+MOST_SHOWN = 200  # characters of a cell
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Report:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
-        write(self.html().encode(), path)
+        write_file(path, self.html().encode())
 
 
 def origin_section(facts: Mapping[str, Any]) -> Section:
@@ -122,9 +125,9 @@ def _verdict(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("verdict", facts["verdict"]), *(("but", fact) for fact in qualified)]
 
 
-def shortened(cell: Any, most: int = 200) -> Any:
+def shortened(cell: Any) -> Any:
     text = cell if cell is None else str(cell)
-    return text if text is None or len(text) <= most else f"{text[:most]} …"
+    return text if text is None or len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} …"
 
 
 def _sha256(path: str) -> str:

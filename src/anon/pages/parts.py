@@ -79,7 +79,6 @@ def made_tables(metadata: Mapping[str, Any]) -> tuple[Table, Table]:
 def about(measured: Mapping[str, Any], bucketized: bool) -> str:
     return (
         f"At least {number(measured['n_rows'])} rows are in at most {number(measured['n_classes'])} "
-        f""
         f"{groups(bucketized, measured['n_classes'])}."
     )
 

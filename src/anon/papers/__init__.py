@@ -219,23 +219,28 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """All entries, tables and the numbers of all charts, ready for JSON."""
-        return {
-            "paper": self.paper,
-            "title": self.title,
-            "source": self.source,
-            "notes": list(self.notes),
-            "quick": self.quick,
-            "seconds": round(self.seconds, 1),
-            "verdicts": self.verdicts,
-            "figures": [one.to_dict() for one in self.figures],
-            "findings": [one.to_dict() for one in self.findings],
-            "tables": {
-                table.title: {"header": list(table.header), "rows": [list(row) for row in table.rows]}
-                for section in self.sections
-                for table in section.tables
-            },
-            "charts": {chart.title: rows_of(chart) for section in self.sections for chart in section.figures},
-        }
+        plain: dict[str, Any] = as_plain(
+            {
+                "paper": self.paper,
+                "title": self.title,
+                "source": self.source,
+                "notes": list(self.notes),
+                "quick": self.quick,
+                "seconds": round(self.seconds, 1),
+                "verdicts": self.verdicts,
+                "figures": [one.to_dict() for one in self.figures],
+                "findings": [one.to_dict() for one in self.findings],
+                "tables": {
+                    table.title: {"header": list(table.header), "rows": table.rows}
+                    for section in self.sections
+                    for table in section.tables
+                },
+                "charts": {
+                    chart.title: rows_of(chart) for section in self.sections for chart in section.figures
+                },
+            }
+        )
+        return plain
 
     def html(self) -> str:
         """One self-contained page."""

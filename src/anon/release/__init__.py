@@ -26,9 +26,11 @@ from anon.release.metadata import CLASS_ID, metadata_of, note_on_perturbed, pert
 from anon.release.recheck import alike, failing_groups, recheck_noise, unmet
 from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
-from anon.release.release import HeldOut, Release, note_on_known, release_table, with_held
-from anon.release.rules import NothingFits, Rules, Transformed
+from anon.release.release import HeldOut, Release, with_held
+from anon.release.rules import NothingFits, Rules
+from anon.release.rules_of import refuse_rules
 from anon.release.weights import Weights, alone_with_weight, check_weights, note_on_kept_weights
+from anon.release.words import note_on_known, release_table
 from anon.release.write import check_output
 
 __all__ = [
@@ -40,7 +42,6 @@ __all__ = [
     "Publish",
     "Release",
     "Rules",
-    "Transformed",
     "Weights",
     "alike",
     "alone_with_weight",
@@ -65,6 +66,7 @@ __all__ = [
     "recode",
     "refuse_clashes",
     "refuse_guard",
+    "refuse_rules",
     "refuse_sensitive_half",
     "release_table",
     "second_table",

@@ -35,8 +35,9 @@ from anon.release.columns import ROWS_AT_ONCE
 from anon.release.metadata import CLASS_ID
 from anon.release.recheck import recheck
 from anon.release.recoded import Order, Publish, shows_middles
-from anon.release.release import Release, contents, warnings_on_neutral
+from anon.release.release import Release, contents
 from anon.release.weights import Weights, recheck_weights
+from anon.release.words import warnings_on_neutral
 from anon.tables import check_publishable
 from anon.threads import available_threads
 from anoncore.classes import shuffle
@@ -157,8 +158,10 @@ def recode(
         nulled=release.nulled,
         middles=release.shows_middles,
     )
-    if judge and isinstance(encoded.table, pa.Table) and publish != "perturbation":
-        object.__setattr__(release, "warnings", (*release.warnings, *warnings_on_neutral(release, n_threads)))
+    is_judged = judge and isinstance(encoded.table, pa.Table) and publish != "perturbation"
+    if is_judged and not all(map(release.is_mean, release.neutral)):
+        told = warnings_on_neutral(release, release.known(n_threads=n_threads))
+        object.__setattr__(release, "warnings", (*release.warnings, *told))
     object.__setattr__(release, "_seal", contents(release))
     return release
 

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,9 +37,6 @@ from anon.classes import (
 )
 from anon.encoding import of_published_rows
 from anon.errors import DataError, InfeasibleError, UsageError
-from anon.figures import class_sizes
-from anon.figures import lattice as draw_lattice
-from anon.html import Table, number, result_html
 from anon.measures import (
     Known,
     Privacy,
@@ -57,6 +54,7 @@ from anon.release.columns import fields_of, in_memory, rows_taken
 from anon.release.formulas import Formulas, refuse_guard
 from anon.release.metadata import CLASS_ID, METADATA_KEY, sensitive_path
 from anon.release.recoded import Recoded
+from anon.release.words import levels_in_words, release_html
 from anon.release.write import (
     csv,
     is_path,
@@ -67,7 +65,6 @@ from anon.release.write import (
     write_release,
     writer_of,
 )
-from anon.schema import as_word, quoted
 from anon.tables import PROGRAM_OF_SUFFIX, Place, new_table, not_written, replacing, target_of
 from anon.threads import available_threads
 
@@ -394,7 +391,7 @@ class Release(Recoded):
         the release would, `anon.append` releases a new batch by them, `rules.write(path)` keeps them. They
         hold no row and no count, but ends of regions are values of the table: they are the owner's.
         """
-        from anon.release.rules import rules_of
+        from anon.release.rules_of import rules_of
 
         if not self.is_sealed or not self.meets_requirements:
             raise UsageError("rules are of a release that was checked; this copy of one can be measured")
@@ -477,7 +474,7 @@ class Release(Recoded):
             "not published": list(self.encoded.unpublished),
             **{name: metadata[name] for name in ("method", "publish", "numeric", "missing", "order")},
             **({} if self.effort is None else {"effort": self.effort}),
-            **({} if self.lattice is None else _levels_in_words(self.lattice)),
+            **({} if self.lattice is None else levels_in_words(self.lattice)),
             **{
                 name: self.noise[name]
                 for name in ("epsilon", "guarantee")
@@ -486,18 +483,7 @@ class Release(Recoded):
         }
 
     def _repr_html_(self) -> str:
-        summary = self.summary()
-        words = f"{number(self.n_rows)} rows in {number(summary['classes'])} "
-        words += "buckets." if self.publish == "bucketization" else "classes."
-        words += f" {number(summary['suppressed'])} rows are suppressed." if summary["suppressed"] else ""
-        if not self.meets_requirements:
-            words += " It does not meet its requirements, so that it can be measured, not written."
-        smallest = int(self.classes.sizes.min(initial=self.n_rows))
-        sizes = None if self.noise is not None else class_sizes(self.classes.sizes, smallest)
-        is_searched = self.lattice is not None and self.lattice.searched
-        return result_html(
-            words, sizes, draw_lattice(self.lattice) if is_searched else None, release_table(summary)
-        )
+        return release_html(self, self.summary())
 
     def __repr__(self) -> str:
         return (
@@ -511,65 +497,6 @@ def _shown(columns: Sequence[Column]) -> npt.NDArray[np.uint32]:
     both = looks(columns[0]).astype(np.int64) * (len(columns[-1].values) + 1) + looks(columns[-1])
     _, numbers = np.unique(both, return_inverse=True)
     return np.asarray(numbers, np.uint32)
-
-
-def _levels_in_words(lattice: Any) -> dict[str, list[str]]:
-    if lattice.rounds:
-        return {
-            "rounds": [f"{' '.join(map(str, each.levels))}: {each.n_rows} rows" for each in lattice.rounds]
-        }
-    levels = zip(lattice.names, lattice.best, lattice.heights, strict=True)
-    return {"levels": [f"{name} {g} of {height}" for name, g, height in levels]}
-
-
-def release_table(summary: Mapping[str, Any]) -> Table:
-    """The table of `Release.summary()`."""
-    rows = tuple((name, _in_a_cell(value)) for name, value in summary.items())
-    return Table("The release", ("what", "value"), rows)
-
-
-def _in_a_cell(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        value = [f"{of} {name}" for name, of in value.items()]
-    return ", ".join(value) or "none" if isinstance(value, list) else value
-
-
-def warnings_on_neutral(release: Release, n_threads: int) -> list[str]:
-    """Warnings of neutral columns that narrow a quasi-identifier inside classes, or copy a sensitive one."""
-    if all(map(release.is_mean, release.neutral)):
-        return []
-    judged = release.known(n_threads=n_threads)
-    k = max((one.least_rows for one in release.requirements if one.least_rows), default=None)
-    fewer = "as few as the smallest class has" if k is None else f"fewer than {k}"
-    notes = []
-    for name, telling in judged.columns.items():
-        if telling.n_narrowed:
-            first = telling.narrows[0]
-            notes.append(
-                f"column {name!r} is neutral and narrows {' and '.join(map(repr, telling.narrows))} inside "
-                f"classes: it leaves {fewer} candidates for {telling.n_narrowed:,} of {release.n_rows:,} "
-                f"people; do not publish it, make it a quasi-identifier, or link it (linked=[[{first!r}, "
-                f"{name!r}]] or --linked {as_word(first, quoted(name))})"
-            )
-        if telling.n_copied:
-            copied = " and ".join(map(repr, telling.copies))
-            notes.append(
-                f"column {name!r} is neutral and goes with the sensitive {copied} in "
-                f"{telling.n_copied:,} of {release.n_rows:,} rows, and no requirement protects it; do not "
-                "publish it, or make it sensitive"
-            )
-    return notes
-
-
-def note_on_known(privacy: Privacy) -> str | None:
-    """How much less the classes hide from who knows the neutral columns; None where nothing was asked."""
-    judged = privacy.known
-    if judged is None or privacy.intact:
-        return None
-    return (
-        f"known: k = {privacy.k:,}; with the neutral columns: k = {judged.k:,}, {judged.sample_uniques:,} of "
-        f"{privacy.n_rows:,} rows unique, mean risk {judged.prosecutor.mean:.3g}"
-    )
 
 
 def with_held(release: Release, held: HeldOut) -> Release:

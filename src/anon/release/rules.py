@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anon.classes import (
-    MISSING,
-    OR_MISSING,
     ROOT,
     Cells,
     Classes,
@@ -35,10 +33,9 @@ from anon.classes import (
     rows_inside,
     texts,
 )
-from anon.encoding import Domain, Encoded, encode
-from anon.errors import DataError, Parameter, UsageError
-from anon.methods import FullDomain, Mondrian, at_levels
-from anon.release.recoded import Recoded
+from anon.encoding import Codes, Domain, Encoded, at_level, encode
+from anon.errors import DataError
+from anon.methods import FullDomain, Mondrian
 from anon.schema import (
     Attribute,
     CsvFile,
@@ -51,8 +48,7 @@ from anon.schema import (
     tree_of,
     values_at,
 )
-from anon.tables import not_written, opened, read_source, read_table, replacing
-from anoncore.classes import boxes
+from anon.tables import read_source, read_table, write_file
 
 Ints = npt.NDArray[np.int64]
 VERSION = 1  # of the file
@@ -60,13 +56,15 @@ VERSION = 1  # of the file
 
 @dataclass(frozen=True, repr=False)
 class Known:
-    """What rules know of one attribute's domain: the labels in their order, or ends of cuts from the least
-    value to the greatest (`values`), and whether null is in it. Without values its hierarchy decides.
+    """What rules know of one attribute's domain: the labels in their order, or the least and the greatest
+    number and the ends of cuts between (`values`), and whether null is in it. Where it does not `decide`, its
+    hierarchy does, or nothing, and the values only say what all values are.
     """
 
     name: str
-    values: pa.Array | None
+    values: pa.Array
     has_null: bool
+    decides: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,36 +178,41 @@ class Rules:
         self, table: pa.Table, outside: Mapping[str, npt.NDArray[np.bool_]], shown: dict[str, Any]
     ) -> None:
         """Each column by itself: what one row shows there depends on its value alone."""
-        assert self.levels is not None
         for i, attribute in enumerate(self.schema.quasi):
             rows = np.flatnonzero(~outside[attribute.name])
             if not len(rows):
                 continue
             part = table.select([attribute.name]).take(pa.array(rows))
-            if part.column(0).null_count == len(rows):
-                is_star = self.levels[i] == (self.heights or ())[i]
-                shown[attribute.name][rows] = ROOT + OR_MISSING if is_star else MISSING
-                continue
-            encoded = encode(part, Schema([attribute]))
-            encoded = self._at(encoded, slice(i, i + 1))
-            classes = group(encoded.quasi_codes)
+            domain, codes, fine = self._wide(i, part.column(0))
+            nothing = np.empty(0, np.uint32)
+            encoded = Encoded(
+                part, Schema([attribute]), (domain,), (codes,), (), (), nothing, fine_codes=(fine,)
+            )
+            classes = group([codes])
             [one] = cells(encoded, classes)
             of_row = one.of_class[group_numbers(classes.rows, classes.offsets)]
             shown[attribute.name][rows] = np.array(labels(one).to_pylist(), object)[of_row]
 
-    def _at(self, encoded: Encoded, which: slice) -> Encoded:
-        """Rows at the levels; DataError where a hierarchy has other levels than it had."""
-        assert self.levels is not None
-        assert self.heights is not None
-        made, heights = at_levels(encoded, self.levels[which])
-        for attribute, now, then in zip(self.schema.quasi[which], heights, self.heights[which], strict=True):
-            if now != then and encoded.quasi[0].n_values:
-                raise DataError(
-                    f"column {attribute.name!r}: its hierarchy has {now} levels for these rows and had "
-                    f"{then} for the release's; give the hierarchy that the release was made with",
-                    column=attribute.name,
-                )
-        return made
+    def _wide(self, i: int, column: pa.ChunkedArray) -> tuple[Domain, Codes, Codes]:
+        """Values of the i-th attribute in the codes of these and of the rules' own, so that cells are what
+        they are in the release: the domain, and the codes at its level and before.
+        """
+        attribute, one = self.schema.quasi[i], self.known[i]
+        kind = one.values.type
+        try:
+            both = pa.chunked_array([*column.cast(kind).chunks, one.values], kind)
+        except pa.ArrowException:
+            raise _unlike(attribute.name, column.type, kind) from None
+        if one.has_null:
+            both = pa.chunked_array([*both.chunks, pa.nulls(1, kind)], kind)
+        wide = encode(pa.table({attribute.name: both}), Schema([attribute]))
+        [domain], [codes], [fine] = wide.quasi, wide.quasi_codes, wide.original.quasi_codes
+        if self.levels is not None and self.levels[i] == (self.heights or ())[i]:
+            domain = at_level(domain, None)
+            assert domain.coding is not None
+            codes = domain.coding.coded(fine)
+        n = len(column)
+        return domain, np.ascontiguousarray(codes[:n]), np.ascontiguousarray(fine[:n])
 
     def fit(self, table: pa.Table) -> Fitted:
         """The rows that the rules have cells for, those with the same cells as one class."""
@@ -225,11 +228,19 @@ class Rules:
                 counts,
             )
         inside = table.take(pa.array(rows))
+        plain = encode(inside, self.schema)
+        made = [self._wide(i, inside.column(name)) for i, name in enumerate(names)]
+        domains, columns, fine = zip(*made, strict=True)
+        encoded = replace(
+            plain,
+            quasi=domains,
+            quasi_codes=columns,
+            fine_codes=fine if self.regions is None else (),
+            by_regions=self.regions is not None,
+        )
         if self.regions is None:
-            encoded = self._at(encode(inside, self.schema), slice(None))
             classes = group(encoded.quasi_codes)
             return Fitted(encoded, classes, cells(encoded, classes), rows, counts)
-        encoded, domains = self._wide(inside)
         sides = [self._boxes(a, domain) for a, domain in enumerate(domains)]
         found = rows_inside(sides, encoded.quasi_codes, 2**62)
         assert found is not None
@@ -256,40 +267,10 @@ class Rules:
             for attribute, each in zip(self.schema.quasi, self.known, strict=True)
         }
 
-    def _wide(self, table: pa.Table) -> tuple[Encoded, list[Domain]]:
-        """The rows in the codes of their values and of the rules' own, which are the ends of cells."""
-        encoded = encode(table, self.schema)
-        domains, columns = [], []
-        for attribute, one in zip(self.schema.quasi, self.known, strict=True):
-            column, values = table.column(attribute.name), one.values
-            assert values is not None
-            kind = values.type
-            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
-            if one.has_null:
-                both = pa.chunked_array([*both.chunks, pa.nulls(1, kind)], kind)
-            wide = encode(pa.table({attribute.name: both}), Schema([attribute]))
-            domains.append(wide.quasi[0])
-            columns.append(np.ascontiguousarray(wide.quasi_codes[0][: table.num_rows]))
-        made = Encoded(
-            encoded.table,
-            encoded.schema,
-            tuple(domains),
-            tuple(columns),
-            encoded.sensitive,
-            encoded.sensitive_codes,
-            encoded.suppressed,
-            units=encoded.units,
-            weights=encoded.weights,
-            unpublished=encoded.unpublished,
-            by_regions=True,
-        )
-        return made, domains
-
     def _boxes(self, a: int, domain: Domain) -> Cells:
         """The regions' sides on one attribute, over a domain that has all of their ends."""
         regions, one = self.regions, self.known[a]
         assert regions is not None
-        assert one.values is not None
         numeric = domain.kind == "numeric"
         ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
         at = {key: code for code, key in enumerate(ours)}
@@ -356,17 +337,12 @@ class Rules:
         if not low.shape == high.shape == null.shape or low.ndim != 2 or len(low) != n:
             raise ValueError
         for a, each in enumerate(self.known):
-            if each.values is None or (low[a] < 0).any() or (high[a] >= len(each.values)).any():
+            if (low[a] < 0).any() or (high[a] >= len(each.values)).any():
                 raise ValueError
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the rules to a JSON file that its owner alone can read."""
-        content = json.dumps(self.to_dict(), ensure_ascii=False).encode()
-        try:
-            with replacing([Path(os.path.realpath(path))], 0o600) as [temporary], opened(temporary) as file:
-                file.write(content)
-        except OSError as error:
-            raise not_written(repr(str(path)), error) from error
+        write_file(path, json.dumps(self.to_dict(), ensure_ascii=False).encode(), 0o600)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Rules:
@@ -424,7 +400,7 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
     """The rows whose value the rules do not know; null is one, where they have no place for it."""
     column = table.column(attribute.name)
     null = np.asarray(pc.is_null(column, nan_is_null=True))
-    if known.values is None:
+    if not known.decides:
         unknown = np.zeros(len(column), np.bool_)
         if isinstance(attribute.hierarchy, CsvFile | Nested) and attribute.kind == "nominal":
             words = column.cast(pa.string()).dictionary_encode().combine_chunks()
@@ -437,11 +413,7 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
         try:
             beyond = pc.or_(pc.less(column, least), pc.greater(column, most))
         except pa.ArrowException:
-            raise DataError(
-                f"column {attribute.name!r} is {column.type}, and was {known.values.type} when the rules "
-                "were made; convert it",
-                column=attribute.name,
-            ) from None
+            raise _unlike(attribute.name, column.type, known.values.type) from None
         unknown = np.asarray(beyond.fill_null(False))
     else:
         there = pc.is_in(column.cast(pa.string()), value_set=known.values.cast(pa.string()))
@@ -449,164 +421,25 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
     return np.asarray(unknown & ~null if places_null else unknown | null)
 
 
+def _unlike(name: str, now: pa.DataType, then: pa.DataType) -> DataError:
+    return DataError(
+        f"column {name!r} is {now}, and was {then} when the rules were made; convert it", column=name
+    )
+
+
 def _known_to_dict(known: Known) -> dict[str, Any]:
     values = known.values
-    held: dict[str, Any] = {"name": known.name, "null": known.has_null}
-    if values is not None:
-        held["type"] = str(values.type)
-        is_text = pa.types.is_string(values.type)
-        plain = is_text or pa.types.is_floating(values.type)
-        held["values"] = values.to_pylist() if plain else [int(each) for each in places(values)[0]]
-    return held
+    plain = pa.types.is_string(values.type) or pa.types.is_floating(values.type)
+    return {
+        "name": known.name,
+        "null": known.has_null,
+        "decides": known.decides,
+        "type": str(values.type),
+        "values": values.to_pylist() if plain else [int(each) for each in places(values)[0]],
+    }
 
 
 def _known_from_dict(data: Mapping[str, Any]) -> Known:
-    values = None
-    if "values" in data:
-        kind = pa.type_for_alias(data["type"])
-        listed = data["values"]
-        values = pa.array(listed, kind) if pa.types.is_string(kind) else values_at(listed, kind)
-    return Known(str(data["name"]), values, bool(data["null"]))
-
-
-# --- the rules of a release
-
-
-def rules_of(release: Recoded) -> Rules:
-    """The rules of a release; UsageError where its method has none that rows alone decide."""
-    encoded, method = release.encoded, release.method
-    what = None
-    if not isinstance(method, FullDomain | Mondrian):
-        what = f"{type(method).__name__} makes classes of the rows that are there, not by rules"
-    elif release.publish != "generalization":
-        what = "a bucketization shows no cells"
-    elif encoded.rounds is not None:
-        what = "the round of a row depends on the other rows of its class"
-    elif isinstance(method, Mondrian) and method.relaxed:
-        what = "relaxed cuts share rows out that have equal values"
-    elif isinstance(method, Mondrian) and (release.numeric != "interval" or encoded.schema.all_coded):
-        what = (
-            "regions of Mondrian are intervals: least levels, top and bottom codes, rounded ends and "
-            f"numeric={release.numeric!r} are not part of them"
-        )
-    elif encoded.schema.household or encoded.schema.linked:
-        what = "columns of households, and linked ones, follow others"
-    if what is not None:
-        raise UsageError(
-            f"this release has no rules: {what}; use ",
-            Parameter("FullDomain() or Mondrian()", "--method full-domain or mondrian"),
-        )
-    for domain in encoded.quasi:
-        kind = domain.values.type
-        if domain.kind == "numeric" and (pa.types.is_decimal(kind) or getattr(kind, "tz", None)):
-            raise UsageError(
-                f"column {domain.name!r} is {kind}, which rules do not hold: convert it to numbers, or to "
-                "times without a zone"
-            )
-    asked = tuple(map(str, release.requirements))
-    if isinstance(method, FullDomain):
-        assert method.levels is not None
-        lattice = release.lattice
-        known = [
-            _of_column(attribute, domain, g == height)
-            for attribute, domain, g, height in zip(
-                encoded.schema.quasi, encoded.quasi, method.levels, lattice.heights, strict=True
-            )
-        ]
-        return Rules(encoded.schema, tuple(known), method.levels, lattice.heights, None, asked)
-    parts, regions = _regions(release)
-    return Rules(encoded.schema, parts, None, None, regions, asked)
-
-
-def _of_column(attribute: Attribute, domain: Domain, is_star: bool) -> Known:
-    """What full-domain rules know: where there is a hierarchy that decides, of one level all values."""
-    values = None
-    if attribute.kind == "ordinal":
-        values = pa.array([str(each) for each in attribute.order or ()], pa.string())
-    elif attribute.hierarchy is None and not is_star:
-        numeric = domain.kind == "numeric"
-        values = domain.values if not numeric else domain.values.take(pa.array([0, domain.n_values - 1]))
-    return Known(attribute.name, values, True)
-
-
-def _regions(release: Recoded) -> tuple[tuple[Known, ...], Regions]:
-    """The boxes between cuts that part the release's classes, each cut as near to the middle as may be.
-
-    Any such cuts part them as the method's own do. Classes that no cut parts, since they were merged after
-    it, share a region.
-    """
-    domains, classes = release.encoded.quasi, release.classes
-    low, high = [], []
-    for codes in release.encoded.quasi_codes:
-        least, most, _ = boxes(codes, classes.rows, classes.offsets)
-        low.append(least)
-        high.append(most)
-    first, last = (np.array(each, np.int64) for each in (low, high))
-    ends = np.array([[0] * len(domains), [domain.n_codes - 1 for domain in domains]], np.int64)
-    found = [box for _, box in _parted(first, last, np.arange(classes.n_classes), ends)]
-    whole = np.array(found, np.int64).reshape(-1, 2, len(domains))
-    known, sides = [], []
-    for a, domain in enumerate(domains):
-        begin, end = whole[:, 0, a], whole[:, 1, a]
-        null = (end == domain.n_values) & domain.has_null
-        end = np.minimum(end, domain.n_values - 1)
-        values = domain.values
-        if domain.kind == "numeric":
-            begin, end, values = _closed(values, begin, end)
-        else:
-            values = pa.array(texts(values), pa.string())
-        known.append(Known(domain.name, values, domain.has_null))
-        sides.append((np.where(begin > end, 1, begin), np.where(begin > end, 0, end), null))
-    regions = Regions(*(np.array(each) for each in zip(*sides, strict=True)))
-    return tuple(known), regions
-
-
-def _parted(low: Ints, high: Ints, members: Ints, ends: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Groups of boxes that no cut parts further, each with the box of the cuts around it."""
-    waiting = [(members, ends)]
-    while waiting:
-        inside, around = waiting.pop()
-        best: tuple[int, int, Ints, int] | None = None
-        for a in range(len(low)) if len(inside) > 1 else ():
-            order = inside[np.argsort(low[a, inside], kind="stable")]
-            reach = np.maximum.accumulate(high[a, order])[:-1]
-            cuts = np.flatnonzero(reach < low[a, order[1:]]) + 1
-            if len(cuts):
-                off = np.abs(2 * cuts - len(order))
-                at = int(off.argmin())
-                if best is None or int(off[at]) < best[0]:
-                    best = int(off[at]), a, order, int(cuts[at])
-        if best is None:
-            yield inside, around
-            continue
-        _, a, order, at = best
-        left, right = around.copy(), around.copy()
-        right[0, a] = low[a, order[at]]
-        left[1, a] = right[0, a] - 1
-        waiting += [(order[:at], left), (order[at:], right)]
-
-
-def _closed(values: pa.Array, begin: Ints, end: Ints) -> tuple[Ints, Ints, pa.Array]:
-    """Ranges of codes as ranges of these and the last values before them, which leave nothing between.
-
-    A range of codes holds all from its first value to just before that of the next code.
-    """
-    n = len(values)
-    if not n:
-        return np.ones_like(begin), np.zeros_like(end), values
-    following = values.take(pa.array(np.minimum(np.arange(1, n + 1), n - 1)))
-    if pa.types.is_floating(values.type):
-        numbers = following.to_numpy()
-        before = pa.array(np.nextafter(numbers, numbers.dtype.type(-np.inf)), values.type)
-    else:
-        before = values_at([int(tick) - 1 for tick in places(following)[0]], values.type)
-    before = pa.concat_arrays([before[: n - 1], values[n - 1 :]])
-    empty = begin > end
-    first, last = np.where(empty, 0, begin), np.where(empty, 0, end)
-    both = keys(pa.concat_arrays([values.take(pa.array(first)), before.take(pa.array(last))]))
-    distinct, index = np.unique(np.array(both, dtype=object), return_inverse=True)
-    place = {key: i for i, key in enumerate(both)}
-    taken = pa.concat_arrays([values.take(pa.array(first)), before.take(pa.array(last))])
-    sorted_values = taken.take(pa.array([place[key] for key in distinct.tolist()], pa.int64()))
-    at = index.reshape(2, -1)
-    return np.where(empty, 1, at[0]), np.where(empty, 0, at[1]), sorted_values
+    kind, listed = pa.type_for_alias(data["type"]), data["values"]
+    values = pa.array(listed, kind) if pa.types.is_string(kind) else values_at(listed, kind)
+    return Known(str(data["name"]), values, bool(data["null"]), bool(data["decides"]))

@@ -40,7 +40,7 @@ from anon.schema.hierarchy.declared import (
 )
 from anon.schema.hierarchy.ladder import Ladder, ladder_of
 from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, levels_of, places, values_at
-from anon.schema.hierarchy.nested import NestedLevels, crossing, nested
+from anon.schema.hierarchy.nested import crossing, nested
 from anon.schema.hierarchy.rows import file_rows, hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
 from anon.schema.schema import Schema
@@ -61,7 +61,6 @@ __all__ = [
     "MissingValues",
     "Named",
     "Nested",
-    "NestedLevels",
     "Prefix",
     "Role",
     "Schema",

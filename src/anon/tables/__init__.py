@@ -7,7 +7,15 @@ at all, `new_table` a table of a database. Knows nothing of privacy.
 
 from anon.tables.columns import check_publishable, takeable
 from anon.tables.databases import Target, check_target, identities, new_table
-from anon.tables.files import content_of, not_written, opened, remove_leftovers, replacing, write_new
+from anon.tables.files import (
+    content_of,
+    not_written,
+    opened,
+    remove_leftovers,
+    replacing,
+    write_file,
+    write_new,
+)
 from anon.tables.places import Place, check_no_password, is_uri, place_of, shown, target_of
 from anon.tables.programs import (
     PROGRAM_OF_SUFFIX,
@@ -17,7 +25,7 @@ from anon.tables.programs import (
     labels_of,
     write_program,
 )
-from anon.tables.read import as_written, read_local, read_source, read_table, reading
+from anon.tables.read import OF_CSV, as_written, read_local, read_source, read_table, reading
 from anon.tables.scan import BATCH_ROWS, Scan, ahead, nameless
 from anon.tables.source import Source
 from anon.tables.sql_types import written
@@ -25,6 +33,7 @@ from anon.tables.written import thousands_pattern
 
 __all__ = [
     "BATCH_ROWS",
+    "OF_CSV",
     "PROGRAM_OF_SUFFIX",
     "Labels",
     "Place",
@@ -57,6 +66,7 @@ __all__ = [
     "takeable",
     "target_of",
     "thousands_pattern",
+    "write_file",
     "write_new",
     "write_program",
     "written",

@@ -33,7 +33,7 @@ from anon.tables.sql_types import (
     UNENDING,
     Written,
     as_declared,
-    check_values,
+    as_written,
     expression,
     in_arrow,
     in_columns,
@@ -128,17 +128,13 @@ class Target:
 
     def write_table(self, table: pa.Table) -> None:
         """Add rows."""
-        kinds = zip(table.schema, self._columns, strict=True)
-        schema = pa.schema([pa.field(field.name, column.arrow) for field, column in kinds])
-        check_values(self._place.kind, table)
+        table = as_written(self._place.kind, table, self._columns)
         if self._place.kind == "SQLite":
             marks = ", ".join("?" * table.num_columns)
-            self._cursor.executemany(
-                f"INSERT INTO {self._quoted} VALUES ({marks})", rows_of(table.cast(schema))
-            )
+            self._cursor.executemany(f"INSERT INTO {self._quoted} VALUES ({marks})", rows_of(table))
             return
         options = {} if self._schema is None else {"db_schema_name": self._schema}
-        self._cursor.adbc_ingest(self._name, table.cast(schema), mode="append", **options)
+        self._cursor.adbc_ingest(self._name, table, mode="append", **options)
 
     def read(self, columns: Sequence[str] | None) -> pa.Table:
         """These columns of all rows (None: all), in the order in which they were written."""

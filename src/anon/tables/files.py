@@ -80,6 +80,15 @@ def opened(path: Path) -> BinaryIO:
         raise _taken_away(path) from None
 
 
+def write_file(path: str | os.PathLike[str], content: bytes, most: int = 0o666) -> None:
+    """Write a file, whole or not at all, to be read by those whom `most` allows it; else DataError."""
+    try:
+        with replacing([Path(os.path.realpath(path))], most) as [temporary], opened(temporary) as file:
+            file.write(content)
+    except OSError as error:
+        raise not_written(repr(os.fspath(path)), error) from error
+
+
 def content_of(path: Path, *, private: bool = False) -> bytes:
     """What is in a file whose name others can know; OSError where it is no regular file.
 

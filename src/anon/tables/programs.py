@@ -177,10 +177,9 @@ def _plain(program: Program, name: str, column: pa.ChunkedArray) -> pa.ChunkedAr
                 pc.less(exact.cast(pa.date32()), FIRST_DAY_OF_EXCEL), program, name, "times before March 1900"
             )
         return exact.cast(pa.timestamp("us"))
-    if pa.types.is_integer(kind):
-        far = pc.or_(
-            pc.greater(column, MOST_EXACT), pc.less(column, 0 if kind == pa.uint64() else -MOST_EXACT)
-        )
+    if kind in (pa.int64(), pa.uint64()):
+        most, least = (pa.scalar(end, kind) for end in (MOST_EXACT, -MOST_EXACT if kind == pa.int64() else 0))
+        far = pc.or_(pc.greater(column, most), pc.less(column, least))
         _refuse(far, program, name, "whole numbers of more than 53 bits")
     numbers = column.cast(pa.float64(), safe=False)
     _refuse(pc.is_nan(numbers), program, name, "NaN")

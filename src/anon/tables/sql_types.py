@@ -180,17 +180,27 @@ def _written(kind: Kind, name: str, arrow: pa.DataType) -> Written:
     )
 
 
-def check_values(kind: Kind, table: pa.Table) -> None:
-    """Raise DataError for values that a database takes, and keeps as others: SQLite has no NaN."""
-    for name in table.column_names if kind == "SQLite" else ():
-        column = table.column(name)
-        if pa.types.is_floating(column.type) and (count := pc.sum(pc.is_nan(column)).as_py()):
+def as_written(kind: Kind, table: pa.Table, columns: Sequence[Written]) -> pa.Table:
+    """A table in the types of its columns; DataError for values that these would change or do not hold."""
+    made = []
+    for name, column, to in zip(table.column_names, table.columns, columns, strict=True):
+        can_be_nan = kind == "SQLite" and pa.types.is_floating(column.type)
+        if can_be_nan and (count := pc.sum(pc.is_nan(column)).as_py()):
             raise DataError(
                 f"column {name!r} holds NaN in {count} rows, which SQLite does not hold; make them null, or "
                 "write Parquet",
                 column=name,
                 count=count,
             )
+        try:
+            made.append(column.cast(to.arrow))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise DataError(
+                f"column {name!r} of type {value_type(column.type)} holds values that {kind}'s {to.sql} does "
+                "not; make them text, or write Parquet",
+                column=name,
+            ) from None
+    return pa.table(made, names=table.column_names)
 
 
 _KINDS: Sequence[Kind] = ("PostgreSQL", "SQLite", "DuckDB")

@@ -12,23 +12,20 @@ from anon.verbs.compare import (
     intact_codes,
     roles_of_released,
 )
-from anon.verbs.discover import ColumnSet, Discovery, as_table, discover
+from anon.verbs.discover import as_table, discover
 from anon.verbs.draft import By, Draft, draft_hierarchy
-from anon.verbs.foreign import are_numbers, cells_of_rows, generalized, refuse_unknown
+from anon.verbs.foreign import are_numbers, cells_of_rows, generalized
 from anon.verbs.held import split
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
-from anon.verbs.risk import HouseholdRisk, RowRisk, risk
+from anon.verbs.risk import RowRisk, risk
 from anon.verbs.suda import Suda, suda
 
 __all__ = [
     "BRICKELL_SHMATIKOV",
     "Appended",
     "By",
-    "ColumnSet",
-    "Discovery",
     "Draft",
-    "HouseholdRisk",
     "Inspection",
     "MiningUtility",
     "RowRisk",
@@ -51,7 +48,6 @@ __all__ = [
     "labels_as_written",
     "mining_utilities",
     "mining_utility",
-    "refuse_unknown",
     "risk",
     "roles_of_released",
     "split",

@@ -140,7 +140,9 @@ def append(
         rows = rows[np.sort(members)]
     release = None
     if made is not None:
-        release = made.release(sources=[str(path) for path in source.paths], file_schema=None, judge=True)
+        release = made.release(
+            sources=[*map(str, source.paths), *source.identities], file_schema=None, judge=True
+        )
     left = np.ones(table.num_rows, np.bool_)
     left[rows] = False
     return Appended(release, table.filter(pa.array(left)), outside)

@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from anon.classes import texts
 from anon.encoding import encode
 from anon.errors import DataError, UsageError
 from anon.schema import Schema, check_names, dates, intervals, is_text, numeric
-from anon.tables import not_written, opened, read_table, replacing
+from anon.tables import read_table, write_file
 
 By = Literal["intervals", "dates", "prefix", "suffix", "frequency"]
 MOST_LEVELS = 4  # of prefixes and suffixes that are drafted
@@ -40,11 +39,7 @@ class Draft:
         """Write the CSV file, whole or not at all; fields have `;` between. DataError where it cannot be."""
         text = io.StringIO()
         csv.writer(text, delimiter=";", lineterminator="\n").writerows(self.rows)
-        try:
-            with replacing([Path(path)]) as [temporary], opened(temporary) as file:
-                file.write(text.getvalue().encode())
-        except OSError as error:
-            raise not_written(repr(os.fspath(path)), error) from None
+        write_file(path, text.getvalue().encode())
 
     def __repr__(self) -> str:
         n_levels = len(self.rows[0]) if self.rows else 0
