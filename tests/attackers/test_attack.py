@@ -373,7 +373,7 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     assert said["inference"]["parts"]["ill"]["parts"]["naive Bayes"]["target"]["tries"] == 50
     assert main([*ask, "--attacks", "linkability"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("release.csv, attacked:\n  linkability")
+    assert shown.startswith("release.csv: attacks on 50 people in the table and 50 others\n  linkability")
     assert "membership" not in shown
     assert main([*ask, "--attacks", "minimality"]) == 2
     assert "release that Python's anonymize() returned" in capsys.readouterr().err
@@ -388,7 +388,7 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     both = ["anonymize", people, "-o", output, *roles, "--k", "5", "--attack", "--control", "0.4"]
     assert main(both) == 0
     shown = capsys.readouterr().out
-    assert "The release, attacked:" in shown
+    assert "The release: attacks on 900 people in the table" in shown
     assert "900 people" in shown
     assert main([*both, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["attacks"]["n_control"] == 600

@@ -311,8 +311,9 @@ def check(
     plain = context.params["table"] is None and context.params["query"] is None
     options = release_options if source == job.output and plain else reading_options
     typed: dict[str, Any] = {} if schema is None else {"typed": {CLASS_ID, *named_by(schema)}}
-    reading = {**options(context, job, source), **typed}
-    table, people = anon.read_source(source, **reading), people_of(context, job)
+    reading = options(context, job, source)
+    table = anon.read_source(source, **reading, **typed)
+    people = people_of(context, job)
     require = job.demands(people)
     both = _beside(context, job, schema, table, against, original)
     privacy = anon.check(
