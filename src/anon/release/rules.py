@@ -198,9 +198,10 @@ class Rules:
         they are in the release: the domain, and the codes at its level and before.
         """
         attribute, one = self.schema.quasi[i], self.known[i]
-        kind = one.values.type
+        values = one.values if len(one.values) else pa.array([], column.type)  # of nulls: of any type
+        kind = values.type
         try:
-            both = pa.chunked_array([*column.cast(kind).chunks, one.values], kind)
+            both = pa.chunked_array([*column.cast(kind).chunks, values], kind)
         except pa.ArrowException:
             raise _unlike(attribute.name, column.type, kind) from None
         if one.has_null:
@@ -274,7 +275,7 @@ class Rules:
         numeric = domain.kind == "numeric"
         ours, theirs = ((keys if numeric else texts)(values) for values in (domain.values, one.values))
         at = {key: code for code, key in enumerate(ours)}
-        code = np.array([at[key] for key in theirs], np.int64)
+        code = np.array([at[key] for key in theirs] or [0], np.int64)  # without values all sides are empty
         empty = regions.low[a] > regions.high[a]
         low, high = (code[np.where(empty, 0, ends[a])] for ends in (regions.low, regions.high))
         return _made(domain, np.where(empty, 1, low), np.where(empty, 0, high), regions.null[a])
@@ -337,7 +338,8 @@ class Rules:
         if not low.shape == high.shape == null.shape or low.ndim != 2 or len(low) != n:
             raise ValueError
         for a, each in enumerate(self.known):
-            if (low[a] < 0).any() or (high[a] >= len(each.values)).any():
+            held = low[a] <= high[a]
+            if (low[a] < 0).any() or (high[a][held] >= len(each.values)).any():
                 raise ValueError
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -408,6 +410,8 @@ def _unknown(table: pa.Table, attribute: Attribute, known: Known, places_null: b
                 tree_of(attribute.hierarchy, words.dictionary.to_pylist(), attribute.name)
             except MissingValues as error:
                 unknown = np.append(error.missing, False)[words.indices.fill_null(-1).to_numpy()]
+    elif not len(known.values):  # of a column of nulls
+        unknown = np.ones(len(column), np.bool_)
     elif attribute.kind == "numeric":
         least, most = known.values[0], known.values[-1]
         try:
