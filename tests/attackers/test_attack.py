@@ -375,6 +375,16 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     shown = capsys.readouterr().out
     assert shown.startswith("release.csv, attacked:\n  linkability")
     assert "membership" not in shown
+    assert main([*ask, "--attacks", "minimality"]) == 2
+    assert "release that Python's anonymize() returned" in capsys.readouterr().err
+    assert (
+        main(["anonymize", people, "-o", output, *roles, "--k", "5", "--publish", "bucketization", "-q"]) == 0
+    )
+    capsys.readouterr()
+    assert main([*ask, "--attacks", "learning"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("release.csv, attacked:\n  learning (ill)")
+    assert "learning: ill" in shown
     both = ["anonymize", people, "-o", output, *roles, "--k", "5", "--attack", "--control", "0.4"]
     assert main(both) == 0
     shown = capsys.readouterr().out

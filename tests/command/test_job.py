@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import anon
+from anon.command.entry import main
 from anon.command.job import Job, load_job
 from anon.errors import UsageError
 
@@ -552,3 +553,20 @@ def test_very_many_slips_are_counted(tmp_path: Path) -> None:
         load_job(written(tmp_path, text), {})
     assert str(slip.value).count("input should be") == 20
     assert str(slip.value).endswith("; and 2980 more")
+
+
+def test_a_drafted_hierarchy_of_numbers_is_used_as_the_command_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "people.csv").write_text("age\n" + "\n".join(map(str, range(20, 60))) + "\n")
+    people, drafted = str(tmp_path / "people.csv"), str(tmp_path / "age.csv")
+    assert main(["hierarchy", people, "age", "-o", drafted]) == 0
+    proposed = capsys.readouterr().out.partition("then ")[2].split()
+    assert proposed == ["--hierarchy", f"age={drafted}", "--kind", "age=nominal"]
+    ask = ["anonymize", people, "-o", str(tmp_path / "out.csv"), "--quasi", "age", "--k", "2"]
+    ask += ["--method", "full-domain"]
+    assert main([*ask, *proposed[:2]]) == 2
+    assert "to recode it to these labels say --kind age=nominal" in capsys.readouterr().err
+    assert main([*ask, "--hierarchy", "age=intervalls:5,10"]) == 2
+    assert "did you mean 'intervals:'?" in capsys.readouterr().err
+    assert main([*ask, *proposed, "-q"]) == 0

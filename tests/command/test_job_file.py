@@ -169,3 +169,14 @@ def test_a_weight_that_is_no_column_is_refused(
     assert "the table has no column 'shad'; did you mean 'shade'?" in capsys.readouterr().err
     if command == "suda":
         assert main([command, people, *words, "shade", "-q"]) == 0
+
+
+def test_how_a_csv_file_was_read_stands_in_the_job(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("born;size;wage\n01.02.1999;1,5;1.000 \n03.04.1980;1,7;- \n")
+    reading = ["--date", "born=%d.%m.%Y", "--decimal", ",", "--thousands", ".", "--trim", "--null", "wage=-"]
+    assert main(["inspect", str(tmp_path / "in.csv"), *reading, "-o", str(tmp_path / "job.toml")]) == 0
+    options = load_job(str(tmp_path / "job.toml"), {}).read_options()
+    assert options["date"] == {"born": "%d.%m.%Y"}
+    assert options["trim"] is True
+    columns = ["--quasi", "born,size", "--k", "2", "-o", str(tmp_path / "out.parquet")]
+    assert main(["anonymize", "--config", str(tmp_path / "job.toml"), *columns]) == 0

@@ -368,6 +368,30 @@ def test_a_table_that_is_there_needs_replace_and_an_input_is_never_replaced(peop
         release.write(people.source)
 
 
+def test_an_input_is_never_replaced_whatever_it_is_named_by(people: Database) -> None:
+    name = 'we"ird; [x]'
+    people.run(
+        f"CREATE TABLE {quoted(name)} AS SELECT * FROM person",
+        f"CREATE VIEW first AS SELECT * FROM {quoted(name)}",
+        "CREATE VIEW second AS SELECT * FROM first",
+    )
+    n = people.run(f"SELECT count(*) FROM {quoted(name)}")
+    asked = [
+        {"query": f"SELECT * FROM {quoted(name)}"},
+        {"query": "SELECT * FROM second"},
+        {"table": "second"},
+    ]
+    if people.kind == "SQLite":
+        asked += [{"query": f"SELECT * FROM `{name}`"}, {"query": "SELECT * FROM [person]"}]
+    for how in asked:
+        target = "person" if "[person]" in how.get("query", "") else name
+        # PostgreSQL knows what its views need
+        is_known = people.kind != "PostgreSQL" or "second" not in str(how)
+        with pytest.raises(UsageError if is_known else DataError, match="input" if is_known else "views"):
+            release_of(people.source, **how).write(people.source, table=quoted(target), replace=True)
+    assert people.run(f"SELECT count(*) FROM {quoted(name)}") == n
+
+
 @pytest.mark.parametrize("end", [RuntimeError, KeyboardInterrupt])
 def test_a_table_is_whole_or_as_it_was(
     people: Database, end: type[BaseException], monkeypatch: pytest.MonkeyPatch

@@ -194,7 +194,10 @@ def attack(
         else:
             found[attacker.name.replace(" ", "_")] = result
     if control is None and any(one.risk is None for one in found.values()):
-        notes.append("without a control group it is not known how often the attacks succeed on anybody")
+        notes.append(
+            "without a control group, people who never were in the table, it is not known how often the "
+            "attacks succeed on anybody"
+        )
     return Attacked(
         **found,
         n_released=seen.n_released,

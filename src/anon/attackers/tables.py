@@ -14,9 +14,10 @@ HEADER = ("attack", "verdict", "people in the table", "people never in it", "nai
 def attack_tables(plain: Mapping[str, Any]) -> list[Table]:
     """The attacks of `Attacked.to_dict()`, then what each attacker came to."""
     names = [name for name, one in plain.items() if isinstance(one, Mapping) and "verdict" in one]
+    others = f" and {plain['controls']:,} others" if plain["controls"] else ""
     tables = [
         Table(
-            f"Attacks on {plain['targets']:,} people in the table and {plain['controls']:,} others",
+            f"Attacks on {plain['targets']:,} people in the table{others}",
             HEADER,
             tuple(_row(name.replace("_", " "), plain[name]) for name in names),
         )

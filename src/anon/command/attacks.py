@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anon.command.app import command
-from anon.command.inputs import origin_of, pages_of, reading_options, write_reports
+from anon.command.inputs import cover_of, origin_of, pages_of, reading_options, write_reports
 from anon.command.options import (
     BOTH,
     CODING,
     CONFIG,
+    COVER,
     PRINTING,
     READING,
     REPORT,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     ),
     Flag("targets", int, "People of each side that are attacked at most.", default=2000, least=1),
     Flag("seed", int, "Which people are attacked (0); hides nothing."),
-    *(SENSITIVE_TABLE, CONFIG, *ROLES, *CODING, *READING, REPORT, *PRINTING),
+    *(SENSITIVE_TABLE, CONFIG, *ROLES, *CODING, *READING, REPORT, *COVER, *PRINTING),
 )
 def attack(
     context: typer.Context,
@@ -97,7 +98,8 @@ def attack(
     if pages:
         from anon import pages as reports
 
-        made = reports.of_attacks(attacked, origin=origin_of(context, read, [], [released, sensitive_table]))
+        origin = origin_of(context, read, [], [released, sensitive_table])
+        made = reports.of_attacks(attacked, origin=origin, cover=cover_of(job))
         written = write_reports(pages, lambda audience: made)
     if as_json:
         print_json({**attacked.to_dict(), **written})

@@ -82,8 +82,9 @@ def append(
 ) -> None:
     """Release BATCH, rows of new persons, by the RULES of an earlier release, as a table of its own.
 
-    A class is released only if it meets every requirement within the batch; the other rows are held. Exit
-    with 1 if nothing is released.
+    A class is released only if it meets every requirement within the batch; the other rows are held.
+
+    Exit with 1 if nothing is released.
 
     anon append rules.json new.csv -o second.parquet --k 10 --earlier people.csv --key id --held held.parquet
     """

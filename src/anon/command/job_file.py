@@ -90,8 +90,14 @@ def _words(column: Column) -> str:
     return f"{column.type}{values}: {' '.join(column.why.split())}"
 
 
-def _value(value: str | Iterable[str]) -> str:
-    return _string(value) if isinstance(value, str) else f"[{', '.join(map(_string, value))}]"
+def _value(value: bool | str | Mapping[str, str] | Iterable[str]) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_string(key)} = {_string(each)}" for key, each in value.items()) + " }"
+    return f"[{', '.join(map(_string, value))}]"
 
 
 def _string(text: str) -> str:

@@ -312,8 +312,8 @@ def check(
     plain = context.params["table"] is None and context.params["query"] is None
     options = release_options if source == job.output and plain else reading_options
     typed: dict[str, Any] = {} if schema is None else {"typed": {CLASS_ID, *named_by(schema)}}
-    table = anon.read_source(source, **options(context, job, source), **typed)
-    people = people_of(context, job)
+    reading = {**options(context, job, source), **typed}
+    table, people = anon.read_source(source, **reading), people_of(context, job)
     require = job.demands(people)
     both = _beside(context, job, schema, table, against, original)
     privacy = anon.check(
@@ -355,7 +355,8 @@ def check(
     elif not quiet:
         if privacy.roles_from == "file":
             print(ROLES_FROM_FILE)
-        measures, title = privacy.to_dict(), f"Privacy of {name_of(source)}"
+        measures, name = privacy.to_dict(), name_of(source, reading.get("table"))
+        title = f"Privacy of {name}"
         if all_measures:
             print_tables(*privacy_words(title, measures))
         else:
@@ -464,4 +465,5 @@ def compare(
     if as_json:
         print_json({**utility, **reported})
     elif not quiet:
-        print_tables(*utility_words(f"Utility of {name_of(released)}", utility))
+        name = name_of(released, release_options(context, job, released).get("table"))
+        print_tables(*utility_words(f"Utility of {name}", utility))

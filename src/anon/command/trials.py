@@ -209,9 +209,10 @@ def hierarchy(
     if as_json:
         print_json(facts)
     elif not quiet:
+        as_labels = f" --kind {as_word(column, 'nominal')}" if drafted.by in ("intervals", "dates") else ""
         print(
             f"{facts['values']:,} values on {facts['levels']} levels by {drafted.by} written to {output}: "
-            f"look through it, then --hierarchy {as_word(column, output)}"
+            f"look through it, then --hierarchy {as_word(column, output)}{as_labels}"
         )
 
 
@@ -374,6 +375,7 @@ def data_census(output: str, rows: int, seed: int, as_json: bool, quiet: bool) -
         "folder",
         Text,
         "Folder with adult.data and adult.test.",
+        metavar="FOLDER",
         is_path=True,
         is_argument=True,
         is_required=True,

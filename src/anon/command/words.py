@@ -77,9 +77,10 @@ def print_answers(title: str, *lines: str) -> None:
     print("\n".join([title, *(f"  {line}" for line in lines), f"  {answers.MORE}"]))
 
 
-def name_of(source: str) -> str:
-    """A source as a title names it."""
-    return "PostgreSQL" if is_uri(source) else Path(source).name
+def name_of(source: str, table: str | None = None) -> str:
+    """A source, and the table of a database, as a title names it."""
+    name = "PostgreSQL" if is_uri(source) else Path(source).name
+    return name if table is None else f"{table} of {name}"
 
 
 def _instead(balanced: Any | None) -> dict[str, str]:
@@ -122,12 +123,13 @@ def report_attacks(name: str, attacked: Any, quiet: bool) -> None:
     print_notes(attacked.notes)
     if quiet:
         return
-    print(f"{name}, attacked:")
+    first, *others = attack_tables(attacked.to_dict())  # the sentences say what stands in the first
+    print(f"{name}: {first.title[:1].lower()}{first.title[1:]}")
     for sentence in attacked.words:
         print(f"  {sentence}")
-    print_tables(
-        *(print_grid(each.title, each.header, each.rows) for each in attack_tables(attacked.to_dict()))
-    )
+    if others:
+        print()
+        print_tables(*(print_grid(each.title, each.header, each.rows) for each in others))
 
 
 def report_written(output: str, n_rows: int, as_json: bool, quiet: bool) -> None:

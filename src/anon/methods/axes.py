@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from anon.encoding import Codes, Domain, Encoded, at_level
-from anon.errors import UsageError
+from anon.errors import Parameter, UsageError
 from anon.methods.households import sizes_of
-from anon.schema import Attribute, Dates, Intervals, Ladder, Prefix, ladder_of, levels_of
+from anon.schema import Attribute, Dates, Intervals, Ladder, Prefix, as_word, ladder_of, levels_of
 
 Reach = Literal["data", "file"]
 
@@ -54,8 +54,12 @@ def axes_of(encoded: Encoded, reach: Reach) -> list[Axis]:
             continue
         if attribute.kind == "numeric" and not isinstance(attribute.hierarchy, Intervals | Dates | None):
             raise UsageError(
-                f"column {attribute.name!r} is numeric with labels of a file or dict: declare it nominal to "
-                "recode it to these labels, or give it intervals()"
+                f"column {attribute.name!r} is numeric with labels of a file or dict: ",
+                Parameter(
+                    "declare it nominal to recode it to these labels, or give it intervals()",
+                    f"to recode it to these labels say --kind {as_word(attribute.name, 'nominal')}; or give "
+                    "it intervals:5,10",
+                ),
             )
         ladder = _plain_ladder(attribute, domain, reach)
         lowest = _lowest(attribute, ladder)

@@ -9,6 +9,7 @@ from typing import Any
 from anon import figures
 from anon.attackers import ATTACKERS, NOT_SAFE, Attacked, attack_tables
 from anon.html import Section, rows
+from anon.pages.decision import Cover, cover_alone
 from anon.pages.origin import Origin, Report, origin_section
 
 MEANINGS = (
@@ -16,8 +17,6 @@ MEANINGS = (
     "the table; "
     '"linkability" whether two parts of what is known of a person lead to one row; "inference" whether '
     'a secret is guessed; "membership" whether it can be told who is in the table.',
-    "Every attack was also tried on people who never were in the table. What succeeds on them as often is "
-    "learned about people as such, and not about those whose rows were released: the risk is what is left.",
     "Who knows how a release was made (learning, which all buckets teach, and minimality, which replays the "
     "method) is tried on people of the table alone: others are in none of its classes, and the risk is what "
     "is left over the naive attacker, who looks at one class.",
@@ -26,10 +25,19 @@ MEANINGS = (
     "tries; its interval says how great it may still be.",
 )
 
+CONTROLLED = (
+    "Every attack was also tried on people who never were in the table. What succeeds on them as often is "
+    "learned about people as such, and not about those whose rows were released: the risk is what is left."
+)
+UNCONTROLLED = (
+    "No attack was tried on people who never were in the table: what succeeded may be true of people as "
+    "such, and not learned from the release. To tell the two apart, give a control group (--control)."
+)
 
-def of_attacks(attacked: Attacked, *, origin: Origin | None = None) -> Report:
+
+def of_attacks(attacked: Attacked, *, origin: Origin | None = None, cover: Cover | None = None) -> Report:
     """How often attackers succeed, and words that may be quoted."""
-    plain = attacked.to_dict()
+    plain, cover = attacked.to_dict(), cover or Cover()
     drawn = [figures.attack_rates(list(_bars(plain)))]
     by_secret = [name for name in ("inference", "learning") if len(plain.get(name, {}).get("parts", {})) > 1]
     for name in by_secret:
@@ -48,17 +56,19 @@ def of_attacks(attacked: Attacked, *, origin: Origin | None = None) -> Report:
             )
         },
         "origin": (origin or Origin()).to_dict(),
+        "cover": cover.to_dict(),
         "verdict": "Nothing was required.",
     }
     first, *others = attack_tables(plain)
+    compared = CONTROLLED if plain["controls"] else UNCONTROLLED
     sections = [
         Section("In short", attacked.words, (first,), tuple(drawn)),
-        Section("What this means, and what it does not", MEANINGS),
+        Section("What this means, and what it does not", (compared, *MEANINGS)),
         *([Section("Attackers one by one", (), tuple(others))] if others else []),
         *([Section("What was not tried", attacked.notes)] if attacked.notes else []),
         origin_section(facts),
     ]
-    return Report("Report of attacks", facts, tuple(sections))
+    return Report(cover.title or "Report of attacks", facts, tuple(sections), cover_alone(cover, ()))
 
 
 def _bars(plain: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

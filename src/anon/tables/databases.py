@@ -52,20 +52,22 @@ LONGEST_WAIT = 5.0  # seconds for the lock of an SQLite file
 MOST_EXACT = 1 << 53  # whole numbers up to it are exact as floats
 ROWS_AT_ONCE = 1 << 16
 COLUMNS_AT_ONCE = 500  # whose types are asked for
-_TABLES = {  # schema, name, whether the name alone means it, whether it is a view, what it is
+_TABLES = {  # schema, name, whether the name alone means it, whether it is a view, what it is, what it shows
     "PostgreSQL": """
         SELECT n.nspname::text, c.relname::text, pg_table_is_visible(c.oid), c.relkind NOT IN ('r', 'p'),
-            concat(extract(epoch FROM pg_postmaster_start_time()), ' ', d.oid, ' ', c.oid)
+            concat(extract(epoch FROM pg_postmaster_start_time()), ' ', d.oid, ' ', c.oid), NULL
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             JOIN pg_database d ON d.datname = current_database()
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema'
             AND n.nspname !~ '^pg_' ORDER BY 1, 2""",
     "SQLite": """
-        SELECT 'main', name, 1, type = 'view', name FROM sqlite_master
+        SELECT 'main', name, 1, type = 'view', name, CASE type WHEN 'view' THEN sql END FROM sqlite_master
         WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name""",
     "DuckDB": """
         SELECT table_schema, table_name, table_schema = current_schema(), table_type = 'VIEW',
-            concat(table_schema, chr(0), table_name)
+            concat(table_schema, chr(0), table_name),
+            (SELECT any_value(sql) FROM duckdb_views() WHERE database_name = current_database()
+                AND schema_name = table_schema AND view_name = table_name)
         FROM information_schema.tables WHERE table_catalog = current_database() ORDER BY ALL""",
 }
 _PLACE_OF_ROW = {"PostgreSQL": "ctid", "SQLite": "rowid", "DuckDB": "rowid"}
@@ -73,13 +75,17 @@ _PLACE_OF_ROW = {"PostgreSQL": "ctid", "SQLite": "rowid", "DuckDB": "rowid"}
 
 @dataclass(frozen=True)
 class _Listed:
-    """A table that is there; `identity` tells it from all others, and nothing about it."""
+    """A table that is there; `identity` tells it from all others, and nothing about it.
+
+    `query` is that of a view, but PostgreSQL's, which itself keeps the tables that its views need.
+    """
 
     schema: str
     name: str
     is_near: bool
     is_view: bool
     identity: str
+    query: str | None
 
     @property
     def said(self) -> str:
@@ -108,7 +114,7 @@ def read_database(
         wanted = names if columns is None else wanted_names(columns, names)
         result = _select(cursor, place, relation, wanted, declared)
     check_data(result, str(place), is_text)
-    return result, tuple(one.identity for one in found)
+    return result, tuple(one.identity for one in _with_needed(found, there))
 
 
 class Target:
@@ -207,7 +213,7 @@ def identities(place: Place, table: str | None, query: str | None) -> tuple[str,
     with _open(place) as cursor:
         there = _tables(cursor, place)
         found = _named_in(query, there) if query is not None else [_chosen(there, place, table)]
-        return tuple(one.identity for one in found)
+        return tuple(one.identity for one in _with_needed(found, there))
 
 
 # --- Connections
@@ -279,9 +285,10 @@ def _tables(cursor: Any, place: Place) -> list[_Listed]:
     cursor.execute(_TABLES[place.kind])
     return [
         _Listed(
-            schema, name, bool(near), bool(view), sha256(f"{place.kind} {where} {what}".encode()).hexdigest()
+            *(schema, name, bool(near), bool(view)),
+            *(sha256(f"{place.kind} {where} {what}".encode()).hexdigest(), query),
         )
-        for schema, name, near, view, what in cursor.fetchall()
+        for schema, name, near, view, what, query in cursor.fetchall()
     ]
 
 
@@ -315,8 +322,28 @@ def _found(there: Sequence[_Listed], place: Place, schema: str | None, name: str
 
 
 def _named_in(query: str, there: Sequence[_Listed]) -> list[_Listed]:
-    """The tables whose names are words of a query."""
-    return [one for one in there if re.search(rf"(?<!\w){re.escape(one.name)}(?!\w)", query, re.IGNORECASE)]
+    """The tables whose names are words of a query, in any quotes; all where names are written by escapes."""
+    if re.search(r"\bu&\s*\"", query, re.IGNORECASE):
+        return list(there)
+
+    def is_named(name: str) -> bool:
+        written = {name, *(name.replace(mark, 2 * mark) for mark in '"`]')}
+        words = "|".join(map(re.escape, written))
+        return re.search(rf"(?<!\w)({words})(?!\w)", query, re.IGNORECASE) is not None
+
+    return [one for one in there if is_named(one.name)]
+
+
+def _with_needed(found: Sequence[_Listed], there: Sequence[_Listed]) -> list[_Listed]:
+    """These tables and those that views among them show."""
+    reached = {one.identity: one for one in found}
+    waiting = list(found)
+    while waiting:
+        for one in _named_in(waiting.pop().query or "", there):
+            if one.identity not in reached:
+                reached[one.identity] = one
+                waiting.append(one)
+    return list(reached.values())
 
 
 def _said(table: str | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anon.errors import DataError, UsageError
+from anon.errors import DataError, UsageError, did_you_mean
 from anon.schema.hierarchy.declared import CsvFile, Hierarchy, Nested
 
 
@@ -85,7 +85,10 @@ def _read_csv(hierarchy: CsvFile, column: str, values: set[str]) -> list[list[st
             f"{where} is not UTF-8 (byte {error.start}); save it as UTF-8", column=column
         ) from None
     except OSError as error:
-        raise DataError(f"{where} cannot be read: {error.strerror}", column=column) from None
+        form, colon, _ = hierarchy.path.partition(":")
+        hint = did_you_mean(f"{form}:", ("prefix:", "intervals:", "dates:")) if colon else ""
+        hint = hint and f"; {hint.rstrip()}"
+        raise DataError(f"{where} cannot be read: {error.strerror}{hint}", column=column) from None
     except ValueError:
         raise DataError(f"{where} cannot be read: its path holds a null character", column=column) from None
     lines = text.splitlines(keepends=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import anon
 from anon import pages
@@ -85,3 +86,21 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     options = ["--control", str(tmp_path / "others.parquet"), "--targets", "50", "--report", str(page), "-q"]
     assert main([*ask, *options]) == 0
     assert "Report of attacks" in page.read_text()
+    assert "Every attack was also tried on people who never were in the table" in page.read_text()
+    page.unlink()
+    cover = ["--title", "Our attacks", "--purpose", "A rehearsal", "--targets", "50", "--report", str(page)]
+    assert main([*ask, *cover, "-q"]) == 0
+    assert "<h1>Our attacks</h1>" in page.read_text()
+    assert "A rehearsal" in page.read_text().partition("In short")[0]
+    assert "Every attack was also tried" not in page.read_text()
+
+
+def test_the_command_says_each_number_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(people(1), tmp_path / "people.parquet")
+    release = anon.anonymize(people(1), SCHEMA, require=[anon.KAnonymity(5)])
+    release.write(tmp_path / "release.parquet")
+    ask = ["attack", str(tmp_path / "people.parquet"), str(tmp_path / "release.parquet"), "--targets", "50"]
+    assert main([*ask, "--attacks", "linkability"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("release.parquet: attacks on 50 people in the table\n")
+    assert shown.count("people in the table") == 3
