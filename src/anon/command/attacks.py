@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from anon.command.app import command
 from anon.command.inputs import cover_of, origin_of, pages_of, reading_options, write_reports
 from anon.command.options import (
+    BOTH,
     CODING,
     CONFIG,
     COVER,
@@ -19,7 +19,6 @@ from anon.command.options import (
     REPORT,
     ROLES,
     SENSITIVE_TABLE,
-    SOURCE,
     Flag,
     Text,
 )
@@ -31,10 +30,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    replace(SOURCE, key="original", metavar="ORIGINAL"),
-    replace(
-        SOURCE, key="released", metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone."
-    ),
+    *BOTH,
     Flag(
         "control_table",
         Text,

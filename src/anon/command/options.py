@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Annotated, Any, Literal, get_origin
 
@@ -142,6 +142,12 @@ FILE = (
     "file, or postgresql://."
 )
 SOURCE = Flag("source", Text, FILE, metavar="FILE", is_path=True, is_argument=True, is_required=True)
+BOTH = (
+    replace(SOURCE, key="original", metavar="ORIGINAL"),
+    replace(
+        SOURCE, key="released", metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone."
+    ),
+)
 INPUT = Flag("input", Text, FILE, metavar="IN", is_path=True, is_argument=True)
 OUTPUT = Flag(
     "output",

@@ -29,6 +29,7 @@ from anon.command.inputs import (
 )
 from anon.command.options import (
     ALL,
+    BOTH,
     CODING,
     COLUMNS,
     CONFIG,
@@ -405,11 +406,7 @@ def _beside(
 
 
 @command(
-    replace(SOURCE, key="original", metavar="ORIGINAL"),
-    replace(
-        SOURCE, key="released", metavar="RELEASE", help="A release of ORIGINAL, likewise, made by anyone."
-    ),
-    *(RELEASE_TABLE, SENSITIVE_TABLE, CONFIG, *ROLES, *CODING),
+    *(*BOTH, RELEASE_TABLE, SENSITIVE_TABLE, CONFIG, *ROLES, *CODING),
     Flag(
         "id_column",
         str,
