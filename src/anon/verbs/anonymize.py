@@ -120,7 +120,8 @@ def anonymize(
     control : float, optional
         The share of people, drawn by the operating system, that a second release is made without: the answer
         is the release of all rows, and carries the other as `trial` and the rows held out as `control`, for
-        `attack`. Both are the owner's and never written. Needs the table in memory.
+        `attack`. Both are the owner's: beside the release the trial tells who was held out. Needs the table
+        in memory.
     seed : int
         Where a method's search starts. Nothing that hides something depends on it: the order inside
         classes, the deal of Anatomy, which of equal people goes into which bucket, and the noise of
