@@ -242,6 +242,7 @@ def leveled() -> Domain:
         level=np.array([0, 0, 0, 1, 1], dtype=np.int32),
         lower=np.array([0, 4, 9, 0, 7], dtype=np.float64),
         upper=np.array([3, 8, 11, 5, 11], dtype=np.float64),
+        single=np.zeros(5, dtype=np.bool_),
         of_code=of_code,
         run=of_code.copy(),
     )
