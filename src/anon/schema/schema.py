@@ -131,6 +131,12 @@ class Schema:
     def _by_name(self) -> dict[str, Role]:
         return dict(self._roles())
 
+    def by_role(self, columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """The columns of a table that is measured: "quasi", "sensitive" and "others"."""
+        quasi, sensitive = (tuple(each.name for each in part) for part in (self.quasi, self.sensitive))
+        others = tuple(name for name in columns if name not in (*quasi, *sensitive))
+        return {"quasi": quasi, "sensitive": sensitive, "others": others}
+
     def bind(self, columns: pa.Schema) -> Schema:
         """This schema with every kind settled for a table of the given Arrow schema, and "rest" as names.
 

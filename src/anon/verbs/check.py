@@ -220,17 +220,10 @@ def check(
     return replace(
         privacy,
         roles_from=roles_from,
-        roles=_roles(schema, table.column_names),
+        roles=schema.by_role(name for name in table.column_names if name != CLASS_ID),
         worst_cells=_worst_cells(published, classes, privacy.worst),
         notes=notes,
     )
-
-
-def _roles(schema: Schema, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The columns of a table by role, as they were measured."""
-    quasi, sensitive = (tuple(each.name for each in part) for part in (schema.quasi, schema.sensitive))
-    others = tuple(name for name in names if name not in (*quasi, *sensitive, CLASS_ID))
-    return {"quasi": quasi, "sensitive": sensitive, "others": others}
 
 
 def _units_of(

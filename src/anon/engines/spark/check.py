@@ -29,6 +29,7 @@ from anon.engines.spark.frames import Ints
 from anon.engines.spark.read import MOST_VALUES, batches_of_bytes, domains_of, own_errors
 from anon.errors import DataError, Parameter, RecheckError, UsageError
 from anon.measures import Privacy, risk_of_sizes
+from anon.release import CLASS_ID
 from anon.requirements import Requirement, check_list
 from anon.schema import Attribute, Schema, is_text, value_type
 
@@ -69,7 +70,8 @@ def check_spark(
             measured = _of_buckets(df, sensitive_table, names, schema.sensitive, at_risk, require)
         else:
             measured = _of_cells(df, names, schema.sensitive, at_risk, require)
-        return replace(measured, roles_from="given")
+        roles = schema.by_role(name for name in df.columns if name != CLASS_ID)
+        return replace(measured, roles_from="given", roles=roles)
 
 
 def measure_release(
