@@ -167,7 +167,9 @@ def test_the_release_says_which_columns_and_how(tmp_path: Path) -> None:
     assert len(told) == 1
     for audience in ("owner", "public"):
         page = of_release(release, audience=audience)
-        assert f"Note: {note}." in [text for section in page.sections for text in section.paragraphs]
+        assert page.first is not None
+        said = [text for section in page.sections for text in section.paragraphs]
+        assert f"{note.capitalize()}." in [*page.first.facts, *said]
         assert page.facts["roles"]["perturbed"] == list(KINDS)
     release.write(tmp_path / "out.parquet")
     metadata = read_metadata(tmp_path / "out.parquet")
