@@ -232,7 +232,7 @@ def test_an_input_that_vanishes(
 
 STARVED = """
 import contextlib, resource, sys
-import anon.command.entry
+import anon.command.entry, anon.command.releases, anon.public
 import anon.datasets, anon.methods  # what is needed is loaded before memory ends
 
 @contextlib.contextmanager

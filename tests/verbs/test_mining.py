@@ -231,7 +231,7 @@ def test_columns_that_no_miner_takes_are_named() -> None:
     table = {"q": [1, 2] * 4, "l": [[1]] * 8, "e": pa.nulls(8), "t": [True, False] * 4}
     release = anon.anonymize(table, anon.Schema(["q"], neutral="rest"), require=[anon.KAnonymity(4)])
     found = anon.mining_utility(release, "t", miners=LOOKUP, n_folds=2)
-    assert (found.left_out, found.predictors) == (("l", "e"), ("q",))
+    assert (found.left_out, found.predictors) == (("l",), ("q", "e"))
     with pytest.raises(anon.UsageError, match=r"'l' of type list"):
         anon.mining_utility(release, "l")
 
