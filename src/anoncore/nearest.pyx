@@ -14,6 +14,7 @@ import numpy as np
 from libc.math cimport INFINITY
 
 from anoncore.doors import MOST_ROWS, array_of, given, parts_of, whole
+from anoncore.hash cimport mixed
 from anoncore.memory cimport take
 from anoncore.threads import in_threads
 from anoncore.types cimport int64_t, uint16_t, uint32_t, uint64_t
@@ -110,14 +111,6 @@ cdef double bound(const Part* parts, int64_t n_parts, int64_t n_boxes, int64_t p
             least = near
         box += SAMPLED
     return least
-
-
-cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    # The finalizer of splitmix64.
-    x += <uint64_t> 0x9E3779B97F4A7C15ULL
-    x = (x ^ (x >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9ULL
-    x = (x ^ (x >> 27)) * <uint64_t> 0x94D049BB133111EBULL
-    return x ^ (x >> 31)
 
 
 def _rows(_Boxes boxes, const int64_t[::1] offsets, const uint64_t[::1] salts, int64_t n_neighbors, int64_t first,

@@ -17,6 +17,7 @@ from libc.string cimport memmove, memset
 from anoncore.attribute cimport Attribute, Extent
 from anoncore.curve cimport sensitive_of
 from anoncore.doors import all_of, array_of, codes_of, given, one_of, parts_of, whole
+from anoncore.hash cimport mixed
 from anoncore.memory cimport take
 from anoncore.metric cimport Metric, apart, metric_of, pair
 from anoncore.requirement cimport Conjunction, Rules, passes
@@ -405,14 +406,6 @@ cdef bint again(Pool* pool) noexcept nogil:
             n_kept = keep_best(pool, &best, descend(pool), n_kept)
     pool.n_groups = n_kept
     return best < before
-
-
-cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    # splitmix64
-    x += <uint64_t>0x9E3779B97F4A7C15
-    x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
-    return x ^ (x >> 31)
 
 
 # ---- groups
