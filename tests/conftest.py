@@ -58,6 +58,7 @@ NEEDS = {  # marker: whether what its tests need is here, and what to say where 
         "no PostgreSQL: Debian's package postgresql, and the extra `db`",
     ),
     "docs": (have("mkdocs", "material", "mkdocstrings"), "no mkdocs: the extra `docs`"),
+    "lint": (have("mypy"), "no mypy: the extra `lint`"),
     "mlxtend": (have("mlxtend"), "no mlxtend: the extra `peers`"),
     "peers": (
         "ANON_PEERS_PYTHON" in os.environ,

@@ -122,6 +122,21 @@ def conjunction() -> Any:
     return Conjunction([i64(3, 3)], 6, [("size", 2), ("share", 0, Fraction(2, 3))])
 
 
+def grouped() -> dict[str, Any]:
+    """Six rows in two groups, and what their refinement is given."""
+    return {
+        "rows": u32(0, 2, 4, 1, 3, 5),
+        "offsets": i64(0, 3, 6),
+        "k": 2,
+        "q": 4,
+        "tried": np.zeros(2, np.uint64),
+        "seeds": u8(1, 1),
+        "most": 4,
+        "rules": conjunction(),
+        "sensitive": SALARY.astype(np.int32)[:, None],
+    }
+
+
 @cache
 def objective() -> Any:
     from anoncore.tgc import Objective
@@ -655,15 +670,7 @@ KERNELS: dict[str, Kernel] = {
     "sse.refine": Kernel(
         lambda: {
             "points": CODES.astype(np.float64),
-            "rows": u32(0, 2, 4, 1, 3, 5),
-            "offsets": i64(0, 3, 6),
-            "k": 2,
-            "q": 4,
-            "tried": np.zeros(2, np.uint64),
-            "seeds": u8(1, 1),
-            "most": 4,
-            "rules": conjunction(),
-            "sensitive": SALARY.astype(np.int32)[:, None],
+            **grouped(),
         },
         right=(
             *("points a column", "points fractions", "tried first", "tried last", "seeds "),
@@ -674,15 +681,7 @@ KERNELS: dict[str, Kernel] = {
         lambda: {
             "codes": CODES,
             "attributes": by_level(),
-            "rows": u32(0, 2, 4, 1, 3, 5),
-            "offsets": i64(0, 3, 6),
-            "k": 2,
-            "q": 4,
-            "tried": np.zeros(2, np.uint64),
-            "seeds": u8(1, 1),
-            "most": 4,
-            "rules": conjunction(),
-            "sensitive": SALARY.astype(np.int32)[:, None],
+            **grouped(),
         },
         right=("codes longer", "tried first", "tried last", "seeds ", "most None", "rules None"),
     ),

@@ -72,8 +72,8 @@ def test_the_public_door_opens_by_every_way() -> None:
     assert pickle.loads(pickle.dumps(anon.KAnonymity(3))) == anon.KAnonymity(3)
 
 
+@pytest.mark.lint
 def test_a_type_checker_knows_the_public_names(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
     (tmp_path / "user.py").write_text(
         "import anon\n"
         "from anon import KAnonymity, Mondrian\n"

@@ -148,7 +148,8 @@ def test_trap_55_days_and_one_zone_everywhere(tmp_path: Path) -> None:
 
 
 def test_pandas_days_and_whole_numbers_that_miss_values() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = pd.DataFrame(
         {
             "born": pd.to_datetime(["2020-01-01", None, "2020-03-01"]),
