@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anon.classes.classes import Classes
-from anon.classes.generalized import Cells
+from anon.classes.generalized import Cells, and_ranges
 from anon.classes.label import labels, to_levels
+from anon.classes.reaches import single_cells
 from anon.classes.reading import Cell, parse, reader
 from anon.classes.rendering import measures, render
 from anon.classes.text import Rendering, keys, number, quote, texts, unquote
@@ -444,3 +445,16 @@ def test_times_that_are_none(values: pa.Array) -> None:
     for how in get_args(Rendering):
         with pytest.raises(DataError, match="column 'a' holds"):
             render(cells(domain(values, "numeric"), [({0, 1}, False)]), how)
+
+
+def test_ranges_after_the_cells() -> None:
+    """The codes of each added range, of sets those that the domain has."""
+    of = single_cells(domain(["a", "b", "c"], "nominal"))
+    more = and_ranges(of, np.array([0, 1, 3]), np.array([2, 1, 2]), np.array([False, True, True]))
+    assert (more.low.tolist(), more.high.tolist()) == ([0, 1, 2, 0, 1, 3], [0, 1, 2, 2, 1, 2])
+    assert more.null.tolist() == [False, False, False, False, True, True]
+    assert more.set_offsets is not None
+    assert more.set_codes is not None
+    held = [part.tolist() for part in np.split(more.set_codes, more.set_offsets[1:-1])]
+    assert held == [[0], [1], [2], [0, 1, 2], [1], []]
+    assert all(one.dtype == other.dtype for one, other in ((more.low, of.low), (more.set_codes, of.low)))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from anon.attackers.nearest import People, guesses
 from anon.attackers.result import Attack, Bools, tried, worst_of
 from anon.attackers.seen import Column, Floats, Ints, Secret, Seen
-from anon.classes import Cells, single_cells
+from anon.classes import Cells, and_ranges, single_cells
 from anon.encoding import Codes, Domain
 from anon.errors import UsageError
 from anon.miners import CATEGORY_MINERS, NUMBER_MINERS, Miner, features, fitted_predict
@@ -141,18 +141,6 @@ def _joined(column: Column, rows: Ints, codes: Codes) -> Cells:
     """What these released rows show, and then single values, as one column of cells."""
     shown, single = column.cells, single_cells(column.cells.domain)
     of_class = np.concatenate([shown.of_class[rows], len(shown.low) + codes]).astype(np.uint32)
-    offsets = sets = None
-    if shown.set_offsets is not None and single.set_offsets is not None:
-        assert shown.set_codes is not None
-        assert single.set_codes is not None
-        offsets = np.concatenate([shown.set_offsets, shown.set_offsets[-1] + single.set_offsets[1:]])
-        sets = np.concatenate([shown.set_codes, single.set_codes])
-    return Cells(
-        replace(shown.domain, levels=None),
-        of_class,
-        np.concatenate([shown.low, single.low]),
-        np.concatenate([shown.high, single.high]),
-        np.concatenate([shown.null, single.null]),
-        offsets,
-        sets,
-    )
+    both = and_ranges(shown, single.low, single.high, single.null)
+    domain = replace(shown.domain, levels=None)
+    return replace(both, domain=domain, of_class=of_class, shown_as=(), level=None, blank=None)

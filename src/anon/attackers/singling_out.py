@@ -15,7 +15,7 @@ from anon.attackers.nearest import People
 from anon.attackers.rates import Rate, wilson
 from anon.attackers.result import Attack, tried, worst_of
 from anon.attackers.seen import Column, Ints, Seen
-from anon.classes import Cells, group, population_counts
+from anon.classes import Cells, and_ranges, group, population_counts
 
 MOST_SETS = 24  # of attributes, from whose cells conditions are made
 CODES = npt.NDArray[np.uint32]
@@ -113,7 +113,8 @@ def _univariate(seen: Seen, n: int, rng: np.random.Generator) -> Sequence[Cells]
         found = [found[i] for i in np.sort(rng.choice(len(found), n, replace=False))]
     conditions = []
     for a, column in enumerate(seen.quasi):
-        wider = _with_bounds(column.cells, extra[a])
+        low, high = np.array(extra[a], np.uint32).reshape(-1, 2).T
+        wider = and_ranges(column.cells, low, high, np.zeros(len(low), np.bool_))
         first = len(column.cells.low)
         which = [(first + i if cell < 0 else cell) if b == a else 0 for b, cell, i in found]
         asked = np.array([b == a for b, _, _ in found], np.bool_)
@@ -136,37 +137,13 @@ def _values(seen: Seen, n: int, rng: np.random.Generator) -> Sequence[Cells]:
     return conditions
 
 
-def _with_bounds(cells: Cells, bounds: Sequence[tuple[int, int]]) -> Cells:
-    """The cells of a line, and after them some intervals of codes."""
-    if not bounds:
-        return cells
-    low, high = np.array(bounds, np.uint32).T
-    return replace(
-        cells,
-        low=np.concatenate([cells.low, low]),
-        high=np.concatenate([cells.high, high]),
-        null=np.concatenate([cells.null, np.zeros(len(bounds), np.bool_)]),
-    )
-
-
 def _with_any(column: Column, cell: CODES, asked: npt.NDArray[np.bool_]) -> Cells:
     """Of each condition a cell of this column, or one that holds everything, where nothing is asked of it."""
     cells, domain = column.cells, column.cells.domain
     last = max(domain.n_values, 1) - 1
-    offsets = sets = None
-    if cells.set_offsets is not None and cells.set_codes is not None:
-        every = np.arange(domain.n_values, dtype=np.uint32)
-        offsets = np.append(cells.set_offsets, cells.set_offsets[-1] + len(every))
-        sets = np.append(cells.set_codes, every).astype(np.uint32)
-    return Cells(
-        domain,
-        np.where(asked, cell, len(cells.low)).astype(np.uint32),
-        np.append(cells.low, 0).astype(np.uint32),
-        np.append(cells.high, last).astype(np.uint32),
-        np.append(cells.null, domain.has_null),
-        offsets,
-        sets,
-    )
+    wider = and_ranges(cells, np.array([0]), np.array([last]), np.array([domain.has_null]))
+    of_class = np.where(asked, cell, len(cells.low)).astype(np.uint32)
+    return replace(wider, of_class=of_class, shown_as=(), level=None, blank=None)
 
 
 def scaled(counts: Ints, n_control: int, n_original: int, confidence: float) -> Rate:

@@ -113,3 +113,14 @@ def sensitive_counts(classes: Classes, codes: Codes, n_codes: int, n_threads: in
         block = slice(start, start + _AT_ONCE)
         table += np.bincount(values[block], counts[block], n_codes)
     return Counts(offsets, values, counts, table.astype(np.int64))
+
+
+def starts_of_sizes(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Offsets (n + 1) of consecutive runs of these sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def ranges(first: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The integers first[0]..end[0]-1, first[1]..end[1]-1, ... in one array."""
+    sizes = end - first
+    return np.repeat(first - starts_of_sizes(sizes)[:-1], sizes) + np.arange(sizes.sum())

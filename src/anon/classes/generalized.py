@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import anoncore.classes as kernel
-from anon.classes.classes import Classes, group_numbers
+from anon.classes.classes import Classes, group_numbers, ranges
 from anon.encoding import Codes, Coding, Domain, Encoded, Rounds
 from anon.schema import Tree, lca
 
@@ -46,6 +46,26 @@ class Cells:
 def at_rows(cells: Cells, rows: npt.NDArray[Any]) -> Cells:
     """What cells with one entry of `of_class` per row show in these rows."""
     return replace(cells, of_class=cells.of_class[rows])
+
+
+def and_ranges(
+    cells: Cells, low: npt.NDArray[Any], high: npt.NDArray[Any], null: npt.NDArray[np.bool_]
+) -> Cells:
+    """The cells, and after them one for each range of codes; as sets these hold what the domain has of it."""
+    offsets, sets = cells.set_offsets, cells.set_codes
+    if offsets is not None and sets is not None:
+        first = np.asarray(low, np.int64)
+        end = np.maximum(np.minimum(np.asarray(high, np.int64) + 1, cells.domain.n_values), first)
+        offsets = np.append(offsets, offsets[-1] + np.cumsum(end - first))
+        sets = np.append(sets, ranges(first, end).astype(np.uint32))
+    return replace(
+        cells,
+        low=np.append(cells.low, low.astype(np.uint32)),
+        high=np.append(cells.high, high.astype(np.uint32)),
+        null=np.append(cells.null, null),
+        set_offsets=offsets,
+        set_codes=sets,
+    )
 
 
 def cells(encoded: Encoded, classes: Classes, n_threads: int = 1) -> tuple[Cells, ...]:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes
+from anon.classes import Classes, ranges, starts_of_sizes
 from anon.encoding import Encoded
 from anon.errors import Parameter, UsageError
 from anon.methods import mondrian, squares
 from anon.methods.hilbert import Axes, curve_order
-from anon.methods.repair import pack, ranges, sensitive_of, starts_of_sizes, widths_of
+from anon.methods.repair import pack, sensitive_of, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task, refuse_few
 from anon.requirements import Option
 from anon.threads import in_threads

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anon.classes import Classes
+from anon.classes import Classes, ranges, starts_of_sizes
 from anon.encoding import Encoded
 from anon.methods import curve
 from anon.methods.hilbert import Axes
-from anon.methods.repair import class_order, pack, ranges, sensitive_of, starts_of_sizes, widths_of
+from anon.methods.repair import class_order, pack, sensitive_of, widths_of
 from anon.methods.task import Task
 from anoncore import recut
 

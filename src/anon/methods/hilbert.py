@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anon.classes import starts_of_sizes
 from anon.encoding import Codes, Encoded
-from anon.methods.repair import pack, starts_of_sizes
+from anon.methods.repair import pack
 from anon.threads import in_threads
 from anoncore import curve
 

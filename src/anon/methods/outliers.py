@@ -15,16 +15,14 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, sensitive_counts
+from anon.classes import Classes, ranges, sensitive_counts, starts_of_sizes
 from anon.encoding import Codes, Domain, Encoded
 from anon.methods.repair import (
     Ties,
     class_order,
     pack,
-    ranges,
     row_numbers,
     sensitive_of,
-    starts_of_sizes,
     widths_of,
 )
 from anon.schema import lca

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, ranked_rows
+from anon.classes import Classes, ranges, ranked_rows, starts_of_sizes
 from anon.encoding import Codes, Domain, Encoded
 from anon.schema import lca
 from anoncore import curve, merge, recut
@@ -161,14 +161,3 @@ def pack(columns: Sequence[Codes]) -> npt.NDArray[Any]:
     for a, column in enumerate(columns):
         codes[:, a] = column
     return codes
-
-
-def starts_of_sizes(sizes: npt.NDArray[np.int64]) -> Offsets:
-    """Offsets (n + 1) of consecutive runs of these sizes."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def ranges(first: Offsets, end: Offsets) -> npt.NDArray[np.int64]:
-    """The integers first[0]..end[0]-1, first[1]..end[1]-1, ... in one array."""
-    sizes = end - first
-    return np.repeat(first - starts_of_sizes(sizes)[:-1], sizes) + np.arange(sizes.sum())

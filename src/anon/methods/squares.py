@@ -10,11 +10,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, ranked_rows
+from anon.classes import Classes, ranges, ranked_rows, starts_of_sizes
 from anon.encoding import Encoded
 from anon.methods.hilbert import Axes, curve_order
 from anon.methods.microaggregation import refuse_missing, standardized
-from anon.methods.repair import pack, ranges, repair, sensitive_of, starts_of_sizes
+from anon.methods.repair import pack, repair, sensitive_of
 from anon.methods.task import Task, refuse_few
 from anon.threads import in_threads
 from anoncore import curve, mdav, sse

@@ -28,6 +28,7 @@ from anon.classes import (
     Column,
     Published,
     RowWeights,
+    and_ranges,
     counts_of,
     group,
     is_full,
@@ -529,24 +530,10 @@ def _inside(
 def _as_full_as(ours: Cells, wider: Cells) -> Cells:
     """`wider`, over a domain that includes that of `ours`, with `*` wherever `ours` shows it."""
     last = wider.domain.n_values - 1
-    low, high = np.array([0, 0], np.uint32), np.array([last, last], np.uint32)
     full = is_full(ours)[ours.of_class]
     of_class = np.where(full, len(wider.low) + ours.null[ours.of_class], wider.of_class).astype(np.uint32)
-    set_offsets, set_codes = wider.set_offsets, wider.set_codes
-    if set_offsets is not None and set_codes is not None:
-        every = np.arange(last + 1, dtype=np.uint32)
-        ends = set_offsets[-1] + np.array([1, 2], np.int64) * len(every)
-        set_offsets = np.concatenate([set_offsets, ends])
-        set_codes = np.concatenate([set_codes, every, every])
-    return replace(
-        wider,
-        of_class=of_class,
-        low=np.concatenate([wider.low, low]),
-        high=np.concatenate([wider.high, high]),
-        null=np.concatenate([wider.null, [False, True]]),
-        set_offsets=set_offsets,
-        set_codes=set_codes,
-    )
+    stars = and_ranges(wider, np.array([0, 0]), np.array([last, last]), np.array([False, True]))
+    return replace(stars, of_class=of_class)
 
 
 def _no_cells(release: Release) -> str:
