@@ -248,8 +248,12 @@ def test_ticks_lie_on_their_axis(low: float, span: float, kind: str, whole: bool
     ticks = axis.ticks()
     assert len(ticks) <= 8
     assert all(-1e-6 <= axis.place(value) <= 1 + 1e-6 for value, _ in ticks)
-    if kind == "linear" and not whole:
+    if not axis.whole:
         assert len(ticks) >= 2
+
+
+def test_a_short_axis_of_factors_has_ticks_too() -> None:
+    assert [label for _, label in Axis("", 0.21, 0.43, "log").ticks()] == ["0.25", "0.3", "0.35", "0.4"]
 
 
 def test_a_lattice_has_every_node_at_its_sum_of_levels_with_what_is_known_of_it() -> None:

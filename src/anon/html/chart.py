@@ -72,7 +72,8 @@ class Axis:
             return [(float(i), label) for i, label in enumerate(self.labels)]
         if self.kind != "linear":
             values = [each for each in self._decades() if self.low <= each <= self.high]
-            return [(each, number(each)) for each in values[:: -(-len(values) // most) or 1]]
+            if len(values) > 1:  # else the axis is so short that even steps tell more
+                return [(each, number(each)) for each in values[:: -(-len(values) // most) or 1]]
         span = self.high - self.low
         if not span > 0:
             return [(self.low, number(self.low))]
