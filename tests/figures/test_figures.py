@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from anon import figures
 from anon.errors import DataError, UsageError
 from anon.figures import nodes
-from anon.html import Axis, chart, lines, png, rows, svg
+from anon.html import Axis, Plot, chart, lines, png, rows, svg
 from anon.html.chart import SHAPES
 from anon.html.figure import Figure
 from anon.methods import Lattice
@@ -378,3 +378,11 @@ def test_quantiles_and_correlations_are_those_of_the_columns() -> None:
     [pair] = rows(figures.correlations(("a", "c", "b"), before, after))
     assert pair["pair"] == "a, b"
     assert pair["before"] == pytest.approx(np.corrcoef(before[:, 0], before[:, 2])[0, 1])
+
+
+def test_words_stay_between_the_axis_and_the_edge() -> None:
+    plot = Plot(Axis("", 0, 1), Axis("y", 0, 1), 400, 200)
+    for x, y in ((0.1, 0.1), (0.5, 0.5), (0.9, 0.9)):
+        plot.words(x, y, "a name that is half as wide as all", right=7)
+    assert len(plot.taken) == 3
+    assert all(plot.left <= start and end <= plot.width for start, end, _ in plot.taken)

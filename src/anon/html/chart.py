@@ -232,13 +232,14 @@ class Plot:
     def words(self, x: float, y: float, words: str, *, up: float = 0, right: float = 0) -> None:
         """Words at a place, which stay inside the panel; not written where they would cover others."""
         a, b = self.at(x, y)
-        wide = _width(words)
-        anchor = "end" if a + right + wide > self.width else "start"
-        left, base = a - right - wide if anchor == "end" else a + right, b - up
-        if any(left < end and left + wide > start and abs(base - at) < 14 for start, end, at in self.taken):
+        wide, base, anchor, at = _width(words), b - up, "start", a + right
+        if at + wide > self.width:  # before the place, or where there is no room either, over it
+            at, anchor = a - right if a - right - wide >= self.left else self.width, "end"
+        left = at if anchor == "start" else at - wide
+        if any(left < end and left + wide > start and abs(base - y) < 14 for start, end, y in self.taken):
             return
         self.taken.append((left, left + wide, base))
-        self.text(a - right if anchor == "end" else a + right, base, words, anchor)
+        self.text(at, base, words, anchor)
 
     def text(self, x: float, y: float, words: str, anchor: str = "middle", *, quiet: bool = False) -> None:
         """Words at pixels."""
