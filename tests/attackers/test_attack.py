@@ -373,7 +373,7 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     assert said["inference"]["parts"]["ill"]["parts"]["naive Bayes"]["target"]["tries"] == 50
     assert main([*ask, "--attacks", "linkability"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("release.csv: attacks on 50 people in the table and 50 others\n  linkability")
+    assert shown.startswith("release.csv: attacks on 50 people in the table and 50 others\n  Linkability")
     assert "membership" not in shown
     assert main([*ask, "--attacks", "minimality"]) == 2
     assert "release that Python's anonymize() returned" in capsys.readouterr().err
@@ -383,7 +383,7 @@ def test_the_command(tmp_path: Path, tables: tuple[pa.Table, pa.Table], capsys: 
     capsys.readouterr()
     assert main([*ask, "--attacks", "learning"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("release.csv: attacks on 50 people in the table and 50 others\n  learning (ill)")
+    assert shown.startswith("release.csv: attacks on 50 people in the table and 50 others\n  Learning (ill)")
     assert "learning: ill" in shown
     both = ["anonymize", people, "-o", output, *roles, "--k", "5", "--attack", "--control", "0.4"]
     assert main(both) == 0

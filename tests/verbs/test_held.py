@@ -72,6 +72,20 @@ def test_what_is_written_says_nothing_of_the_rows_held_out(tmp_path: Path) -> No
     assert "trial" not in json.dumps(release.metadata)
 
 
+def test_a_trial_is_written_by_that_word_alone_and_for_its_owner(tmp_path: Path) -> None:
+    release = anon.anonymize(people(), SCHEMA, require=[anon.KAnonymity(5)], control=0.2)
+    assert release.trial is not None
+    with pytest.raises(UsageError, match="tells who was held out"):
+        release.trial.write(tmp_path / "trial.parquet")
+    with pytest.raises(UsageError, match="this is no trial"):
+        release.write(tmp_path / "release.parquet", trial=True)
+    assert not [*tmp_path.iterdir()]
+    release.trial.write(tmp_path / "trial.parquet", trial=True)
+    assert (tmp_path / "trial.parquet").stat().st_mode & 0o777 == 0o600
+    assert anon.check(tmp_path / "trial.parquet").k >= 5
+    release.write(tmp_path / "release.parquet")
+
+
 @pytest.mark.parametrize("share", [0, 1, -0.1, 0.001, "half", True, float("nan")])
 def test_shares_that_leave_nobody_are_refused(share: Any) -> None:
     with pytest.raises(UsageError, match="control"):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from anon.classes import group, group_numbers, rows_inside, take
 from anon.encoding import Codes, Encoded, encode
 from anon.errors import DataError, UsageError
-from anon.html import Table, result_html
+from anon.html import Table, result_html, sentence
 from anon.release import bucket_ids, is_bucketized, metadata_of, refuse_sensitive_half
 from anon.schema import Schema
 from anon.tables import Source, as_written, read_source
@@ -86,7 +86,9 @@ class Composition:
     def _repr_html_(self) -> str:
         rows = [("people in both", self.n_persons), ("least number of candidates", self.k)]
         rows += [(f"people with fewer than {k}", self.below(k)) for k in AT_RISK]
-        return result_html("\n".join(self.words()), Table("Two releases", ("what", "value"), tuple(rows)))
+        return result_html(
+            "\n".join(map(sentence, self.words())), Table("Two releases", ("what", "value"), tuple(rows))
+        )
 
     def __repr__(self) -> str:
         return f"Composition(k={self.k}, n_persons={self.n_persons}, alone={self.alone})"

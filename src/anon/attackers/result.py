@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anon.attackers.rates import CONFIDENCE, Rate, Risk, Verdict, residual, verdict, wilson
+from anon.html import sentence
 from anon.plain import as_plain
 
 Bools = npt.NDArray[np.bool_]
@@ -52,11 +53,11 @@ class Attack:
     @property
     def words(self) -> str:
         """A sentence that may be quoted."""
-        who = "" if self.worst is None else f" ({self.worst})"
+        who = self.name if self.worst is None else f"{self.name} ({self.worst})"
         if self.target.tries == 0:
-            return f"{self.name}{who}: attack failed, there was nothing to try. {self.more}".rstrip()
+            return sentence(f"{who}: attack failed, there was nothing to try. {self.more}".rstrip())
         inside, outside = PEOPLE.get(self.name, PEOPLE[""])
-        said = f"{self.name}{who}: {self.verdict}. It succeeded with {self.target} of {inside}"
+        said = f"{who}: {self.verdict}. It succeeded with {self.target} of {inside}"
         if self.control is not None and self.control.tries:
             said += f" and with {self.control} of {outside}"
         said += f"; a naive attacker did with {self.naive}."
@@ -65,7 +66,7 @@ class Attack:
             said += f" {what}: {self.risk}."
         elif self.risk is not None:
             said += f" {OVER_NAIVE}: {self.risk}."
-        return f"{said} {self.more}".rstrip()
+        return sentence(f"{said} {self.more}".rstrip())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

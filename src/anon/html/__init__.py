@@ -18,7 +18,7 @@ from anon.html.chart import (
 from anon.html.document import Audience, First, Section, State, Table, Term, page
 from anon.html.figure import Figure, png, rows, svg
 from anon.html.notebook import bar_figure, folded, result_html
-from anon.html.text import number
+from anon.html.text import number, sentence
 
 __all__ = [
     "HEIGHT",
@@ -45,6 +45,7 @@ __all__ = [
     "png",
     "result_html",
     "rows",
+    "sentence",
     "shortened_label",
     "svg",
     "words_of",

@@ -8,7 +8,7 @@ from typing import Any
 
 from anon import figures
 from anon.attackers import ATTACKERS, NOT_SAFE, Attacked, attack_tables
-from anon.html import Section, rows
+from anon.html import Section, rows, sentence
 from anon.pages.decision import Cover, cover_alone
 from anon.pages.origin import Origin, Report, origin_section
 
@@ -60,12 +60,13 @@ def of_attacks(attacked: Attacked, *, origin: Origin | None = None, cover: Cover
         "verdict": "Nothing was required.",
     }
     first, *others = attack_tables(plain)
+    not_tried = tuple(sentence(note) for note in attacked.notes)
     compared = CONTROLLED if plain["controls"] else UNCONTROLLED
     sections = [
         Section("In short", attacked.words, (first,), tuple(drawn)),
         Section("What this means, and what it does not", (compared, *MEANINGS)),
         *([Section("Attackers one by one", (), tuple(others))] if others else []),
-        *([Section("What was not tried", attacked.notes)] if attacked.notes else []),
+        *([Section("What was not tried", not_tried)] if not_tried else []),
         origin_section(facts),
     ]
     return Report(cover.title or "Report of attacks", facts, tuple(sections), cover_alone(cover, ()))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from anon.html import Audience, Section, number
+from anon.html import Audience, Section, number, sentence
 from anon.html import rows as rows_of
 from anon.measures import OF_PRIVACY, ROLES_FROM_FILE, handed_out, privacy_tables
 from anon.pages.decision import Cover, decide, facts_of, first_of, limits
@@ -59,7 +59,7 @@ def of_check(
         privacy=None if is_public else privacy,
         others=[
             *(["The roles of the columns are the file's own claim."] if claimed else []),
-            *(f"{note[0].upper()}{note[1:]}." for note in privacy.notes),
+            *(sentence(note) for note in privacy.notes),
         ],
     )
     unmet = privacy.unmet

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anon.engines import balanced_instead
-from anon.html import Audience, Figure, Section, Table, number
+from anon.html import Audience, Figure, Section, Table, number, sentence
 from anon.html import rows as rows_of
 from anon.measures import (
     COSTS,
@@ -177,10 +177,10 @@ def _decision(release: Release, measured: Mapping[str, Any], privacy: Privacy | 
         intact=release.publish == "bucketization",
         privacy=privacy,
         neutral=[name for name in release.neutral if not release.is_mean(name)],
-        others=[f"{perturbed[0].upper()}{perturbed[1:]}."] if perturbed else [],
+        others=[sentence(perturbed)] if perturbed else [],
     )
     if not release.meets_requirements:
-        facts = [*(f"{why[0].upper()}{why[1:]}." for why in release.warnings), *facts]
+        facts = [*(sentence(why) for why in release.warnings), *facts]
     is_met = release.meets_requirements if release.requirements else None
     verdict = _verdict(release, bool(facts))
     return decide(is_met, verdict, verdict, facts)

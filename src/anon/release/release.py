@@ -102,7 +102,8 @@ class Release(Recoded):
     the classes (with its owner's keys, which no file has). `sources` are the paths of the input,
     `file_schema` the types that its columns had there.
 
-    `held` has what attackers need, where rows were held out; no file has it.
+    `held` has what attackers need, where rows were held out; no file has it. `is_trial` is a release made
+    without these rows, which is written by that word alone.
 
     Only `recode` makes one that can be written: a copy with other fields can be measured, and its table
     says nothing of itself.
@@ -110,6 +111,7 @@ class Release(Recoded):
 
     _seal: tuple[Any, ...] = field(init=False, default=(), repr=False, compare=False)
     held: HeldOut | None = field(init=False, default=None, repr=False, compare=False)
+    is_trial: bool = field(init=False, default=False, repr=False, compare=False)
 
     @property
     def trial(self) -> Release | None:
@@ -159,6 +161,7 @@ class Release(Recoded):
         csv_guard: bool = False,
         table: str | None = None,
         replace: bool = False,
+        trial: bool = False,
     ) -> None:
         """Write the release to a file, in the format of the suffix of `path`, or to a table of a database.
 
@@ -178,6 +181,9 @@ class Release(Recoded):
         Where `path` is a database (extra `db`: a PostgreSQL URI without a password, an SQLite or DuckDB
         file) the release becomes its `table`, in one transaction that is committed when all was read back
         and tested. A table that is there is refused unless `replace`; one that was an input always is.
+
+        The `trial` of a release with `control=` is written with `trial=True` alone, to a file for its owner
+        (mode 0600): whoever has both is told who was held out.
         """
         if not self.meets_requirements:
             raise InfeasibleError(
@@ -190,6 +196,14 @@ class Release(Recoded):
             )
         if not is_path(path):
             raise UsageError("write takes the path of a file, as a string or a Path")
+        if self.is_trial and not trial:
+            raise UsageError(
+                "this is a trial, made without the rows of the control group: beside the release it tells "
+                "who was held out; publish the release itself, or keep this one for yourself: "
+                "write(..., trial=True)"
+            )
+        if trial and not self.is_trial:
+            raise UsageError("this is no trial, which `release.trial` of anonymize(..., control=) is")
         place = target_of(path)
         if place is not None:
             self._write_table(place, table, replace, csv_guard)
@@ -212,7 +226,7 @@ class Release(Recoded):
             refuse_merged(self)
         formulas = [Formulas(csv_guard) if writer is csv else None for _ in paths]
         try:
-            with replacing(paths) as temporary:
+            with replacing(paths, 0o600 if self.is_trial else 0o666) as temporary:
                 write_release(self, writer, temporary, formulas, temporary[0].parent)
                 read_back(self, temporary, format, csv_guard)
         except OSError as error:
@@ -503,6 +517,7 @@ def _shown(columns: Sequence[Column]) -> npt.NDArray[np.uint32]:
 def with_held(release: Release, held: HeldOut) -> Release:
     """The release, which now has what was held out for attackers; what it shows is as it was."""
     object.__setattr__(release, "held", held)
+    object.__setattr__(held.trial, "is_trial", True)
     return release
 
 
