@@ -59,4 +59,5 @@ def count_common(
     weights: npt.NDArray[np.int64],
     n_threads: int = 1,
     block: int = 4096,
+    elements: Rows | None = None,
 ) -> npt.NDArray[np.int64]: ...

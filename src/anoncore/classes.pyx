@@ -905,29 +905,34 @@ cdef void place_median(const uint32_t* points, int64_t m, int64_t axis, uint32_t
             return
 
 
-cdef void build(const uint32_t* points, int64_t m, uint32_t* order, int64_t low, int64_t high, int64_t node,
-                uint32_t* least, uint32_t* most) noexcept nogil:
-    # Boxes of the node over order[low:high], halved at the median of its widest axis down to 16 points.
+cdef void build(const uint32_t* points, int64_t m, const double* widths, uint32_t* order, int64_t low, int64_t high,
+                int64_t node, uint32_t* least, uint32_t* most) noexcept nogil:
+    # Boxes of the node over order[low:high], halved down to 16 points at the median of the axis that is widest
+    # beside the boxes to come, whose mean widths are given: the fewest of them reach into both halves.
     cdef int64_t i, a, axis = 0
     cdef uint32_t code
+    cdef double width, widest = 0
     for a in range(m):
         least[node * m + a] = most[node * m + a] = points[order[low] * m + a]
         for i in range(low + 1, high):
             code = points[order[i] * m + a]
             least[node * m + a] = min(least[node * m + a], code)
             most[node * m + a] = max(most[node * m + a], code)
-        if most[node * m + a] - least[node * m + a] > most[node * m + axis] - least[node * m + axis]:
-            axis = a
+        width = (most[node * m + a] - least[node * m + a]) / widths[a]
+        if width > widest:
+            axis, widest = a, width
     if high - low > 16:
         i = low + (high - low) // 2
         place_median(points, m, axis, order, low, high, i)
-        build(points, m, order, low, i, 2 * node + 1, least, most)
-        build(points, m, order, i, high, 2 * node + 2, least, most)
+        build(points, m, widths, order, low, i, 2 * node + 1, least, most)
+        build(points, m, widths, order, i, high, 2 * node + 2, least, most)
 
 
-def _build_tree(const uint32_t[:, ::1] points, uint32_t[::1] order, uint32_t[:, ::1] least, uint32_t[:, ::1] most):
+def _build_tree(const uint32_t[:, ::1] points, const double[::1] widths, uint32_t[::1] order, uint32_t[:, ::1] least,
+                uint32_t[:, ::1] most):
+    cdef int64_t n = points.shape[0], m = points.shape[1]
     with nogil:
-        build(&points[0, 0], points.shape[1], &order[0], 0, points.shape[0], 0, &least[0, 0], &most[0, 0])
+        build(&points[0, 0], m, &widths[0], &order[0], 0, n, 0, &least[0, 0], &most[0, 0])
 
 
 cdef inline bint add_rows(Array* found, const uint32_t* rows, int64_t first, int64_t end) noexcept nogil:
@@ -1049,7 +1054,7 @@ def count_inside(columns, cells, n_threads=1, block=1 << 12):
     """
     columns, kept, n_boxes = _boxes_of("count_inside", columns, cells, n_threads, block)
     counts = np.zeros(n_boxes, np.int64)
-    tree = _tree_of(columns, n_boxes, n_threads)
+    tree = _tree_of(columns, kept, n_boxes, n_threads)
     if tree is not None:
         _each_box(kept, tree, counts, -1, n_threads, block)
     return counts
@@ -1065,7 +1070,7 @@ def find_inside(columns, cells, most, n_threads=1, block=1 << 12):
     columns, kept, n_boxes = _boxes_of("find_inside", columns, cells, n_threads, block)
     whole(most, 0, 2**62, "most")
     offsets = np.zeros(n_boxes + 1, np.int64)
-    tree = _tree_of(columns, n_boxes, n_threads)
+    tree = _tree_of(columns, kept, n_boxes, n_threads)
     if tree is None:
         return offsets, np.empty(0, np.uint32)
     found = _each_box(kept, tree, offsets[1:], most, n_threads, block)
@@ -1087,7 +1092,7 @@ def _boxes_of(name, columns, cells, n_threads, block):
     return columns, kept, len(kept[0][0])
 
 
-def _tree_of(columns, n_boxes, n_threads):
+def _tree_of(columns, cells, n_boxes, n_threads):
     # A k-d tree of the distinct rows: points, where the rows of each begin, boxes of the nodes, rows.
     rows, offsets = group(columns, None, n_threads)
     n = len(offsets) - 1
@@ -1101,11 +1106,16 @@ def _tree_of(columns, n_boxes, n_threads):
         n_nodes = 2 * n_nodes + 1
     least = np.empty((n_nodes, len(columns)), np.uint32)
     most = np.empty((n_nodes, len(columns)), np.uint32)
-    _build_tree(points, order, least, most)
+    widths = np.array([1 + _mean_width(*cell[:3]) for cell in cells])
+    _build_tree(points, widths, order, least, most)
     sizes = np.diff(offsets)[order]
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     rows = rows[np.repeat(offsets[:n][order] - sums[:n], sizes) + np.arange(sums[n])]
     return np.ascontiguousarray(points[order]), sums, least, most, rows
+
+
+def _mean_width(of_box, low, high):
+    return (np.maximum(high, low) - low)[of_box].mean(dtype=np.float64)
 
 
 def _each_box(kept, tree, counts, most_found, n_threads, block):
@@ -1129,7 +1139,8 @@ cdef struct Family:
     uint32_t* marked        # per set: the number of the element for which it was marked last
 
 
-def _count_common(list families, const int64_t[::1] weights, int64_t first, int64_t end, int64_t[::1] counts):
+def _count_common(list families, const int64_t[::1] weights, const uint32_t[::1] elements, int64_t first, int64_t end,
+                  int64_t[::1] counts):
     cdef list keep = []
     cdef Family* of = <Family*> take(keep, 2, sizeof(Family))
     cdef uint32_t* seen = <uint32_t*> take(keep, weights.shape[0], sizeof(uint32_t))
@@ -1137,7 +1148,7 @@ def _count_common(list families, const int64_t[::1] weights, int64_t first, int6
     cdef const uint32_t[::1] sets, members
     cdef Family* near
     cdef Family* far
-    cdef int64_t e, i, j, k, cost, total
+    cdef int64_t at, e, i, j, k, cost, total
     cdef uint32_t mark, other
     for i in range(2):
         starts, sets, bounds, members = families[i]
@@ -1147,8 +1158,9 @@ def _count_common(list families, const int64_t[::1] weights, int64_t first, int6
         of[i].members = &members[0] if members.shape[0] else NULL
         of[i].marked = <uint32_t*> take(keep, bounds.shape[0], sizeof(uint32_t))
     with nogil:
-        for e in range(first, end):
-            mark = e - first + 1
+        for at in range(first, end):
+            e = elements[at] if elements is not None else at
+            mark = at - first + 1
             cost = total = 0
             for i in range(2):
                 for j in range(of[i].starts[e], of[i].starts[e + 1]):
@@ -1167,15 +1179,16 @@ def _count_common(list families, const int64_t[::1] weights, int64_t first, int6
                         if far.marked[far.sets[k]] == mark:
                             total += weights[other]
                             break
-            counts[e] = total
+            counts[at] = total
 
 
-def count_common(first, second, weights, n_threads=1, block=1 << 12):
+def count_common(first, second, weights, n_threads=1, block=1 << 12, elements=None):
     """For each element the weight of those that share a set of both families with it, its own among them.
 
     `first` and `second` each say of every element which sets of a family it is in: offsets (int64, one per
     element and one) and sets (uint32, in CSR form). `weights` (int64, >= 0) has one entry per element.
-    Returns int64, one per element: 0 for those that are in no set of one of the two.
+    Returns int64, one per element, or per each of `elements` (uint32): 0 for those that are in no set of one of
+    the two.
     """
     weights = array_of(weights, np.int64, 1, "weights")
     n = len(weights)
@@ -1186,10 +1199,17 @@ def count_common(first, second, weights, n_threads=1, block=1 << 12):
     whole(n_threads, 1, 2**31 - 1, "n_threads")
     whole(block, 1, 2**32 - 2, "block")
     families = [_family_of(*family) for family in (("first", first, n), ("second", second, n))]
-    counts = np.zeros(n, np.int64)
+    if elements is not None:
+        elements = array_of(elements, np.uint32, 1, "elements")
+        if len(elements) and int(elements.max()) >= n:
+            raise ValueError("elements: there is no element of such a number")
+    counts = np.zeros(n if elements is None else len(elements), np.int64)
     in_threads(
         _count_common,
-        [(families, weights, start, min(start + block, n), counts) for start in range(0, n, block)],
+        [
+            (families, weights, elements, start, min(start + block, len(counts)), counts)
+            for start in range(0, len(counts), block)
+        ],
         n_threads,
     )
     return counts

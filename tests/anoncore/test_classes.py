@@ -325,7 +325,11 @@ def test_count_common(seed: int, how: tuple[int, int]) -> None:
     weights = rng.integers(0, 5, n)
     mine = kernel.count_common(*families, weights, *how)
     assert mine.dtype == np.int64
-    assert mine.tolist() == twin.count_common(*told, weights.tolist())
+    expected = twin.count_common(*told, weights.tolist())
+    assert mine.tolist() == expected
+    some = rng.integers(0, n, n // 2) if n else np.empty(0)
+    counted = kernel.count_common(*families, weights, *how, some.astype(np.uint32))
+    assert counted.tolist() == [expected[e] for e in some.tolist()]
 
 
 def test_count_common_refuses() -> None:
@@ -338,6 +342,8 @@ def test_count_common_refuses() -> None:
     for wrong in ([-1, 1], [2**62, 2**62]):
         with pytest.raises(ValueError, match="at least 0"):
             kernel.count_common(family, family, np.array(wrong))
+    with pytest.raises(ValueError, match="no element of such a number"):
+        kernel.count_common(family, family, weights, elements=np.array([2], np.uint32))
 
 
 def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -339,6 +339,7 @@ KERNELS: dict[str, Kernel] = {
             first=(np.array([0, 1, 2, 3]), u32(0, 1, 0)),
             second=(np.array([0, 1, 3, 3]), u32(0, 0, 1)),
             weights=np.array([1, 2, 1]),
+            elements=u32(0, 1),
             block=1,
         ),
         right=(
@@ -347,6 +348,10 @@ KERNELS: dict[str, Kernel] = {
             "first [1] last 4294967295",
             "second [1] first 4294967295",
             "second [1] last 4294967295",
+            "elements None",
+            "elements shorter",
+            "elements longer",
+            "elements empty",
         ),
     ),
     "classes.count_inside": Kernel(

@@ -56,6 +56,38 @@ def test_a_value_that_nothing_tells_is_not(census: pa.Table) -> None:
     assert found.target.rate < 0.45
 
 
+def test_a_large_release_is_learned_from_a_sample(census: pa.Table) -> None:
+    schema = anon.Schema(TOLD, ["relationship"])
+    release = anon.anonymize(census, schema, method=anon.Anatomy(3), publish="bucketization")
+    whole, sampled, same, again = (
+        anon.attack(census, release, attacks=[Learning(most_rows=most)], seed=seed, n_threads=n).learning
+        for most, seed, n in ((None, 0, 1), (400, 0, 1), (400, 0, 2), (400, 1, 1))
+    )
+    assert whole is not None
+    assert sampled is not None
+    assert again is not None
+    assert sampled == same
+    assert dict(whole.facts) == {"n_trained": 1_500, "n_rows": 1_500}
+    assert whole.more == ""
+    assert 390 <= sampled.facts["n_trained"] <= 400
+    assert sampled.facts["n_rows"] == 1_500
+    assert f"trained on {sampled.facts['n_trained']} of 1,500 rows" in sampled.words
+    assert sampled.target.tries == 1_500
+    assert whole.target.rate > sampled.target.rate > 0.75
+    assert again.target != sampled.target
+    with pytest.raises(anon.UsageError, match="most_rows"):
+        Learning(most_rows=0)
+
+
+def test_one_bucket_is_drawn_however_large(census: pa.Table) -> None:
+    release = anon.anonymize(
+        census, anon.Schema(TOLD, ["relationship"]), require=[anon.KAnonymity(700)], publish="bucketization"
+    )
+    found = anon.attack(census, release, attacks=[Learning(most_rows=2)]).learning
+    assert found is not None
+    assert 700 <= found.facts["n_trained"] < 1_500
+
+
 def test_files(tmp_path: Path) -> None:
     n = 60
     rng = np.random.default_rng(3)

@@ -226,7 +226,24 @@ def _candidates(
     fewer = [take(offsets, sets, rows) for offsets, sets in families]
     pairs = np.add.reduceat(weights[alike.rows], alike.offsets[:-1]) if n else weights
     counts = count_common(fewer[0], fewer[1], pairs, n_threads)
-    there = counts > 0
-    own = [count_common(one, one, pairs, n_threads)[there] for one in fewer] if there.any() else []
-    least = [int(each.min()) for each in own] or [0, 0]
-    return counts[group_numbers(alike.rows, alike.offsets)], (least[0], least[1])
+    there = np.flatnonzero(counts).astype(np.uint32)
+    first, second = (_least(one, pairs, there, n_threads) for one in fewer)
+    return counts[group_numbers(alike.rows, alike.offsets)], (first, second)
+
+
+def _least(
+    family: Family, weights: npt.NDArray[np.int64], elements: npt.NDArray[np.uint32], n_threads: int
+) -> int:
+    """The least weight of all who share a set with one of these elements, each in some; 0 of no element.
+
+    It is counted where the heaviest set alone does not say that another has less.
+    """
+    if not len(elements):
+        return 0
+    heavy = np.bincount(family[1], np.repeat(weights, np.diff(family[0])))  # whole numbers below 2**53
+    offsets, sets = take(*family, elements)
+    most = np.maximum.reduceat(heavy[sets], offsets[:-1]).astype(np.int64)
+    is_one = np.diff(offsets) == 1
+    least = int(most[is_one].min(initial=np.iinfo(np.int64).max))
+    unsure = elements[~is_one & (most < least)]
+    return int(count_common(family, family, weights, n_threads, elements=unsure).min(initial=least))

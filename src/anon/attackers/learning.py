@@ -28,7 +28,7 @@ PARTS = 20  # of a column of numbers, each with as many rows
 MOST_LABELS = 100  # of a column; longer ones are told by their first characters
 LITTLE = 0.1  # people whom the model has seen of every kind, so that nothing is impossible
 MOST_CELLS = 1 << 22  # of members and values of buckets at once
-MOST_ROWS = 20_000  # that the model is trained on
+MOST_ROWS = 50_000  # that the model is trained on
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ class Learning:
     most_rows: int | None = MOST_ROWS
 
     name = "learning"
+
+    def __post_init__(self) -> None:
+        most = self.most_rows
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise UsageError("most_rows must be a whole number of at least 1, or None for all rows")
 
     def run(self, seen: Seen, people: People, asked: int, seed: int, confidence: float) -> Attack | str:
         """The attack, or why it cannot be tried."""
