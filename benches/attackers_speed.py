@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 import anon
-from anon.attackers import Inference, Linkability, Membership, SinglingOut
+from anon.attackers import Inference, Learning, Linkability, Membership, SinglingOut
 
 RELEASES = {
     "no protection": {"method": anon.Identity()},
@@ -42,7 +42,8 @@ def main() -> None:
         release = anon.anonymize(trial, schema, **how)
         shown = release.table
         print(f"{name}: {release.classes.n_classes:,} classes, {shown.num_rows:,} rows")
-        for attacker in (SinglingOut(), Linkability(), Inference(), Membership()):
+        of_buckets = [Learning()] if release.publish == "bucketization" else []
+        for attacker in (SinglingOut(), Linkability(), Inference(), Membership(), *of_buckets):
             start, begun = time.perf_counter(), time.process_time()
             found = anon.attack(trial, release, control=control, targets=asked.targets, attacks=[attacker])
             wall, spent = time.perf_counter() - start, time.process_time() - begun

@@ -92,9 +92,3 @@ def test_pairwise_contribution(benchmark: Any, n_rows: int, kind: str) -> None:
         diversity.pairwise_contribution, diversity.Closeness(Attribute(N_VALUES, **SHAPES[kind]), r=1.0), u, v
     )
     assert ((near == 1) == (u == v)).all()
-
-
-def test_weighted_tuple_diversity(benchmark: Any, n_rows: int) -> None:
-    q, s = np.random.default_rng(0).random((2, n_rows // 10, 8))
-    wtd = benchmark(diversity.weighted_tuple_diversity, q, s, 0.5, 0.5)
-    assert wtd == pytest.approx((q.mean(axis=1) + s.mean(axis=1)) / 2)

@@ -27,6 +27,3 @@ def s_diversity(
 def s_diversity_of_prefixes(
     closeness: Closeness, codes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]: ...
-def weighted_tuple_diversity(
-    q: npt.NDArray[np.float64], s: npt.NDArray[np.float64], w_u: float, w_p: float
-) -> npt.NDArray[np.float64]: ...

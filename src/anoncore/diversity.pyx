@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Q-diversity, S-diversity and weighted tuple diversity (Loukides & Shao 2008)."""
+"""Q-diversity and S-diversity (Loukides & Shao 2008).
+
+Methods that grow classes call the inline functions of diversity.pxd. `pairwise_contribution`,
+`s_diversity_of_prefixes` and `q_diversity_of_prefixes`, which nothing else uses, are how tests reach these.
+"""
 
 import numpy as np
 
@@ -290,31 +294,4 @@ def q_diversity_of_prefixes(attribute, codes):
         for i in range(n):
             out_view[i] = width_with(&of.extent, &cell, code[i])
             join_cell(&of.extent, &cell, code[i])
-    return out
-
-
-def weighted_tuple_diversity(q, s, w_u, w_p):
-    """wtd of every class: w_u * mean of its Q-diversities + w_p * mean of its S-diversities (definition 3.1).
-
-    `q` and `s` (float64) have one row per class and one column per quasi-identifier and sensitive
-    attribute; a mean over no attribute is 0. (The paper prints m - p for the number of sensitive
-    attributes, a slip.)
-    """
-    cdef const double[:, ::1] widths = array_of(q, np.float64, 2, "q"), spreads = array_of(s, np.float64, 2, "s")
-    cdef int64_t c, a, n = widths.shape[0], m = widths.shape[1], p = spreads.shape[1]
-    cdef double of_u = real(w_u, "w_u"), of_p = real(w_p, "w_p"), q_sum, s_sum
-    if spreads.shape[0] != n:
-        raise ValueError("q and s must have one row per class")
-    if not (0 <= of_u <= 1 and 0 <= of_p <= 1) or abs(of_u + of_p - 1) > TOLERANCE:
-        raise ValueError("w_u and w_p must lie between 0 and 1 and sum to 1")
-    out = np.empty(n)
-    cdef double[::1] out_view = out
-    with nogil:
-        for c in range(n):
-            q_sum = s_sum = 0.0
-            for a in range(m):
-                q_sum += widths[c, a]
-            for a in range(p):
-                s_sum += spreads[c, a]
-            out_view[c] = of_u * (q_sum / m if m else 0.0) + of_p * (s_sum / p if p else 0.0)
     return out

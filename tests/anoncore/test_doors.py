@@ -580,17 +580,6 @@ KERNELS: dict[str, Kernel] = {
             "codes empty",
         ),
     ),
-    "diversity.weighted_tuple_diversity": Kernel(
-        lambda: {"q": np.ones((2, 3)), "s": np.ones((2, 1)), "w_u": 0.25, "w_p": 0.75},
-        right=(
-            "q a column",
-            "q first",
-            "q last",
-            "s a column",
-            "s first",
-            "s last",
-        ),
-    ),
     "requirement.Conjunction": Kernel(
         lambda: {"table_counts": [i64(2, 2, 2)], "n_rows": 6, "rules": rules()},
         right=(

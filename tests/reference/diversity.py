@@ -117,11 +117,3 @@ def s_diversity(attribute, classes, r, printed=False):
 def s_diversity_of_prefixes(attribute, values, r, printed=False):
     """S-diversity of the first 1, 2, ... rows."""
     return [spread(attribute, values[: i + 1], r, printed) for i in range(len(values))]
-
-
-def weighted_tuple_diversity(q, s, w_u, w_p):
-    """w_u times the mean Q-diversity plus w_p times the mean S-diversity, per class (LS definition 3.1)."""
-    return [
-        w_u * (sum(wide) / len(wide) if wide else 0) + w_p * (sum(near) / len(near) if near else 0)
-        for wide, near in zip(q, s, strict=True)
-    ]

@@ -39,7 +39,7 @@ from anon.release import (
 )
 from anon.schema import Attribute, Schema, check_names, is_measurable, is_text, kind_of, value_type
 from anon.tables import Source, read_table
-from anon.verbs import are_numbers, bucket_counts, cells_of_rows, coded_as_released, roles_of_released
+from anon.verbs import bucket_counts, cells_of_rows, coded_as_released, roles_of_released, shows_numbers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -222,7 +222,7 @@ def see(
     both = _both(original, control, names)
     n_original = original.num_rows
     encoded = with_coded_sensitive(encode(both, roles, n_threads=n_threads)).original
-    bucketized = sensitive_table is not None or is_bucketized(released, metadata, encoded.schema)
+    bucketized = is_bucketized(released, metadata, encoded.schema, sensitive_table)
     by_level = metadata is not None and metadata["numeric"] == "level"
     quasi = []
     for domain, attribute, codes in zip(
@@ -234,7 +234,8 @@ def see(
             try:
                 cells = cells_of_rows(domain, attribute, table, metadata, n_threads)
             except DataError:
-                if metadata is not None or domain.kind != "numeric" or not are_numbers(table, [domain.name]):
+                shown = metadata is None and domain.kind == "numeric" and shows_numbers(table, [domain.name])
+                if not shown:
                     raise
         if cells is None:
             quasi.append(_values(domain.name, domain.kind, both, table, n_original))
@@ -369,7 +370,7 @@ def _secret(
     """A sensitive column that stands in the release row by row; numbers that the original lacks count too."""
     [of_row] = encode_like(table, [domain], n_threads)
     name = domain.name
-    if domain.kind == "numeric" and (of_row == domain.n_codes).any() and are_numbers(table, [name]):
+    if domain.kind == "numeric" and (of_row == domain.n_codes).any() and shows_numbers(table, [name]):
         domain, codes = encode_column(_joined(name, [both[name], table[name]]), Attribute(name, "numeric"))
         ours = codes[:n_original], codes[n_original : both.num_rows]
         of_row = codes[both.num_rows :]

@@ -51,8 +51,14 @@ def values_as_written(second: Source) -> Source:
     return as_written(second, [name for name in ("value",) if name in second.table.column_names])
 
 
-def is_bucketized(source: Source, metadata: Mapping[str, Any] | None, schema: Schema) -> bool:
-    """By its own word; or there are class ids, a table beside it, and no sensitive attribute in it."""
+def is_bucketized(
+    source: Source, metadata: Mapping[str, Any] | None, schema: Schema, sensitive_table: Any = None
+) -> bool:
+    """Where a sensitive table is given; by its own word; or there are class ids, a table beside it, and no
+    sensitive attribute in it.
+    """
+    if sensitive_table is not None:
+        return True
     names = source.table.column_names
     if metadata is not None:
         bucketized = bool(metadata["publish"] == "bucketization")

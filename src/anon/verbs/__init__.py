@@ -14,7 +14,7 @@ from anon.verbs.compare import (
 )
 from anon.verbs.discover import as_table, discover
 from anon.verbs.draft import By, Draft, draft_hierarchy
-from anon.verbs.foreign import are_numbers, cells_of_rows, generalized
+from anon.verbs.foreign import cells_of_rows, generalized, shows_numbers
 from anon.verbs.held import split
 from anon.verbs.inspect import Inspection, inspect
 from anon.verbs.mining import BRICKELL_SHMATIKOV, MiningUtility, mining_utilities, mining_utility
@@ -32,7 +32,6 @@ __all__ = [
     "Suda",
     "anonymize",
     "append",
-    "are_numbers",
     "as_table",
     "bucket_counts",
     "bucketized",
@@ -50,6 +49,7 @@ __all__ = [
     "mining_utility",
     "risk",
     "roles_of_released",
+    "shows_numbers",
     "split",
     "starred_rows",
     "suda",

@@ -151,7 +151,7 @@ def check(
         for each in matching:
             each.of_units()  # which it does not count
     schema = measured_roles(metadata, schema).uncoded()  # the cells of a release are what they are
-    if sensitive_table is not None or is_bucketized(table_source, metadata, schema):
+    if is_bucketized(table_source, metadata, schema, sensitive_table):
         if units is not None:
             raise UsageError(
                 "a bucketization tells the sensitive values of buckets, not of rows: leave the unit out to "

@@ -136,7 +136,7 @@ def compare(
             "is the right table compared?"
         )
     cells: list[Cells] | None
-    if sensitive_table is not None or is_bucketized(source, metadata, encoded.schema):
+    if is_bucketized(source, metadata, encoded.schema, sensitive_table):
         second = second_table(source, sensitive_table)
         published = bucketized(encoded, after, second, metadata, threads)
         assert published.intact is not None

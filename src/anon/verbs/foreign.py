@@ -103,7 +103,7 @@ def generalized(
         starred &= np.array(stars)[of_row]
         reading, null = _reader_of(domain, attribute, metadata)
         reading = _coded_bounds(domain, reading) if len(each) > 1 else reading
-        numbers = metadata is None and domain.kind == "numeric" and are_numbers(table, names)
+        numbers = metadata is None and domain.kind == "numeric" and shows_numbers(table, names)
         try:
             cells = _cells_of(domain, *_read(domain, of_row, words, reading, null))
         except DataError:
@@ -144,7 +144,7 @@ def generalized(
     return published, None if refusal else row_cells
 
 
-def are_numbers(table: pa.Table, names: Sequence[str]) -> bool:
+def shows_numbers(table: pa.Table, names: Sequence[str]) -> bool:
     """Is an attribute shown by one column of numbers, dates or times?"""
     return len(names) == 1 and is_measurable(value_type(table.schema.field(names[0]).type))
 

@@ -15,7 +15,7 @@ from anon.encoding import Codes, Domain, Encoded, encode_column, encode_like
 from anon.errors import DataError, UsageError
 from anon.measures import Aligned, Numbers, as_floats, numbers_from
 from anon.schema import Attribute, Role, check_names, is_measurable, kind_of, value_type
-from anon.verbs.foreign import are_numbers
+from anon.verbs.foreign import shows_numbers
 
 
 def matched(encoded: Encoded, table: pa.Table, name: str) -> npt.NDArray[np.int64]:
@@ -96,7 +96,7 @@ def _error(
         lower, upper = reach(cells, by_level) or (np.empty(0), np.empty(0))
         numbers = ((lower + upper) / 2 / per_unit)[cells.of_class]
         known = (cells.low <= cells.high)[cells.of_class]
-    elif domain.name in table.column_names and are_numbers(table, [domain.name]):
+    elif domain.name in table.column_names and shows_numbers(table, [domain.name]):
         column, first = table[domain.name], domain.values.slice(0, 1)
         known = ~np.asarray(column.is_null())
         numbers = as_floats(column, first.type) - as_floats(first, first.type)
@@ -114,7 +114,7 @@ def numbers_compared(
 
     `row` is the row of the original that each row of the release is, if anybody knows.
     """
-    shown = [name for name in names if name in table.column_names and are_numbers(table, [name])]
+    shown = [name for name in names if name in table.column_names and shows_numbers(table, [name])]
     shown = [name for name in shown if is_measurable(value_type(encoded.table.schema.field(name).type))]
     if not shown:
         return None
