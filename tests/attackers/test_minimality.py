@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations, product
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import anon
 from anon.attackers import posterior
 from anon.attackers.minimality import replay
+from anon.methods.quality import QualityName
 
 pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 
@@ -194,6 +195,107 @@ def test_full_domain_is_replayed_as_a_whole() -> None:
     losses = [share - each[i] / total for each, share in zip(seen, (0.5, 0.4), strict=True) for i in each]
     assert found["gain"] == pytest.approx(max(*gains, *losses))
     assert found["greatest_before"] == max(shares)
+
+
+TREE = {"*": {"x": {"p": None, "q": None}, "y": {"r": None, "s": None}, "z": {"v": None}}}
+
+
+def test_classes_left_out_change_nothing_for_the_others() -> None:
+    """Who is left out is known by the quasi-identifiers, and the parts of the others failed all the same."""
+    rows, ill = ["p"] * 2 + ["q"] * 2 + ["r"] * 2 + ["s"] * 3, list("yynn" + "ynnyn")
+    schema = anon.Schema([anon.nominal("t", TREE)], ["ill"])
+    whole, without = (
+        anon.anonymize(
+            pa.table({"t": [*rows, *more], "ill": [*ill, *("m" for _ in more)]}),
+            schema,
+            require=[anon.AlphaK(0.7, 2)],
+            method=anon.FullDomain(),
+            suppress=0.1,
+        )
+        for more in (["v"], [])
+    )
+    assert whole.left_out == {"classes that fail": 1}
+    assert (whole.levels, without.levels) == ((1,), (1,))
+    assert replay(whole).facts == replay(without).facts
+    assert replay(whole).facts["gain"] > 0
+    guess, before = replay(whole).guesses()
+    assert (guess[9], before[9]) == (-1, -1)
+    attacked = anon.attack(whole.encoded.table, whole, attacks=["minimality"]).minimality
+    assert attacked is not None
+    assert attacked.target.tries == 9
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(get_args(QualityName)))
+def test_what_is_true_is_never_ruled_out(seed: int, quality: QualityName) -> None:
+    """With classes left out, by every quality: some part of a published class failed at finer levels."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 25))
+    columns = {name: rng.choice(list("pqrsv"), n, p=[0.3, 0.3, 0.2, 0.1, 0.1]) for name in "tu"}
+    table = pa.table({**columns, "ill": rng.choice(list("yn"), n, p=[0.4, 0.6])})
+    schema = anon.Schema([anon.nominal(name, TREE) for name in "tu"], ["ill"])
+    try:
+        release = anon.anonymize(
+            table,
+            schema,
+            require=[anon.AlphaK(0.7, 2)],
+            method=anon.FullDomain(quality=quality),
+            suppress=0.3,
+        )
+    except anon.InfeasibleError:
+        return
+    made = replay(release)
+    for rows, one in made.found:
+        if one.exact:
+            assert (one.after[np.arange(len(rows)), made.codes[rows]] > 0).all()
+    assert all(one.chance > 0 for _, one in made.found if len(made.found) == 1)
+
+
+def test_rows_without_a_quasi_identifier_are_as_if_they_were_not_there() -> None:
+    table = pa.table({"age": [1, 1, 2, 2, 2, 2, None], "ill": list("yynnnny")})
+    schema = anon.Schema(["age"], ["ill"])
+    asked = {"require": [anon.AlphaK(0.7, 2)], "method": anon.Mondrian(), "missing": "suppress"}
+    whole, without = (anon.anonymize(each, schema, **asked) for each in (table, table.slice(0, 6)))
+    assert whole.left_out == {"missing values": 1}
+    assert replay(whole).facts == replay(without).facts
+    assert replay(whole).facts["gain"] > 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "why", "otherwise"),
+    [
+        (
+            {"method": anon.Mondrian(), "require": [anon.AlphaK(0.7, 3)], "suppress": 0.1},
+            "nobody's class is: anonymize without suppress=",
+            {"suppress": 0},
+        ),
+        (
+            {"method": anon.FullDomain(), "require": [anon.KAnonymity(3), anon.TCloseness(0.4)], "suppress": 0.2},
+            "what rows left out have in it: anonymize without suppress=",
+            {"suppress": 0},
+        ),
+        (
+            {"method": anon.FullDomain(iterate=0.1), "require": [anon.AlphaK(0.7, 3)], "suppress": 0.2},
+            "leave out iterate=",
+            {"method": anon.FullDomain()},
+        ),
+        (
+            {"method": anon.Mondrian(), "require": [anon.AlphaK(0.7, 3)], "missing": "suppress"},
+            "anonymize with missing=.category.",
+            {"missing": "category"},
+        ),
+    ],
+)
+def test_a_refusal_names_the_way_out(asked: dict[str, Any], why: str, otherwise: dict[str, Any]) -> None:
+    rng = np.random.default_rng(1)
+    ill = rng.choice(["y", "n"], 60).tolist()
+    ages = np.where(np.arange(60) < 1, 1000, rng.integers(0, 40, 60))
+    table = pa.table({"age": ages, "ill": [None if "missing" in asked else ill[0], *ill[1:]]})
+    steps = anon.numeric("age", hierarchy=anon.intervals(10, 100))
+    schema = anon.Schema([steps if isinstance(asked["method"], anon.FullDomain) else "age"], ["ill"])
+    with pytest.raises(anon.UsageError, match=why):
+        replay(anon.anonymize(table, schema, **asked))
+    replay(anon.anonymize(table, schema, **(asked | otherwise)))
 
 
 def test_what_cannot_be_replayed_says_so() -> None:

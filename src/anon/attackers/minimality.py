@@ -134,7 +134,10 @@ class Minimality:
             )
         made = replay(seen.release, seed=seed)
         known = {secret.domain.name: secret.original for secret in seen.secrets}
-        if not _relabelled(known.get(made.sensitive), made.codes):
+        encoded = seen.release.encoded
+        names = [domain.name for domain in encoded.sensitive]
+        codes = encoded.sensitive_codes[names.index(made.sensitive)]
+        if not _relabelled(known.get(made.sensitive), codes):
             raise UsageError("minimality: the original is not the table that the release was made from")
         facts = made.facts
         if not made.n_replayed:
@@ -284,9 +287,11 @@ def replay(release: Release, *, seed: int = 0) -> Replay:
     """Replay a release as an attacker does who knows the method and everybody's quasi-identifiers.
 
     Mondrian with the nearest cuts: every cut of a class that leaves at least k rows on either side has failed
-    what is required of the sensitive attribute. Full-domain recoding that left nobody out: at each level
-    combination one step finer some class of the table has. k alone gives nothing away, since it does not look
-    at sensitive values.
+    what is required of the sensitive attribute. Full-domain recoding: at each level combination one step
+    finer some part of a published class has. That holds too where classes that fail were left out, which are
+    known by their quasi-identifiers: if all parts of published classes passed, no more rows would be left out
+    there and the loss would be less, whatever values those left out have, of which nothing is said. k alone
+    gives nothing away, since it does not look at sensitive values.
 
     Parameters
     ----------
@@ -300,25 +305,53 @@ def replay(release: Release, *, seed: int = 0) -> Replay:
     UsageError
         The method cannot be replayed, or requirements speak of several sensitive attributes or count units.
     """
-    encoded, method = of_published_rows(release.encoded), release.method
+    encoded = of_published_rows(release.encoded)
+    _refuse(release)
+    number, require = _asked(release.requirements, encoded)
+    domain, codes = encoded.sensitive[number], encoded.sensitive_codes[number]
+    passes = _test(require, domain, np.bincount(codes[release.classes.rows], minlength=domain.n_codes))
+    k = max((each.least_rows or 1 for each in release.requirements), default=1)
+    if isinstance(release.method, FullDomain):
+        found, n_unknown, n_replayed = _by_levels(release, codes, passes, seed)
+    else:
+        found, n_unknown, n_replayed = _by_cuts(release, codes, passes, k, seed)
+    return Replay(domain.name, codes, release.classes.n_classes, n_replayed, n_unknown, tuple(found))
+
+
+def _refuse(release: Release) -> None:
+    """Raise UsageError where it is not known why a class is as it is."""
+    encoded, method, left_out = release.encoded, release.method, release.left_out
+    no_suppression = ": anonymize without suppress="
     what = None
     if isinstance(method, FullDomain):
         lattice = release.lattice
         is_coded = any(each.top is not None or each.bottom is not None for each in encoded.schema.quasi)
-        if not (lattice.searched and lattice.optimal) or len(release.classes.suppressed):
-            what = "levels were given, the search was cut short, or rows were left out"
+        if method.iterate is not None:
+            what = "what is left over from one round to the next depends on all of them: leave out iterate="
+        elif not (lattice.searched and lattice.optimal):
+            what = "levels were given, or the search was cut short"
         elif any(lattice.lowest) or is_coded or any(each.ends is not None for each in encoded.schema.quasi):
             what = "columns are coded beforehand"
+        elif "classes that fail" in left_out and any(each.of_table for each in release.requirements):
+            what = "classes are compared with the table, and it is not known what rows left out have in it"
+            what += no_suppression
     elif not isinstance(method, Mondrian):
         what = f"{type(method).__name__} does not cut where it can"
     elif encoded.schema.all_coded:
         what = "columns are coded beforehand"
     elif method.relaxed or method.cuts != "nearest" or release.numeric == "level":
         what = "relaxed cuts, those at the median alone, and those along levels are not tried one by one"
-    elif len(release.classes.suppressed):
-        what = "rows were left out"
+    elif "outliers" in left_out:
+        what = "rows were left out of classes, and it is not known which, so that nobody's class is"
+        what += no_suppression
     if encoded.units is not None or encoded.schema.household or encoded.schema.linked:
         what = "units are counted, or columns are linked"
+    nulls = np.zeros(encoded.n_rows, np.bool_)
+    for domain, codes in zip(encoded.quasi, encoded.original.quasi_codes, strict=True):
+        nulls |= codes == domain.n_values
+    if left_out.get("missing values", 0) > np.count_nonzero(nulls[encoded.suppressed]):
+        what = "rows were left out whose sensitive value is missing, and it is not known whose that is"
+        what += ': anonymize with missing="category"'
     if what is None and release.publish != "generalization":
         what = "a bucketization cuts nothing"
     if what is not None:
@@ -326,15 +359,6 @@ def replay(release: Release, *, seed: int = 0) -> Replay:
             f"this release cannot be replayed: {what}; minimality is told of ",
             Parameter("FullDomain() and Mondrian()", "--method full-domain and mondrian"),
         )
-    number, require = _asked(release.requirements, encoded)
-    domain, codes = encoded.sensitive[number], encoded.sensitive_codes[number]
-    passes = _test(require, domain, np.bincount(codes[release.classes.rows], minlength=domain.n_codes))
-    k = max((each.least_rows or 1 for each in release.requirements), default=1)
-    if isinstance(method, FullDomain):
-        found, n_unknown, n_replayed = _by_levels(release, codes, passes, seed)
-    else:
-        found, n_unknown, n_replayed = _by_cuts(release, codes, passes, k, seed)
-    return Replay(domain.name, codes, release.classes.n_classes, n_replayed, n_unknown, tuple(found))
 
 
 def _asked(require: Sequence[Requirement], encoded: Encoded) -> tuple[int, list[Requirement]]:
