@@ -270,7 +270,11 @@ def test_rows_without_a_quasi_identifier_are_as_if_they_were_not_there() -> None
             {"suppress": 0},
         ),
         (
-            {"method": anon.FullDomain(), "require": [anon.KAnonymity(3), anon.TCloseness(0.4)], "suppress": 0.2},
+            {
+                "method": anon.FullDomain(),
+                "require": [anon.KAnonymity(3), anon.TCloseness(0.4)],
+                "suppress": 0.2,
+            },
             "what rows left out have in it: anonymize without suppress=",
             {"suppress": 0},
         ),
