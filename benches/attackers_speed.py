@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds of every attack, 1,000 targets and 1,000 others, on a census table and its releases.
+"""Seconds of every attack, 1,000 targets and 1,000 others, on a census table and its releases, and of two
+releases laid side by side.
 
 python benches/attackers_speed.py --rows 45222
 python benches/attackers_speed.py --rows 1000000
@@ -48,7 +49,16 @@ def main() -> None:
             found = anon.attack(trial, release, control=control, targets=asked.targets, attacks=[attacker])
             wall, spent = time.perf_counter() - start, time.process_time() - begun
             [attack] = found.attacks.values()
-            print(f"  {attacker.name:14}{wall:7.1f}{spent:7.1f}  {attack.verdict}: {attack.risk}")
+            print(f"  {attacker.name:14}{wall:7.1f}{spent:7.1f}  {attack.verdict}: {attack.risk}", flush=True)
+    require = [anon.KAnonymity(10)]
+    curve, mondrian = (
+        anon.anonymize(trial, schema, require=require, method=method).table
+        for method in (anon.Curve(), anon.Mondrian())
+    )
+    start, begun = time.perf_counter(), time.process_time()
+    both = anon.composition(curve, mondrian, trial, schema)
+    wall, spent = time.perf_counter() - start, time.process_time() - begun
+    print(f"Curve beside Mondrian, k = 10\n  composition   {wall:7.1f}{spent:7.1f}  {both.words()[0]}")
 
 
 if __name__ == "__main__":
