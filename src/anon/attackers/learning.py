@@ -239,9 +239,13 @@ def _balanced(likely: Floats, counted: Floats) -> Floats:
     """Shares of values for the members of buckets, in proportion to their likelihood, that add up to 1 for
     each member and to the bucket's count for each value (Sinkhorn).
     """
-    share = np.exp(likely - likely.max(axis=(1, 2), keepdims=True)) + 1e-300
+    share = np.exp(likely - likely.max(axis=2, keepdims=True)) + 1e-300
+    share /= share.sum(axis=2, keepdims=True)
     for _ in range(30):
-        share *= (counted / share.sum(axis=1))[:, None, :]
+        sums = share.sum(axis=1)
+        if np.abs(sums - counted).max(initial=0) < 1e-4:
+            break
+        share *= (counted / sums)[:, None, :]
         share /= share.sum(axis=2, keepdims=True)
     return np.asarray(share)
 
