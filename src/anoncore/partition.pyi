@@ -29,6 +29,7 @@ def partition(
     chooser: str = "widest",
     priority: Sequence[int] = (),
     nearest: bool = True,
+    rival: bool = False,
     relaxed: bool = False,
     n_threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
@@ -49,5 +50,6 @@ def best_cut(
     *,
     chooser: str = "widest",
     nearest: bool = True,
+    rival: bool = False,
     relaxed: bool = False,
 ) -> tuple[int, list[int], list[int], float, int] | None: ...

@@ -106,6 +106,7 @@ cdef struct Table:
     const int64_t* rank  # per attribute: lower ones are tried first, whatever their key
     Chooser chooser
     bint nearest
+    bint rival  # both cuts about the median are weighed, not the first that is allowed
     bint relaxed
     row_t* rows
     uint8_t* starts
@@ -997,9 +998,19 @@ cdef bint cut_nearest(const Table* t, Work* w) noexcept nogil:
 
 
 cdef bint cut_median(const Table* t, Work* w) noexcept nogil:
-    """v = value at rank ceil(n/2): {<= v | > v}, else {< v | >= v}."""
+    """v = value at rank ceil(n/2): {<= v | > v}, else {< v | >= v}; of rivals the one that tells more."""
     cdef int64_t v = last_below(w, middle_row(t, w))
-    return try_boundary(t, w, v + 1, 0) or try_boundary(t, w, v, 0)
+    cdef double least
+    if not try_boundary(t, w, v + 1, 0):
+        return try_boundary(t, w, v, 0)
+    if t.rival:
+        least = w.cut.disorder
+        if try_boundary(t, w, v, 0) and not better(w.cut.disorder, least):
+            w.cut.codes[1] = w.values[v + 1]
+            w.cut.sizes[0] = w.below[v + 1]
+            w.cut.sizes[1] = w.n - w.below[v + 1]
+            w.cut.disorder = least
+    return True
 
 
 cdef bint cut_relaxed(const Table* t, Work* w) noexcept nogil:
@@ -1479,6 +1490,15 @@ cdef _Partition lay_out(columns, tuple attributes, Conjunction conjunction, sens
     return run
 
 
+cdef set_place(Table* t, nearest, rival, relaxed):
+    """Where attributes are cut."""
+    if rival and (nearest or relaxed or t.chooser != INFORMATION_GAIN):
+        raise ValueError("rival cuts are strict ones about the median, weighed by information-gain")
+    t.nearest = nearest
+    t.rival = rival
+    t.relaxed = relaxed
+
+
 cdef set_order(Table* t, list keep, n_attributes, chooser, priority):
     """In which order attributes are tried."""
     cdef const int64_t[::1] rank
@@ -1494,8 +1514,8 @@ cdef set_order(Table* t, list keep, n_attributes, chooser, priority):
 
 
 def partition(columns, attributes, conjunction, *, sensitive=(), target=None, units=None,
-              rows=None, parts=None, chooser="widest", priority=(), nearest=True, relaxed=False, n_threads=1,
-              progress=None):
+              rows=None, parts=None, chooser="widest", priority=(), nearest=True, rival=False, relaxed=False,
+              n_threads=1, progress=None):
     """Mondrian from code columns to classes (LeFevre et al. 2006).
 
     columns: one code array (uint8, uint16 or uint32, any mix) per `attribute.Attribute`; sensitive: one per
@@ -1504,7 +1524,9 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None, un
     units. rows: uint32 row numbers to partition, in the order in which a relaxed cut
     shares out ties; all rows by default. parts: offsets (int64) of consecutive rows that are already apart,
     each of which passes. chooser: "widest", "most-repeated", "least-repeated" or
-    "information-gain"; attributes listed in priority come first. progress(done, total) is told
+    "information-gain"; attributes listed in priority come first. rival: of the two cuts about an
+    attribute's median that which tells more of the target (only where cuts are strict and not `nearest`),
+    else the upper one where it is allowed. progress(done, total) is told
     the rows done, from the calling thread. The answer does not depend on n_threads, and with strict
     cuts not on the order of the rows.
     Returns (rows, offsets): class c holds rows[offsets[c]:offsets[c + 1]] (uint32, int64).
@@ -1527,8 +1549,7 @@ def partition(columns, attributes, conjunction, *, sensitive=(), target=None, un
     starts = flags
     run.t.rows = &out[0]
     run.t.starts = &starts[0]
-    run.t.nearest = nearest
-    run.t.relaxed = relaxed
+    set_place(&run.t, nearest, rival, relaxed)
     whole_rows = np.array([0, run.n], np.int64)
     _drive(run, whole_rows if parts is None else parts_of(parts, run.n, "parts"), n_threads, progress)
     offsets = np.append(np.flatnonzero(flags.view(np.bool_)), run.n).astype(np.int64, copy=False)
@@ -1659,7 +1680,7 @@ cdef tuple cut_histogram(const Table* settings, Conjunction conjunction, histogr
     return (a, codes, sizes, w.cut.disorder, w.cut.quota) if is_cut else None
 
 
-def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=True, relaxed=False):
+def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=True, rival=False, relaxed=False):
     """The cut that `partition` makes in a node of which only counts are known, or None: it is a class.
 
     histograms: (attribute, values, below, tracked) of each attribute that may be cut, in their turns; no
@@ -1686,8 +1707,7 @@ def best_cut(attributes, histograms, conjunction, *, chooser="widest", nearest=T
     table.rules = &asked.c
     table.n_sensitive = asked.c.n_sensitive
     table.n_tracked = table.n_sensitive + (table.chooser == INFORMATION_GAIN)
-    table.nearest = nearest
-    table.relaxed = relaxed
+    set_place(&table, nearest, rival, relaxed)
     if not isinstance(histograms, Iterable):
         raise ValueError("histograms must be a sequence")
     best = None

@@ -45,10 +45,19 @@ def until_done(
 ) -> None:
     """Call `work(*item)` for these items, and for all those that calls return with the amount that they did.
 
-    By `n_threads` threads, while this one waits; `progress(done)` hears from it the amount done so far.
-    However it ends, no thread is left.
+    By `n_threads` threads, while this one waits, or by this one where one is enough; `progress(done)` hears
+    from it the amount done so far. However it ends, no thread is left.
     """
     done = 0
+    if n_threads < 2:
+        left = list(items)
+        while left:
+            more, amount = work(*left.pop())
+            left += more
+            done += amount
+            if progress is not None:
+                progress(done)
+        return
     pool = concurrent.futures.ThreadPoolExecutor(n_threads)
     try:
         pending = {pool.submit(work, *item) for item in items}

@@ -750,6 +750,7 @@ KERNELS: dict[str, Kernel] = {
         ),
         more=lambda: {
             "a relaxed cut": {"relaxed": True},
+            "rival cuts": {"rival": True},
             "another chooser": {"chooser": "widest"},
             "a huge k": {"conjunction": _conjunction(2**62)},
         },
@@ -768,6 +769,7 @@ KERNELS: dict[str, Kernel] = {
         more=lambda: {
             "target": {"chooser": "information-gain", "priority": (), "target": u8(0, 1, 0)},
             "target of reals": {"chooser": "information-gain", "priority": (), "target": np.zeros(6)},
+            "rival cuts": {"nearest": False, "rival": True},
             "a huge k": {"conjunction": _conjunction(2**62)},
         },
     ),

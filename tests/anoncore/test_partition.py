@@ -138,6 +138,7 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     if chooser == "information-gain":
         options["target"] = rng.integers(0, draw(st.sampled_from([2, 4, 3000])), n).astype(np.uint16)
+        options["rival"] = not (options["nearest"] or options["relaxed"]) and draw(st.booleans())
     if chooser == "widest":
         options["priority"] = draw(st.permutations(range(m)))[: draw(st.integers(0, m))]
     if draw(st.booleans()):
@@ -239,8 +240,7 @@ def test_a_cut_from_counts_is_the_twins_from_rows(run: dict[str, Any]) -> None:
         order,
         passes_of(run),
         target=target,
-        nearest=options["nearest"],
-        relaxed=options["relaxed"],
+        **options,
     )
     if cut is None:
         assert parts is None
@@ -906,6 +906,31 @@ def test_information_gain_cuts_what_tells_the_target() -> None:
         assert [set(target[part].tolist()) for part in parts] == [{0}, {1}]
 
 
+@pytest.mark.parametrize(
+    ("cuts", "parts"), [("median", [[0, 0, 0, 1, 1], [1, 1, 1]]), ("medians", [[0, 0, 0], [1, 1, 1, 1, 1]])]
+)
+def test_of_two_medians_the_one_that_tells_more_is_cut(cuts: str, parts: list[list[int]]) -> None:
+    # the median is 2: only the cut before it parts the rows whose target is 0 from the others
+    column, target = np.array([0, 0, 0, 2, 2, 3, 3, 3], np.uint8), np.array([0, 0, 0, 1, 1, 1, 1, 1])
+    encoded = encoded_table([column], np.zeros(8, dtype=np.uint8))
+    encoded = replace(encoded, table=pa.table({"t": target}))
+    method = Mondrian(split="information-gain", target="t", cuts=cuts)
+    classes = mondrian.partition(encoded, method, task(3, 8, 1))
+    assert [target[part].tolist() for part in classes_of(classes.rows, classes.offsets)] == parts
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"nearest": False}, {"nearest": True}, {"nearest": False, "relaxed": True}]
+)
+def test_rival_cuts_are_weighed_by_a_target(more: dict[str, bool]) -> None:
+    column = np.arange(4, dtype=np.uint8)
+    gain = {} if more == {"nearest": False} else {"chooser": "information-gain", "target": column}
+    with pytest.raises(ValueError, match="rival cuts are strict ones about the median"):
+        partition(
+            [column], attributes_of([4], [1], [None], [None]), size_only(1, 4), rival=True, **gain, **more
+        )
+
+
 def test_wrong_methods_are_refused() -> None:
     for arguments in (
         {"split": "deepest"},
@@ -917,6 +942,8 @@ def test_wrong_methods_are_refused() -> None:
         {"split": 5},
         {"split": None},
         {"split": "information-gain", "target": 5},
+        {"cuts": "medians"},
+        {"cuts": "medians", "split": "information-gain", "target": "t", "relaxed": True},
     ):
         with pytest.raises(UsageError):
             Mondrian(**arguments)

@@ -458,7 +458,7 @@ def test_the_traceback_of_an_internal_error_is_shown_on_demand_only(
         (["anonymize", "IN", "--quasi", "a", "--weight", "a=heavy"], "--weight takes COLUMN=NUMBER"),
         (
             ["anonymize", "IN", "--quasi", "a", "--cuts", "middle"],
-            "--cuts: input should be 'nearest' or 'median'",
+            "--cuts: input should be 'nearest', 'median' or 'medians'",
         ),
         (["anonymize", "--config", "/nowhere/job.toml"], "/nowhere/job.toml: No such file or directory"),
         (["check"], "no file: name the one to check"),

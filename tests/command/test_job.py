@@ -302,7 +302,7 @@ def test_no_order_from_what_may_never_end(tmp_path: Path, monkeypatch: pytest.Mo
         ("k = 10\nhue = 'red'", r"job\.toml: hue: no such key; the keys are input"),
         ("quais = ['age']", r"job\.toml: quais: no such key; did you mean 'quasi'.*\? the keys are input"),
         ("k = 2\non-infeasible = 'error'", r"no such key; did you mean 'on_infeasible'\?"),
-        ("cuts = 'middle'", r"job\.toml: cuts: input should be 'nearest' or 'median'"),
+        ("cuts = 'middle'", r"job\.toml: cuts: input should be 'nearest', 'median' or 'medians'"),
         ("[kind]\nzip = 'text'", r"job\.toml: kind\.zip: input should be 'numeric'"),
         ("quasi = 'age'", r"job\.toml: quasi: input should be a valid array"),
         ("quasi = ['age', 5]", r"job\.toml: quasi\.1: input should be a valid string"),

@@ -42,6 +42,7 @@ METHODS = [
     anon.Mondrian(split=["t", "d"]),
     anon.Mondrian(split="information-gain", target="s"),
     anon.Mondrian(split="information-gain", target="neutral", cuts="median"),
+    anon.Mondrian(split="information-gain", target="s", cuts="medians"),
 ]
 
 

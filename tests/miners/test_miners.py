@@ -143,6 +143,56 @@ def test_naive_bayes_by_hand() -> None:
     assert bayes.predict(np.array([[0.0, 2], [1, 8], [5, 2], [5, 8]])).tolist() == [0, 1, 0, 1]
 
 
+def slow_one_dependence(X: Any, y: Any, row: Any) -> list[float]:
+    """P(y, x) of each label, summed over the attributes whose value was seen."""
+    labels, n_values = np.unique(y), [len(np.unique(column)) for column in X.T]
+    sums = []
+    for label in labels:
+        total = 0.0
+        for i, value in enumerate(row):
+            if not (X[:, i] == value).any():
+                continue
+            beside = (y == label) & (X[:, i] == value)
+            term = (beside.sum() + 1 / (len(labels) * n_values[i])) / (len(X) + 1)
+            for j in set(range(len(row))) - {i}:
+                both = (beside & (X[:, j] == row[j])).sum()
+                term *= (both + 1 / n_values[j]) / (beside.sum() + 1)
+            total += term
+        sums.append(total)
+    return sums
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.integers(1, 4), st.integers(2, 4))
+def test_one_dependence_equals_the_plain_sum(seed: int, n_rows: int, m: int, n_values: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, n_values, (n_rows, m)).astype(float), rng.integers(0, 3, n_rows)
+    bayes = learners.OneDependence()
+    bayes.fit(X, y, np.ones(m, np.bool_))
+    tried = rng.integers(0, n_values + 1, (30, m)).astype(float)  # some values were not seen
+    for row, label in zip(tried, bayes.predict(tried), strict=True):
+        sums = slow_one_dependence(X, y, row)
+        best = sums[np.unique(y).tolist().index(label)]
+        if any(sums):
+            assert best == pytest.approx(max(sums), rel=1e-9)
+        else:
+            assert label == np.bincount(y).argmax()
+
+
+def test_one_dependence_sees_what_naive_bayes_does_not() -> None:
+    # the label says whether two coins agree; the number, in bins, says nothing
+    rng = np.random.default_rng(0)
+    coins = rng.integers(0, 2, (400, 2))
+    X, y = np.column_stack([coins, rng.normal(size=400)]).astype(float), (coins[:, 0] == coins[:, 1]) * 1
+    right = {}
+    for kind in (learners.NaiveBayes, learners.OneDependence):
+        bayes = kind()
+        bayes.fit(X, y, np.array([True, True, False]))
+        right[kind.__name__] = (bayes.predict(X) == y).mean()
+    assert right["OneDependence"] == 1
+    assert right["NaiveBayes"] < 0.7
+
+
 # --- folds
 
 

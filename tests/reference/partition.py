@@ -78,6 +78,7 @@ def best_cut(
     *,
     target: Sequence[int] | None = None,
     nearest: bool = True,
+    rival: bool = False,
     relaxed: bool = False,
 ) -> list[list[int]] | None:
     """The parts of a node whose attributes are tried in this order; with a target of all the purest."""
@@ -118,11 +119,16 @@ def best_cut(
             tries.sort(key=lambda parts: (abs(2 * len(parts[0]) - n), len(parts[0])))
         else:
             tries = [split_at(a, middle + 1), split_at(a, middle)]
+            if rival and all(map(allowed, tries)) and left_over(tries[1]) < left_over(tries[0]) - 1e-12:
+                return tries[1]
         return next((parts for parts in tries if allowed(parts)), None)
 
     def entropy(part: list[int]) -> float:
         assert target is not None
         return sum(c / len(part) * math.log(len(part) / c) for c in Counter(target[r] for r in part).values())
+
+    def left_over(parts: list[list[int]]) -> float:
+        return sum(len(part) / len(node) * entropy(part) for part in parts)
 
     if target is None:
         return next((parts for a in order if (parts := cut(a)) is not None), None)
@@ -130,9 +136,8 @@ def best_cut(
     for a in order:
         parts = cut(a)
         if parts is not None:
-            left_over = sum(len(part) / len(node) * entropy(part) for part in parts)
-            if left_over < least - 1e-12:
-                best, least = parts, left_over
+            if left_over(parts) < least - 1e-12:
+                best, least = parts, left_over(parts)
     return best
 
 
@@ -168,13 +173,14 @@ def partition(
     chooser: str = "widest",
     priority: Sequence[int] = (),
     nearest: bool = True,
+    rival: bool = False,
     relaxed: bool = False,
 ) -> list[list[int]]:
     """Classes, from left to right. `codes[row][a]`; `passes(rows of a part)` is the requirement."""
 
     def recurse(node: list[int]) -> list[list[int]]:
         order = turns(codes, attributes, node, chooser, priority)
-        options: dict[str, Any] = {"target": target, "nearest": nearest, "relaxed": relaxed}
+        options: dict[str, Any] = {"target": target, "nearest": nearest, "rival": rival, "relaxed": relaxed}
         parts = best_cut(codes, attributes, node, order, passes, **options)
         if parts is None:
             return [node]

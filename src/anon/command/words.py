@@ -291,10 +291,12 @@ def reproduction(reproduced: Any, written: Sequence[str]) -> list[Table]:
     figures = [one for one in reproduced.figures if one.verdict != "exact"]
     if figures:
         table = Table(title="Figures that are not exact", box=box.SIMPLE, title_justify="left")
-        for heading in ("figure", "published", "measured", "verdict"):
-            table.add_column(heading, justify="right" if heading in ("published", "measured") else "left")
+        for heading in ("figure", "published", "measured", "verdict", *reproduced.readings):
+            table.add_column(heading, justify="left" if heading in ("figure", "verdict") else "right")
         for one in figures:
-            table.add_row(one.what, str(one.published), _text(one.measured), one.verdict)
+            others = [one.readings.get(reading) for reading in reproduced.readings]
+            shown = ["" if value is None else _text(value) for value in others]
+            table.add_row(one.what, str(one.published), _text(one.measured), one.verdict, *shown)
         tables.append(table)
     findings = [one for one in reproduced.findings if not one.held]
     if findings:

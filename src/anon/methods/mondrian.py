@@ -34,8 +34,9 @@ class Mondrian(Method):
     `split` says which quasi-identifier is tried first in a node: the "widest" (normalized width
     times weight), the "most-repeated" or "least-repeated" (fewest or most distinct values), the one
     whose cut tells most about `target` ("information-gain"), or a list of names in that order (the
-    others follow, widest first). `cuts`: the allowed cut "nearest" to the middle, or the "median"
-    only. `relaxed` shares rows equal to the median out to both parts.
+    others follow, widest first). `cuts`: the allowed cut "nearest" to the middle, the "median" only
+    (behind it, or else before it), or of these two "medians" the one that tells more about `target`
+    ("information-gain"). `relaxed` shares rows equal to the median out to both parts.
     """
 
     name: ClassVar[str] = "mondrian"
@@ -50,7 +51,11 @@ class Mondrian(Method):
             "widest (default), most-repeated, least-repeated, information-gain, or columns by priority.",
             read=_chooser_or_names,
         ),
-        Option("cuts", Literal["nearest", "median"], "nearest (default) or median."),
+        Option(
+            "cuts",
+            Literal["nearest", "median", "medians"],
+            "nearest (default), median, or medians (both, by information-gain).",
+        ),
         Option("relaxed", bool, "Share out the rows equal to the median (default: strict).", off="strict"),
         Option("target", str, "Target of --split information-gain."),
     )
@@ -77,15 +82,22 @@ class Mondrian(Method):
             object.__setattr__(self, "split", names)
         if self.target is not None and not isinstance(self.target, str):
             raise UsageError("target must be the name of an attribute")
-        if self.cuts not in ("nearest", "median"):
+        if self.cuts not in ("nearest", "median", "medians"):
             raise UsageError(
                 Parameter(f"cuts={self.cuts!r}", f"--cuts {self.cuts}"),
-                " is unknown: use 'nearest' or 'median'",
+                " is unknown: use 'nearest', 'median' or 'medians'",
             )
         if (self.split == "information-gain") != (self.target is not None):
             raise UsageError(
                 Parameter("split='information-gain' and target=", "--split information-gain and --target"),
                 " belong together: give both or neither",
+            )
+        if self.cuts == "medians" and (self.target is None or self.relaxed):
+            raise UsageError(
+                "both cuts about a median are weighed by what they tell of a target, and are strict: use ",
+                Parameter("split='information-gain', target=", "--split information-gain, --target"),
+                " and strict cuts, or ",
+                Parameter("cuts='median'", "--cuts median"),
             )
 
     @property
@@ -142,6 +154,7 @@ def _cut(
         chooser=method.chooser,
         priority=priority(encoded.quasi, quasi, method.split),
         nearest=method.cuts == "nearest",
+        rival=method.cuts == "medians",
         relaxed=method.relaxed,
         n_threads=task.n_threads,
         progress=None if tell is None else lambda done, total: tell("partition", done, total),

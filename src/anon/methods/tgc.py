@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -155,7 +155,8 @@ def partition(encoded: Encoded, method: TGC, task: Task, k: int) -> Classes:
     if method.deals:
         taken, offsets, home, n_classes = _deal(encoded, rows, taken, offsets, k)
     else:
-        home, n_classes = _cluster(encoded, method, rows, taken, offsets, k, thresholds.delta, task)
+        described = _objective(encoded, method, rows)
+        home, n_classes = _cluster(method, *described, taken, offsets, k, thresholds.delta, task)
     if method.closes:
         home = _improve(encoded, method, rows, taken, offsets, home, k, task)
     return _classes(rows, home, n_classes, encoded.suppressed)
@@ -267,22 +268,21 @@ def _objective(encoded: Encoded, method: TGC, rows: RowNumbers) -> tuple[npt.NDA
 
 
 def _cluster(
-    encoded: Encoded,
     method: TGC,
-    rows: RowNumbers,
+    codes: npt.NDArray[Any],
+    objective: tgc.Objective,
     taken: RowNumbers,
     offsets: npt.NDArray[np.int64],
     k: int,
     delta: float,
     task: Task,
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Algorithm 1 in every subspace: the class of each of `rows`, and the number of classes.
+    """Algorithm 1 in every subspace: the class of each row of `codes`, and the number of classes.
 
-    `taken` are places in `rows`, subspace by subspace as `offsets` divides them.
+    `taken` are numbers of these rows, subspace by subspace as `offsets` divides them.
     """
-    codes, objective = _objective(encoded, method, rows)
     tell = task.progress
-    home = np.empty(len(rows), np.int64)
+    home = np.empty(len(codes), np.int64)
     home[taken], n_classes = tgc.grow(
         codes[taken],
         offsets,
@@ -374,10 +374,11 @@ def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumb
     sampled = rows[np.sort(task.rng.integers(len(rows), size=max(20 * k, min(len(rows) // 40, 1000))))]
     alone = replace(task, n_threads=1, progress=None)
     taken, whole = np.arange(len(sampled), dtype=np.uint32), np.array([0, len(sampled)])
+    described, quality = _objective(encoded, method, sampled), _quality(encoded, method)
 
     def trial(delta: float) -> Trial:
-        home, n_classes = _cluster(encoded, method, sampled, taken, whole, k, delta, alone)
-        um, pm = _quality(encoded, method, _classes(sampled, home, n_classes, encoded.suppressed))
+        home, n_classes = _cluster(method, *described, taken, whole, k, delta, alone)
+        um, pm = quality(_classes(sampled, home, n_classes, encoded.suppressed))
         score = um + pm
         if method.variant == "default":
             score = um / len(encoded.quasi) + pm / max(len(encoded.sensitive), 1)
@@ -396,25 +397,28 @@ def _thresholds(encoded: Encoded, method: TGC, task: Task, k: int, rows: RowNumb
         limit = best.pm if encoded.sensitive else None
         if limit is not None and method.variant == "default":
             everyone = Classes(rows, np.array([0, len(rows)]), encoded.suppressed)
-            limit = max(limit, SLACK * _quality(encoded, method, everyone)[1])
+            limit = max(limit, SLACK * quality(everyone)[1])
     return Thresholds(best.delta, limit, tuple(trials))
 
 
-def _quality(encoded: Encoded, method: TGC, classes: Classes) -> tuple[float, float]:
-    """UM and PM (definitions 2.2 and 2.5): class means of the sums of Q- and of S-diversities."""
-    um = pm = 0.0
-    for domain, codes in zip(encoded.quasi, encoded.quasi_codes, strict=True):
-        attribute = replace(domain, weight=1.0).measured("q-diversity")
-        counts = sensitive_counts(classes, codes, domain.n_codes)
-        um += float(diversity.q_diversity(attribute, counts.offsets, counts.values.astype(np.int64)).mean())
-    for near, domain, codes in zip(
-        _closeness(encoded, method), encoded.sensitive, encoded.sensitive_codes, strict=True
-    ):
-        counts = sensitive_counts(classes, codes, domain.n_codes)
-        pm += float(
-            diversity.s_diversity(near, counts.offsets, counts.values.astype(np.int64), counts.counts).mean()
-        )
-    return um, pm
+def _quality(encoded: Encoded, method: TGC) -> Callable[[Classes], tuple[float, float]]:
+    """UM and PM (definitions 2.2 and 2.5) of classes: their means of the sums of Q- and of S-diversities."""
+    quasi = [replace(domain, weight=1.0).measured("q-diversity") for domain in encoded.quasi]
+    sensitive = _closeness(encoded, method)
+
+    def measure(classes: Classes) -> tuple[float, float]:
+        um = pm = 0.0
+        for attribute, domain, codes in zip(quasi, encoded.quasi, encoded.quasi_codes, strict=True):
+            counts = sensitive_counts(classes, codes, domain.n_codes)
+            values = counts.values.astype(np.int64)
+            um += float(diversity.q_diversity(attribute, counts.offsets, values).mean())
+        for near, domain, codes in zip(sensitive, encoded.sensitive, encoded.sensitive_codes, strict=True):
+            counts = sensitive_counts(classes, codes, domain.n_codes)
+            values = counts.values.astype(np.int64)
+            pm += float(diversity.s_diversity(near, counts.offsets, values, counts.counts).mean())
+        return um, pm
+
+    return measure
 
 
 def _is_number(value: object) -> bool:

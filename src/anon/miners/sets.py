@@ -18,6 +18,7 @@ from anon.miners.learners import (
     MOST_FREQUENT,
     NaiveBayes,
     Nearest,
+    OneDependence,
     OneRule,
     OrMostFrequent,
     chain,
@@ -42,6 +43,10 @@ CATEGORY_MINERS: tuple[Miner, ...] = (
     _ours("decision stump", "rules", learner(_CLASSIFIER, max_depth=1)),
     _ours("few rules", "rules", learner(_CLASSIFIER, max_leaf_nodes=8)),
     replace(_ours("naive Bayes", "Bayes", lambda seed: NaiveBayes()), reads="attributes"),
+    replace(
+        _ours("averaged one-dependence Bayes", "Bayes", lambda seed: OneDependence(), 50_000),
+        reads="attributes",
+    ),
     _ours("Gaussian naive Bayes", "Bayes", learner("naive_bayes.GaussianNB", var_smoothing=1e-3)),
     _ours(
         "complement naive Bayes",

@@ -92,13 +92,15 @@ class Results:
 
     `figures[name]` is the number measured for a published figure, `findings[name]` whether a sentence held
     and the numbers that say so; `sections` show every table and figure. Of a figure that was drawn several
-    times `figures` has the mean, and `drawn` the least and the greatest.
+    times `figures` has the mean, and `drawn` the least and the greatest. `readings[words][name]` is the
+    number where the paper is read otherwise.
     """
 
     figures: Mapping[str, float]
     findings: Mapping[str, Tested]
     sections: tuple[Section, ...]
     drawn: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    readings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ class PublishedFigure:
     """A number printed in a paper's text or tables, quoted with its place, and the one measured here.
 
     `by_data`: the data alone determine it, no method, draw or hierarchy. `drawn` are the least and the
-    greatest of several draws, of which `measured` is the mean; None where nothing was drawn.
+    greatest of several draws, of which `measured` is the mean; None where nothing was drawn. `readings` has
+    what is measured where the paper is read otherwise, by words for how.
     """
 
     name: str
@@ -118,6 +121,7 @@ class PublishedFigure:
     why: str
     by_data: bool
     drawn: tuple[float, float] | None = None
+    readings: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float | None:
@@ -153,6 +157,7 @@ class PublishedFigure:
             "verdict": self.verdict,
             "by_data": self.by_data,
             "drawn": None if self.drawn is None else list(self.drawn),
+            "readings": dict(self.readings),
             "why": self.why if self.verdict != "exact" else "",
         }
 
@@ -217,6 +222,11 @@ class Reproduction:
             "not held": len(self.findings) - n_held,
         }
 
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """The other ways in which the paper can be read, by which figures were measured too."""
+        return tuple(dict.fromkeys(reading for one in self.figures for reading in one.readings))
+
     def to_dict(self) -> dict[str, Any]:
         """All entries, tables and the numbers of all charts, ready for JSON."""
         plain: dict[str, Any] = as_plain(
@@ -260,7 +270,7 @@ class Reproduction:
         )
         figures = Table(
             "Figures printed in the paper",
-            ("what", "published", "measured", "ratio", "verdict", "where", "why"),
+            ("what", "published", "measured", "ratio", "verdict", *self.readings, "where", "why"),
             tuple(
                 (
                     one.what,
@@ -268,6 +278,7 @@ class Reproduction:
                     one.measured,
                     one.ratio,
                     one.verdict,
+                    *(one.readings.get(reading) for reading in self.readings),
                     one.place,
                     why,
                 )
@@ -358,6 +369,7 @@ def reproduce(
                 SAMPLED if quick and not entry["by_data"] else entry.get("why", ""),
                 entry["by_data"],
                 results.drawn.get(name),
+                {reading: of[name] for reading, of in results.readings.items() if name in of},
             )
             for name, entry in printed["figures"].items()
         ),

@@ -7,6 +7,7 @@ trivial one (U_san - U_base), by more than the attacker does (A_acc).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -203,7 +204,8 @@ def mining_utilities(
     n_threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[MiningUtility, ...]:
-    """`mining_utility` of several releases of one table, whose original and trivial releases are mined once.
+    """`mining_utility` of several releases of one table: the original, the trivial ones and releases that
+    show the same are mined once.
 
     UsageError also where the releases are not of the same table with the same schema, or there is none.
     """
@@ -229,8 +231,14 @@ def mining_utilities(
         )
     y = codes.astype(np.int64)
 
+    mined_once: dict[bytes, _Mined] = {}
+
     def mine(called: str, rows: Rows, cells: list[Cells]) -> _Mined:
         X = features(cells) if cells else np.zeros((len(rows), 1))
+        as_attributes = attributes(cells) if cells else None
+        seen = _digest(rows, X, *([as_attributes.X, as_attributes.nominal] if as_attributes else []))
+        if seen in mined_once:
+            return mined_once[seen]
         tell = None if progress is None else partial(_tell, progress, called)
         predictions = cross_predict(
             miners,
@@ -238,11 +246,14 @@ def mining_utilities(
             y[rows],
             fold[rows],
             seed,
-            attributes=attributes(cells) if cells else None,
+            attributes=as_attributes,
             n_threads=threads,
             progress=tell,
         )
-        return _Mined(predictions, [_accuracy(one, y[rows], fold[rows], fold) for one in predictions])
+        mined_once[seen] = _Mined(
+            predictions, [_accuracy(one, y[rows], fold[rows], fold) for one in predictions]
+        )
+        return mined_once[seen]
 
     shared = {
         table: mine(_CALLED[table], *data)
@@ -387,6 +398,15 @@ def _released(
     order = np.argsort(rank[published.classes.rows])
     rows = published.classes.rows[order]
     return rows, _at(shown(published), order) + _at(left, rows)
+
+
+def _digest(*arrays: npt.NDArray[Any]) -> bytes:
+    """Equal where miners are shown the same."""
+    digest = hashlib.blake2b()
+    for array in arrays:
+        digest.update(repr((array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
 
 
 def _at(columns: Sequence[Cells], rows: Rows) -> list[Cells]:

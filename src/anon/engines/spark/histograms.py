@@ -84,6 +84,7 @@ def cut_of(
         rules,
         chooser=method.chooser,
         nearest=method.cuts == "nearest",
+        rival=method.cuts == "medians",
         relaxed=method.relaxed,
     )
     if best is None:

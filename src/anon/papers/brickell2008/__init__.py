@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from anon.measures import Privacy
 from anon.methods import Identity, Suppress
-from anon.papers import Results, Setting
+from anon.papers import Results, Setting, Tested
 from anon.papers.brickell2008.coins import about_coins, three_coins
 from anon.papers.brickell2008.findings import (
     about_abstract,
@@ -29,9 +29,11 @@ from anon.papers.brickell2008.releases import (
     SUPPRESSED,
     TREE,
     Point,
+    Sanitized,
     accuracy_of_trees,
     is_proper,
     known,
+    other_readings,
     percent,
     points_of,
     schema_of,
@@ -51,6 +53,7 @@ def run(setting: Setting) -> Results:
         for data in DATASETS
         for method in (Identity(), Suppress("quasi"))
     }
+    others = other_readings(setting, table, DATASETS[1], by_years)
     learned = accuracy_of_trees(setting, table)
     figures = {
         "rows": complete.num_rows,
@@ -67,10 +70,24 @@ def run(setting: Setting) -> Results:
         **about_abstract(points, everything),
         **about_table_2(learned),
         **about_figures(points, own),
-        **about_table_3(points["Occupation"], whole["Occupation", Identity()], complete.num_rows),
+        **_by_each_reading(points["Occupation"], others, whole["Occupation", Identity()], complete.num_rows),
         **about_coins(three_coins()),
     }
-    return Results(figures, findings, page(setting, table, by_years, learned, points))
+    readings = {reading: _of_table_3(each, whole) for reading, each in others.items()}
+    return Results(
+        figures, findings, page(setting, table, by_years, learned, points, others), readings=readings
+    )
+
+
+def _by_each_reading(
+    points: Sequence[Point], others: Mapping[str, Sequence[Sanitized]], intact: Privacy, n_rows: int
+) -> dict[str, Tested]:
+    """The findings of table 3, and whether they hold where the paper is read otherwise."""
+    read = {reading: about_table_3(each, intact, n_rows) for reading, each in others.items()}
+    return {
+        name: (held, {**numbers, **{f"held by {reading}": each[name][0] for reading, each in read.items()}})
+        for name, (held, numbers) in about_table_3(points, intact, n_rows).items()
+    }
 
 
 def _most(table: pa.Table, name: str) -> float:
@@ -94,7 +111,7 @@ def _baselines(points: Mapping[str, Sequence[Point]]) -> dict[str, float]:
     }
 
 
-def _of_table_3(points: Sequence[Point], whole: Mapping[Any, Privacy]) -> dict[str, float]:
+def _of_table_3(points: Sequence[Sanitized], whole: Mapping[Any, Privacy]) -> dict[str, float]:
     measured = {point.sanitization: point.privacy for point in points}
     measured[INTACT] = whole["Occupation", Identity()]
     measured[SUPPRESSED] = whole["Occupation", Suppress("quasi")]

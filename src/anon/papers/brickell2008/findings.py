@@ -26,6 +26,7 @@ from anon.papers.brickell2008.releases import (
     TREE,
     Dataset,
     Point,
+    Sanitized,
     attribute_of,
     is_proper,
     known,
@@ -289,7 +290,7 @@ def _noise(point: Point) -> float:
     return 1.96 * math.sqrt(sum(share * (1 - share) for share in shares) / n_rows)
 
 
-def about_table_3(points: Sequence[Point], intact: Privacy, n_rows: int) -> dict[str, Tested]:
+def about_table_3(points: Sequence[Sanitized], intact: Privacy, n_rows: int) -> dict[str, Tested]:
     by_k = {p.sanitization: p for p in points if p.sanitization.startswith("k")}
     kept = {name: p.a_know / known(points[0].privacy.a_know) for name, p in by_k.items()}
     diverse = {

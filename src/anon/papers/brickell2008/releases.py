@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -70,15 +70,13 @@ DATASETS = (
 
 
 @dataclass(frozen=True)
-class Point:
-    """A release and what is learned from it: the sensitive attribute by trees, the workload by all miners."""
+class Sanitized:
+    """A release and what it tells an attacker."""
 
     dataset: str
     sanitization: str
     release: Release
     privacy: Privacy
-    sensitive: MiningUtility
-    workload: MiningUtility
 
     @property
     def name(self) -> str:
@@ -95,14 +93,23 @@ class Point:
         """The attacker's gain in knowledge."""
         return known(self.privacy.a_know)
 
+
+@dataclass(frozen=True)
+class Point(Sanitized):
+    """What is learned from a release, too: the sensitive attribute by trees, the workload by all miners."""
+
+    sensitive: MiningUtility
+    workload: MiningUtility
+
     @property
     def gains(self) -> tuple[float, float]:
         """U_san - U_base of the sensitive attribute and of the workload."""
         return known(self.sensitive.gain), known(self.workload.gain)
 
 
-def schema_of(data: Dataset, by_years: Sequence[str]) -> Schema:
-    quasi = [attribute_of(name, by_years) for name in data.quasi]
+def schema_of(data: Dataset, by_years: Sequence[str], flat: Sequence[str] = ()) -> Schema:
+    """Quasi-identifiers as table 1 has them, but those named in `flat` without a hierarchy."""
+    quasi = [nominal(name) if name in flat else attribute_of(name, by_years) for name in data.quasi]
     return Schema(quasi, [data.sensitive], neutral="rest")
 
 
@@ -125,13 +132,9 @@ def attribute_of(name: str, by_years: Sequence[str]) -> Attribute:
 
 def points_of(setting: Setting, table: pa.Table, data: Dataset, by_years: Sequence[str]) -> list[Point]:
     schema = schema_of(data, by_years)
-    method = workload_aware(data)
     releases = {
         INTACT: setting.anonymize(table, schema, method=Identity()),
-        **{
-            name: setting.anonymize(table, schema, one, method=method, on_infeasible="trivial")
-            for name, one in data.requirements().items()
-        },
+        **releases_of(setting, table, data, schema, workload_aware(data)),
         SUPPRESSED: setting.anonymize(table, schema, method=Suppress("quasi")),
     }
 
@@ -152,9 +155,44 @@ def points_of(setting: Setting, table: pa.Table, data: Dataset, by_years: Sequen
     ]
 
 
+def releases_of(
+    setting: Setting, table: pa.Table, data: Dataset, schema: Schema, method: Mondrian
+) -> dict[str, Release]:
+    """One for each requirement; a single class where it cannot be met."""
+    return {
+        name: setting.anonymize(table, schema, one, method=method, on_infeasible="trivial")
+        for name, one in data.requirements().items()
+    }
+
+
 def workload_aware(data: Dataset) -> Mondrian:
     """Section 6.1: cuts that tell most about what the researcher learns."""
-    return Mondrian("information-gain", cuts="median", target=data.workload)
+    return Mondrian("information-gain", cuts="medians", target=data.workload)
+
+
+def other_readings(
+    setting: Setting, table: pa.Table, data: Dataset, by_years: Sequence[str]
+) -> dict[str, list[Sanitized]]:
+    """The releases of a dataset as the paper can be read, too; the intact table is the first."""
+    schema, flat, method = (
+        schema_of(data, by_years),
+        schema_of(data, by_years, ("race", "sex")),
+        workload_aware(data),
+    )
+    ways = {
+        "race and sex without a hierarchy": (flat, method),
+        "the first median that is allowed": (schema, replace(method, cuts="median")),
+    }
+    return {
+        reading: [
+            Sanitized(data.name, name, release, release.privacy(n_threads=setting.n_threads))
+            for name, release in {
+                INTACT: setting.anonymize(table, schema, method=Identity()),
+                **releases_of(setting, table, data, schema, method),
+            }.items()
+        ]
+        for reading, (schema, method) in ways.items()
+    }
 
 
 def n_folds(setting: Setting) -> int:

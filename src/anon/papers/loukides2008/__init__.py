@@ -26,10 +26,10 @@ from anon.papers.loukides2008.groups import (
     adult_measures,
     diversity_of,
     every_method,
-    grouped,
     of_subspaces,
     quality_of,
     sampled,
+    side_by_side,
     timed,
 )
 from anon.papers.loukides2008.printed import tables_run
@@ -52,19 +52,29 @@ def run(setting: Setting) -> Results:
     """Tables 1 to 4 and figures 5 to 20."""
     adults = setting.adult_table(part="train").select([*QUASI, MARITAL, OCCUPATION])
     schema = _schema()
-    people = encode(setting.sample(adults, 1500), schema)
+    people = encode(setting.sample(adults, 600), schema)
     single = Schema(schema.quasi, [nominal(OCCUPATION, ADULT_TREES[OCCUPATION])])
-    first = encode(setting.sample(adults.slice(0, 5000), 1000).select([*QUASI, OCCUPATION]), single)
-    normal = _normal(1000 if setting.quick else 8000)
+    first = encode(setting.sample(adults.slice(0, 5000), 400).select([*QUASI, OCCUPATION]), single)
+    normal = _normal(400 if setting.quick else 8000)
     ks = KS[:3] if setting.quick else KS
     figures, about_tables, tables = tables_run(setting)
     reflected = sampled(setting, people)
-    quality = every_method(setting, "figures 6 to 10", people, ks, adult_measures(setting))
+    quality = every_method(setting, "figures 6 to 10", people, ks, adult_measures(setting, people))
     diverse = every_method(setting, "figures 11 and 12", first, ks, diversity_of)
     skewed = every_method(setting, "figures 13 and 14", normal, ks, quality_of)
     s_adult, s_normal = (of_subspaces(setting, encoded) for encoded in (people, normal))
-    r_normal = [{"r": r} | quality_of(grouped(setting, normal, TGC(r=r), K), r) for r in RANGES]
-    w_normal = [{"w_u": w} | quality_of(grouped(setting, normal, TGC(w, 1 - w), 10)) for w in WEIGHTS]
+    r_normal = side_by_side(
+        setting,
+        "figure 17",
+        [(normal, TGC(r=r), K) for r in RANGES],
+        lambda one, i: {"r": RANGES[i]} | quality_of(one, RANGES[i]),
+    )
+    w_normal = side_by_side(
+        setting,
+        "figure 18",
+        [(normal, TGC(w, 1 - w), 10) for w in WEIGHTS],
+        lambda one, i: {"w_u": WEIGHTS[i]} | quality_of(one),
+    )
     by_cardinality, by_s = timed(setting, adults, schema)
     findings = {
         **about_tables,

@@ -20,6 +20,7 @@ from anon.papers import Setting
 from anon.requirements import KAnonymity
 from anon.schema import Schema
 from anon.threads import available_threads
+from anoncore.threads import in_threads
 
 Row = dict[str, Any]
 
@@ -55,19 +56,17 @@ CARDINALITIES = (500, 1000, 2000, 5000, 10_000)
 TIMED_SUBSPACES = (10, 25, 50, 100, 200, 300, 400, 500, 1000, 2500, 5000, 10_000)
 
 
-def _classes(encoded: Encoded, method: Method, k: int, n_threads: int) -> Classes:
-    """The groups that a method forms, those with equal cells apart."""
-    task = Task(Judged.whole(encoded).rules([KAnonymity(k)]), np.random.default_rng(0), n_threads)
+def _classes(encoded: Encoded, method: Method, k: int) -> Classes:
+    """The groups that a method forms by one thread, those with equal cells apart."""
+    task = Task(Judged.whole(encoded).rules([KAnonymity(k)]), np.random.default_rng(0), 1)
     return method.classes(encoded, task, k)
 
 
-def grouped(setting: Setting, encoded: Encoded, method: Method, k: int) -> Published:
+def grouped(encoded: Encoded, method: Method, k: int) -> Published:
     """The groups as if they were published; `anonymize` would merge those with equal cells."""
-    threads = available_threads(setting.n_threads)
-    classes = _classes(encoded, method, k, threads)
-    counts = counts_of(encoded, classes, n_threads=threads)
-    cells_of_groups = cells(encoded, classes, threads)
-    return Published(encoded, classes, counts, cells_of_groups, k_asked=k, n_threads=threads)
+    classes = _classes(encoded, method, k)
+    counts = counts_of(encoded, classes, n_threads=1)
+    return Published(encoded, classes, counts, cells(encoded, classes, 1), k_asked=k, n_threads=1)
 
 
 def quality_of(published: Published, r: float = 1.0) -> Row:
@@ -84,16 +83,12 @@ def quality_of(published: Published, r: float = 1.0) -> Row:
     }
 
 
-def adult_measures(setting: Setting) -> Callable[[Published], Row]:
+def adult_measures(setting: Setting, people: Encoded) -> Callable[[Published], Row]:
     """Quality and the errors of both workloads, which are drawn once."""
-    workloads: dict[str, Any] = {}
+    n = 1000 if setting.quick else None
+    workloads = {i: preset(people, f"loukides-{i}", n=n) for i in (1, 2)}
 
     def measure(published: Published) -> Row:
-        for i in (1, 2):
-            if str(i) not in workloads:
-                workloads[str(i)] = preset(
-                    published.original, f"loukides-{i}", n=1000 if setting.quick else None
-                )
         errors = {f"error {i} (%)": answer(workload, published).average for i, workload in workloads.items()}
         return quality_of(published) | errors
 
@@ -114,12 +109,26 @@ def every_method(
     measure: Callable[[Published], Row],
 ) -> list[Row]:
     """Every method at every k."""
-    rows = []
-    for done, (name, method) in enumerate(METHODS.items()):
-        setting.tell(stage, done, len(METHODS))
-        rows += [{"method": name, "k": k} | measure(grouped(setting, encoded, method, k)) for k in ks]
-    setting.tell(stage, len(METHODS), len(METHODS))
-    return rows
+    points = [(name, k) for name in METHODS for k in ks]
+    measured = side_by_side(
+        setting, stage, [(encoded, METHODS[name], k) for name, k in points], lambda one, _: measure(one)
+    )
+    return [{"method": name, "k": k} | row for (name, k), row in zip(points, measured, strict=True)]
+
+
+def side_by_side(
+    setting: Setting,
+    stage: str,
+    runs: Sequence[tuple[Encoded, Method, int]],
+    measure: Callable[[Published, int], Row],
+) -> list[Row]:
+    """`measure(groups, i)` of the groups of each run i, the runs side by side in threads: each takes one."""
+    return in_threads(
+        lambda i: measure(grouped(*runs[i]), i),
+        [(i,) for i in range(len(runs))],
+        available_threads(setting.n_threads),
+        lambda done: setting.tell(stage, done, len(runs)),
+    )
 
 
 def sampled(setting: Setting, encoded: Encoded) -> list[Row]:
@@ -131,28 +140,31 @@ def sampled(setting: Setting, encoded: Encoded) -> list[Row]:
         quasi_codes=tuple(codes[drawn] for codes in encoded.quasi_codes),
         sensitive_codes=tuple(codes[drawn] for codes in encoded.sensitive_codes),
     )
-    rows = []
-    for done, delta in enumerate(DELTAS):
-        setting.tell("figure 5", done, len(DELTAS))
-        method = TGC(delta=delta, prepartition=False, variant="printed")
-        for data, rows_of in (("dataset", encoded), ("sample", sample)):
-            quality = quality_of(grouped(setting, rows_of, method, K))
-            rows += [
-                {"δ": delta, "measure": f"{name}, {data}", "value": quality[name]} for name in ("UM", "PM")
-            ]
-    setting.tell("figure 5", len(DELTAS), len(DELTAS))
-    return rows
+    data = {"dataset": encoded, "sample": sample}
+    points = [(delta, name) for delta in DELTAS for name in data]
+    methods = {delta: TGC(delta=delta, prepartition=False, variant="printed") for delta in DELTAS}
+    qualities = side_by_side(
+        setting,
+        "figure 5",
+        [(data[name], methods[delta], K) for delta, name in points],
+        lambda one, _: quality_of(one),
+    )
+    return [
+        {"δ": delta, "measure": f"{measure}, {name}", "value": quality[measure]}
+        for (delta, name), quality in zip(points, qualities, strict=True)
+        for measure in ("UM", "PM")
+    ]
 
 
 def of_subspaces(setting: Setting, encoded: Encoded) -> list[Row]:
     """Figures 15 and 16: TGCB at k = 5 with subspaces of at least s rows."""
     sizes = [*(s for s in SUBSPACES if s < encoded.n_rows), encoded.n_rows]
-    rows = []
-    for done, s in enumerate(sizes):
-        setting.tell("figures 15 and 16", done, len(sizes))
-        rows.append({"s": s} | quality_of(grouped(setting, encoded, TGC(s=s), K)))
-    setting.tell("figures 15 and 16", len(sizes), len(sizes))
-    return rows
+    return side_by_side(
+        setting,
+        "figures 15 and 16",
+        [(encoded, TGC(s=s), K) for s in sizes],
+        lambda one, i: {"s": sizes[i]} | quality_of(one),
+    )
 
 
 def timed(setting: Setting, adults: pa.Table, schema: Schema) -> tuple[list[Row], list[Row]]:
@@ -166,12 +178,12 @@ def timed(setting: Setting, adults: pa.Table, schema: Schema) -> tuple[list[Row]
         setting.tell("figures 19 and 20", done, len(sizes) + 1)
         encoded = encode(adults.slice(0, n), schema)
         rows += [
-            {"method": name, "rows": n, "seconds": _seconds(encoded, method)}
+            {"method": name, "rows": n, "seconds": _seconds(setting, encoded, method)}
             for name, method in methods.items()
         ]
     encoded = encode(adults.slice(0, sizes[-1]), schema)
     by_s = [
-        {"s": s, "method": "TGCB", "seconds": _seconds(encoded, TGC(s=s))}
+        {"s": s, "method": "TGCB", "seconds": _seconds(setting, encoded, TGC(s=s))}
         for s in TIMED_SUBSPACES
         if s <= sizes[-1]
     ]
@@ -179,11 +191,11 @@ def timed(setting: Setting, adults: pa.Table, schema: Schema) -> tuple[list[Row]
     return rows, by_s
 
 
-def _seconds(encoded: Encoded, method: Method) -> float:
-    """The least of three runs."""
+def _seconds(setting: Setting, encoded: Encoded, method: Method) -> float:
+    """The least of three runs, with `quick` of one."""
     seconds = []
-    for _ in range(3):
+    for _ in range(1 if setting.quick else 3):
         begin = time.process_time()
-        _classes(encoded, method, K, 1)
+        _classes(encoded, method, K)
         seconds.append(time.process_time() - begin)
     return min(seconds)
