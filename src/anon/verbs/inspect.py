@@ -114,22 +114,27 @@ def inspect(source: Any, **reading: Any) -> Inspection:
     """
     read = read_local(source, **reading)
     table = read_table(read)
-    inspected = in_threads(available_threads(), _inspect_column, list(read.schema), table.columns)
+    columns = inspected_columns(table, read.schema)
+    told = _told_apart(table, [each.name for each in columns if each.role == Role.QUASI.value])
+    columns = [
+        replace(each, why=f"{each.why}; {told[each.name]}") if each.name in told else each for each in columns
+    ]
+    return Inspection(table.num_rows, tuple(columns), read.notes)
+
+
+def inspected_columns(table: pa.Table, schema: pa.Schema) -> list[Column]:
+    """What `inspect` says of each column but what it tells apart; `schema` has the types of the source."""
+    inspected = in_threads(available_threads(), _inspect_column, list(schema), table.columns)
     guesses = with_repeated_keys(
         [guessed for _, guessed, _ in inspected],
         [seen for _, _, seen in inspected],
         lambda i: _plain(table.column(i)),
     )
     keys = chosen_keys(guesses, [seen for _, _, seen in inspected])
-    columns = [
+    return [
         replace(column, role=guessed.role.value, why=guessed.why, key=key)
         for (column, _, _), guessed, key in zip(inspected, guesses, keys, strict=True)
     ]
-    told = _told_apart(table, [each.name for each in columns if each.role == Role.QUASI.value])
-    columns = [
-        replace(each, why=f"{each.why}; {told[each.name]}") if each.name in told else each for each in columns
-    ]
-    return Inspection(table.num_rows, tuple(columns), read.notes)
 
 
 def _told_apart(table: pa.Table, names: Sequence[str]) -> dict[str, str]:

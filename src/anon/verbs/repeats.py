@@ -15,7 +15,7 @@ from anon.encoding import Units, number_units
 from anon.measures import units_of_classes
 from anon.requirements import Requirement
 from anon.schema import IDENTIFYING_SHARE, Role, Schema, is_text, role_of_name, value_type
-from anon.verbs.inspect import inspect
+from anon.verbs.inspect import inspected_columns
 
 if TYPE_CHECKING:
     from anon.tables import Scan
@@ -94,7 +94,7 @@ def _keys(table: pa.Table | Scan, names: Sequence[str], schema: Schema) -> set[s
         return set()
     columns = table.select([*names, *(each.name for each in schema.quasi)])
     some = columns.slice(0, SAMPLE) if isinstance(columns, pa.Table) else columns.head()
-    guessed = inspect(some).columns[: len(names)]
+    guessed = inspected_columns(some, some.schema)[: len(names)]
     return {
         column.name
         for column in guessed
