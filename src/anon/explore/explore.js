@@ -89,7 +89,10 @@ function follow() { // sliders stand where their numbers are, settings of other 
 
 function set(values) {
   for (const control of at("asked").elements)
-    if (control.name && control.name in values) control.value = values[control.name];
+    if (control.name && control.name in values) {
+      control.value = values[control.name];
+      if (control.selectedIndex === -1) control.selectedIndex = 0; // the default, by its name
+    }
   follow();
 }
 

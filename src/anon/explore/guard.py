@@ -16,7 +16,9 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
+
+from anon.errors import AnonError
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -157,5 +159,11 @@ class Guard:
             await self.app(scope, counted, guarded)
         except Exception as error:  # none goes to a log, where its words might hold a cell
             if not begun:
-                status, told = (403, str(error)) if isinstance(error, Refused) else (500, self.words(error))
-                await PlainTextResponse(told, status)(scope, receive, guarded)
+                await answer_of(error, self.words)(scope, receive, guarded)
+
+
+def answer_of(error: Exception, words: Callable[[BaseException], str]) -> Response:
+    """What is answered where a request failed."""
+    if isinstance(error, Refused):
+        return PlainTextResponse(str(error), 403)
+    return PlainTextResponse(words(error), 400 if isinstance(error, AnonError) else 500)

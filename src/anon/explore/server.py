@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from anon.errors import UsageError
 from anon.explore import views
-from anon.explore.guard import Guard
+from anon.explore.guard import Guard, Refused, answer_of
 from anon.explore.session import Progress, Session
 from anon.explore.worker import Channel, Superseded, Worker
 from anon.html import style_sheet
@@ -52,7 +52,8 @@ class Page:
                 Route("/explore.css", lambda request: Response(_style(), media_type="text/css")),
                 Route("/explore.js", lambda request: Response(_asset("js"), media_type="text/javascript")),
                 *(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
-            ]
+            ],
+            exception_handlers={Exception: self.failed, Refused: self.failed},
         )
         self.guard: Guard | None = None
 
@@ -65,6 +66,10 @@ class Page:
         return is_closed or now - self.asked > idle
 
     # --- requests
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """Why there is no answer, in words that hold no cell."""
+        return answer_of(error, self._words)
 
     async def enter(self, request: Request) -> Response:
         """The token for the cookie and the key."""
@@ -162,6 +167,10 @@ class Page:
                 html = run(progress)
                 check("end", 1, 1)
             except Superseded:
+                if part != "answer":  # of which another comes
+                    self.channel.tell(
+                        {"id": part, "html": views.fault("Ended, as something else was asked.")}
+                    )
                 raise
             except Exception as error:
                 html = views.fault(self._words(error))

@@ -44,7 +44,7 @@ SLIDERS = {
     "k": ("k-anonymity (k)", "2 3 4 5 7 10 15 20 30 50 70 100 150 200 300 500 1000"),
     "l": ("l-diversity (l)", "1.5 2 2.5 3 3.5 4 5 6 8 10"),
     "t": ("t-closeness (t)", "0.05 0.1 0.15 0.2 0.25 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"),
-    "suppress": ("Share of rows that may be left out", "0.001 0.002 0.005 0.01 0.02 0.05 0.1 0.2"),
+    "suppress": ("Rows left out, at most (share)", "0.001 0.002 0.005 0.01 0.02 0.05 0.1 0.2"),
 }
 """Numbers that are moved: their names, and the steps after "not asked for"."""
 
@@ -91,12 +91,11 @@ def content(session: Session) -> str:
     return f"""
 <p class="about"><strong>{escape(name)}</strong>: {n_rows} rows, {number(len(session.names))} columns.
 Releases are written into <code>{escape(str(session.folder))}</code>.</p>
-<div class="work">
-<form id="asked" autocomplete="off">
+<form id="asked" class="work" autocomplete="off">
 {_columns(session)}
+<div class="beside">
 {_requirements(session.form)}
 {_method(session.form)}
-</form>
 <section id="result" tabindex="-1" aria-label="What comes of it">
 <div id="progress" role="status"></div>
 <div id="answer" aria-live="polite"></div>
@@ -107,6 +106,7 @@ Releases are written into <code>{escape(str(session.folder))}</code>.</p>
 <div id="more" aria-live="polite"></div>
 </section>
 </div>
+</form>
 {_frontier(session.form)}
 {_export()}
 """
@@ -149,19 +149,21 @@ def _control(option: Option, form: Mapping[str, str], of: Iterable[str] = ()) ->
         words = ("true", "false")
     if words:
         said = {"true": "yes", "false": "no"} if option.kind is bool else {}
-        return _select(
-            option.key, label, {"": "default", **{word: said.get(word, word) for word in words}}, form, more
-        )
+        default = next((word for word in words if f"{word} (default)" in option.help), "default")
+        others = {word: said.get(word, word) for word in words if word != default}
+        return _select(option.key, label, {"": default, **others}, form, more)
     return _text(option.key, label, form, "not asked for" if not of else "default", more)
 
 
-def _slider(key: str, form: Mapping[str, str]) -> str:
+def _slider(key: str, form: Mapping[str, str], beside: Option | None = None) -> str:
+    """A number, moved by steps or written; `beside` it what kind is meant."""
     label, steps = SLIDERS[key]
+    kind = "" if beside is None else _control(beside, form)
     return (
         f'<div class="slider"><label for="at-{key}">{label}</label>'
         f'<input type="range" data-steps="{steps}" data-for="at-{key}" aria-label="{label}, by steps">'
         f'<input id="at-{key}" name="{key}" inputmode="decimal" size="6" value="{escape(form.get(key, ""))}" '
-        f'placeholder="none"></div>'
+        f'placeholder="none">{kind}</div>'
     )
 
 
@@ -171,8 +173,8 @@ def _requirements(form: Mapping[str, str]) -> str:
     further = "".join(_control(each, form) for each in REQUIREMENT_OPTIONS if each.key not in shown)
     return (
         "<fieldset><legend>What the release must satisfy</legend>"
-        f"{_slider('k', form)}{_slider('l', form)}{_control(options['l_kind'], form)}"
-        f"{_slider('t', form)}{_control(options['t_distance'], form)}"
+        f"{_slider('k', form)}{_slider('l', form, options['l_kind'])}"
+        f"{_slider('t', form, options['t_distance'])}"
         f'<details><summary>More requirements</summary><div class="controls">{further}</div></details>'
         "</fieldset>"
     )
@@ -196,13 +198,14 @@ def _method(form: Mapping[str, str]) -> str:
 
 def _columns(session: Session) -> str:
     rows = "".join(
-        f'<tr id="column-{i}">{column_row(session, i)}</tr>' for i in range(len(session.inspected.columns))
+        f'<tbody id="column-{i}">{column_row(session, i)}</tbody>'
+        for i in range(len(session.inspected.columns))
     )
     return (
         '<fieldset class="roles-of"><legend>The columns</legend><p>The roles are guesses, which cannot know '
         "what others know. What has no role is not published.</p>"
         '<table class="columns"><thead><tr><th scope="col">Column</th><th scope="col">Role</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></fieldset>"
+        f"{rows}</table></fieldset>"
     )
 
 
@@ -210,16 +213,17 @@ def column_row(session: Session, i: int, fault: str = "") -> str:
     """One column: what it is like, its role, and behind a line its hierarchy and levels."""
     column, form = session.inspected.columns[i], session.form
     return (
-        f'<th scope="row">{escape(column.name)}<span class="note">{escape(_like(column))}</span></th>'
+        f'<tr><th scope="row">{escape(column.name)}<span class="note">{escape(_like(column))}</span></th>'
         f'<td><label><span class="unseen">Role of {escape(column.name)}</span>'
-        f'<select name="role.{i}">{_options(ROLES, form.get(f"role.{i}", ""))}</select></label>'
+        f'<select name="role.{i}">{_options(ROLES, form.get(f"role.{i}", ""))}</select></label></td></tr>'
+        '<tr><td colspan="2">'
         f"<details{' open' if fault or i in session.trees else ''}><summary>Hierarchy and levels"
         f'<span class="unseen"> of {escape(column.name)}</span></summary><div class="controls">'
         f"{_select(f'kind.{i}', 'Kind', KINDS, form)}"
         f"{_text(f'ordinal.{i}', 'Order', form, 'low<middle<high')}"
         f"{_tree(session, i)}"
         f"{''.join(_text(f'{key}.{i}', label, form) for key, label in CODED.items())}</div>"
-        f'<p class="fault" role="alert">{escape(fault)}</p></details></td>'
+        f'<p class="fault" role="alert">{escape(fault)}</p></details></td></tr>'
     )
 
 
