@@ -44,6 +44,7 @@ def explore(job: Job, source: str, folder: str, browser: bool | None, quiet: boo
     except ImportError:
         raise UsageError("the page needs a web library: pip install 'anon[app]'") from None
     import anon
+    from anon.choice import let_memory_go
     from anon.command.ends import failure_of
     from anon.command.job import load_job
     from anon.command.job_file import keys_text
@@ -52,6 +53,7 @@ def explore(job: Job, source: str, folder: str, browser: bool | None, quiet: boo
     if not Path(folder).is_dir():
         raise UsageError(f"the folder {folder} does not exist")
     reading = job.read_options()
+    let_memory_go()
     with progress_line(quiet) as progress:
         table = anon.read_source(source, **reading, engine="local", progress=progress)
     language = Language(

@@ -242,6 +242,7 @@ def serve(session: Session, *, opened: Callable[[str], Any] = webbrowser.open, i
     page = Page(session)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()
         guard = page.guard = Guard(page.app, listening.getsockname()[1], page._words)
 
         async def watch() -> None:

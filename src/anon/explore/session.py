@@ -108,6 +108,7 @@ class Session:
         release = self._released(self.speak.job(keys), self.source, progress)
         progress("measure", 0, 1)
         self.answer = Answer(keys, release, release.privacy(neutral=True))
+        pa.default_memory_pool().release_unused()
         return self.answer
 
     def _released(self, job: Job, source: Source, progress: Progress, **more: Any) -> Release:
