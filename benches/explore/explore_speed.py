@@ -72,7 +72,7 @@ def main() -> None:
             for k in KS:
                 begun = time.perf_counter()
                 asker.post("/change", {**form, "k": str(k), "how": "effort=fast"})
-                assert f"({k}-anonymity)" in part(parts, "answer")
+                assert f" {k}-anonymity" in part(parts, "answer")
                 moved.append(time.perf_counter() - begun)
             spent += seconds(page.process.pid)
             held, most = (memory(page.process.pid, what) - interpreter for what in ("VmRSS", "VmHWM"))

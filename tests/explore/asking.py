@@ -6,13 +6,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 
@@ -35,14 +37,21 @@ class Started:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.wait(20)
+        self.stop()
 
     def stop(self) -> str:
-        """End it by Ctrl-C; what it said since."""
-        self.process.send_signal(2)
+        """End it by Ctrl-C, where it runs; what it said since."""
+        self.process.send_signal(signal.SIGINT)
         out, told = self.process.communicate(timeout=20)
         return out + told
+
+
+class Answer(NamedTuple):
+    """What was answered; names of headers are in small letters."""
+
+    status: int
+    text: str
+    headers: dict[str, str]
 
 
 class Asker:
@@ -52,41 +61,48 @@ class Asker:
         self.port, self.cookie, self.key = port, "", ""
         self.host = f"127.0.0.1:{port}"
 
-    def ask(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None
-    ) -> HTTPResponse:
-        """The answer; `headers` replace those of the page, None leaves one out."""
+    def _sent(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str | None]
+    ) -> tuple[HTTPConnection, HTTPResponse]:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         own: dict[str, str | None] = {"host": self.host, "origin": f"http://{self.host}"}
         own |= {"cookie": self.cookie, "x-anon-key": self.key, "content-length": str(len(body))}
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in {**own, **(headers or {})}.items():
+        for name, value in {**own, **headers}.items():
             if value is not None:
                 connection.putheader(name, value)
         connection.endheaders(body)
-        return connection.getresponse()
+        return connection, connection.getresponse()
 
-    def enter(self, token: str, **headers: str | None) -> HTTPResponse:
+    def ask(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None
+    ) -> Answer:
+        """What is answered; `headers` replace those of the page, None leaves one out."""
+        connection, found = self._sent(method, path, body, headers or {})
+        with closing(connection), found:
+            return Answer(found.status, found.read().decode(), dict(found.getheaders()))
+
+    def enter(self, token: str, **headers: str | None) -> Answer:
         """Bring the token; keep the cookie and the key that are given for it."""
         told = {"origin": "null", "content-type": "application/x-www-form-urlencoded", **headers}
         answer = self.ask("POST", "/enter", urlencode({"token": token}).encode(), told)
         if answer.status == 200:
-            self.cookie = (answer.getheader("set-cookie") or "").partition(";")[0]
-            [self.key] = re.findall('data-key="([^"]+)"', answer.read().decode())
+            self.cookie = answer.headers["set-cookie"].partition(";")[0]
+            [self.key] = re.findall('data-key="([^"]+)"', answer.text)
         return answer
 
-    def post(self, path: str, content: Any = None) -> tuple[int, str]:
-        """As the page asks: status and text."""
-        answer = self.ask("POST", path, json.dumps(content or {}).encode())
-        return answer.status, answer.read().decode()
+    def post(self, path: str, content: Any = None) -> Answer:
+        """As the page asks."""
+        return self.ask("POST", path, json.dumps(content or {}).encode())
 
     def parts(self) -> Iterator[dict[str, Any]]:
         """What the page is told, as it comes."""
-        answer = self.ask("POST", "/events")
-        assert answer.status == 200
-        while line := answer.readline():
-            if line.strip():
-                yield json.loads(line)
+        connection, found = self._sent("POST", "/events", b"", {})
+        with closing(connection), found:
+            assert found.status == 200
+            while line := found.readline():
+                if line.strip():
+                    yield json.loads(line)
 
 
 def part(parts: Iterator[dict[str, Any]], name: str) -> str:

@@ -145,14 +145,14 @@ def value_of(option: Option, text: str) -> Any:
     kinds = get_args(option.kind) if get_origin(option.kind) is not Literal else ()
     if option.kind is bool:
         return text == "true"
+    if get_origin(option.kind) is list or any(get_origin(each) is list for each in kinds):
+        items = [item.strip() for item in text.split(",")]
+        return [int(item) if item.isdigit() else item for item in items]
     if option.kind in (int, float) or {int, float} & {*kinds}:
         if not _is_number(text):
             raise UsageError(f"{option.key.replace('_', ' ')}: give a number")
         number = _number(text)
         return float(number) if option.kind is float else number
-    if get_origin(option.kind) is list or any(get_origin(each) is list for each in kinds):
-        items = [item.strip() for item in text.split(",")]
-        return [int(item) if item.isdigit() else item for item in items]
     return text
 
 

@@ -187,6 +187,8 @@ class Session:
             raise
         self.fell(i)
         self.trees[i] = path
+        if self.inspected.columns[i].kind == "numeric" and not self.form.get(f"kind.{i}"):
+            self.form[f"kind.{i}"] = "nominal"  # its labels are what is published
 
     def fell(self, i: int) -> None:
         """Forget the hierarchy of a column."""

@@ -320,7 +320,8 @@ def answer(made: Answer, asked: Mapping[str, Any]) -> str:
         decision.facts,
         numbers=tuple((name, value) for name, value in told if value is not None),
     )
-    by = f"By {escape(method_name(made.keys))}"
+    asked_for = ", ".join(map(str, release.requirements))
+    by = f"By {escape(method_name(made.keys))}, for {escape(asked_for)}"
     if is_fast(made.keys) and not is_fast(asked):
         by += f", as a fast look: {escape(method_name(asked))} is asked for, and has not been run yet"
     notes = "".join(f"<li>{escape(note)}</li>" for note in release.notes)
