@@ -111,12 +111,13 @@ def keys_of(form: Form, names: Sequence[str], trees: Mapping[int, Path]) -> Keys
         if role in ("quasi", "sensitive"):
             _of_column(keys, form, i, name, trees)
     key, _, value = form.get("how", FAST).partition("=")
-    of_method = BY_NAME[value].options if key == "method" and value in METHODS else ()
+    is_named = key == "method" and value in METHODS
+    of_method = BY_NAME[value].options if is_named else ()
     for option in (*REQUIREMENT_OPTIONS, *(each for each in OF_METHODS if each in of_method), *FURTHER):
         text = form.get(option.key, "").strip()
         if text:
             keys[option.key] = value_of(option, text)
-    keys["method" if of_method else "effort"] = value
+    keys["method" if is_named else "effort"] = value
     return {key: value for key, value in keys.items() if value not in ([], {})}
 
 

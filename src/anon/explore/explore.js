@@ -72,6 +72,7 @@ function prepare() {
     slider.max = slider.dataset.steps.split(" ").length;
   });
   follow();
+  last = JSON.stringify(held(at("asked")));
 }
 
 function follow() { // sliders stand where their numbers are, settings of other methods are put away
@@ -94,25 +95,31 @@ function set(values) {
       if (control.selectedIndex === -1) control.selectedIndex = 0; // the default, by its name
     }
   follow();
+  last = JSON.stringify(held(at("asked")));
 }
 
-let waiting;
+let waiting, last;
 function changed() {
+  follow();
   clearTimeout(waiting);
-  waiting = setTimeout(() => post("/change", held(at("asked"))).catch(failed), 80);
+  waiting = setTimeout(() => {
+    const form = held(at("asked")), words = JSON.stringify(form);
+    if (words !== last) post("/change", form).catch(failed);
+    last = words;
+  }, 80);
 }
 
 const ask = (act, more) => post("/do", { do: act, form: held(at("asked")), ...more }).catch(failed);
 
-document.addEventListener("input", ({ target }) => {
+const moved = ({ target }) => {
   if (target.dataset.steps) {
     const steps = target.dataset.steps.split(" ");
     at(target.dataset.for).value = target.value === "0" ? "" : steps[target.value - 1];
   }
-  if (target.form?.id !== "asked" || target.type === "file" || target.dataset.text) return;
-  follow();
-  changed();
-});
+  if (target.form?.id === "asked" && target.type !== "file" && !target.dataset.text) changed();
+};
+document.addEventListener("input", moved);
+document.addEventListener("change", moved);
 
 document.addEventListener("change", async ({ target }) => {
   if (target.dataset.tree === "import" && target.files[0]) tree(target, await target.files[0].text());

@@ -113,7 +113,7 @@ class Page:
         if act not in self._acts:
             raise UsageError("there is no such button")
         part, run = self._acts[act]
-        self._put(part, lambda progress: run(self, asked, progress), act == "make")
+        self._put(part, lambda progress: run(self, asked, progress), part == "answer")
         return Response(status_code=204)
 
     async def tree(self, request: Request) -> Response:
@@ -207,10 +207,10 @@ class Page:
 
     def _taken(self, asked: Any, progress: Progress) -> str:
         point = self.session.take(str(asked["name"]))
-        self.channel.tell({"id": "set", "values": self.session.form})
-        self._preview()
         assert self.session.swept is not None
-        return views.frontier(self.session.swept, point)
+        self.channel.tell({"id": "set", "values": self.session.form})
+        self.channel.tell({"id": "frontier", "html": views.frontier(self.session.swept, point)})
+        return self._previewed(progress)
 
     def _exported(self, asked: Any, progress: Progress) -> str:
         name, replacing, report = (asked.get(each) for each in ("name", "replace", "report"))
@@ -221,7 +221,7 @@ class Page:
         "make": ("answer", _made),
         **dict.fromkeys(("rows", "losses", "risk", "lattice", "attack"), ("more", _shown)),
         "sweep": ("frontier", _swept),
-        "take": ("frontier", _taken),
+        "take": ("answer", _taken),
         "export": ("exported", _exported),
     }
 

@@ -84,8 +84,8 @@ class Session:
         return keys_of(self.form, self.names, self.trees)
 
     def fill(self, form: Form) -> None:
-        """Take what the controls hold; what is no text under a short name is left out."""
-        self.form = {
+        """Take what controls hold; what is no text under a short name is left out."""
+        self.form |= {
             name: value for name, value in form.items() if isinstance(value, str) and len(name) < 100
         }
 
