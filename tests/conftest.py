@@ -107,3 +107,13 @@ def postgres() -> Iterator[str]:
 def adult_dir() -> Path:
     """The folder of the raw UCI Adult files, for tests marked `adult`."""
     return ADULT
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A headless browser, for tests marked `browser`."""
+    from browsing import driver
+
+    driven = driver(tmp_path_factory.mktemp("profile"))
+    yield driven
+    driven.quit()

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports in a real browser: headless Chromium, through its own driver, with an empty profile."""
+"""The reports in a real browser."""
 
 from __future__ import annotations
 
 import base64
-import json
 import re
-import shutil
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,32 +15,11 @@ import pytest
 import anon
 from anon import pages as reports
 from anon.scenarios.result import Antiutility, Attack, Decline, Preservation, ScenarioResult
+from browsing import CONTRAST, ENTER, TAB, ask, requests, visit
 
 pytestmark = pytest.mark.browser
 
-TAB, ENTER = "\ue004", "\ue007"  # as WebDriver sends them
 EVIL = "<script>alert(1)</script>"
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--disable-dev-shm-usage",
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Chromium and its driver are Debian's packages `chromium` and `chromium-driver`."""
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}", "about:blank"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -85,41 +60,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         paths[name] = folder / f"{name}.html"
         one.write(paths[name])
     return paths
-
-
-def visit(browser: Any, page: Path, width: int = 1280, **media: str) -> None:
-    """Open a page, logs emptied."""
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": media.get("scheme", "light")}]
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"media": media.get("kind", "screen"), "features": features}
-    )
-    browser.get(page.as_uri())
-
-
-def ask(browser: Any, expression: str) -> Any:
-    """The value of a JavaScript expression; works too where the page may not run any."""
-    answer = browser.execute_cdp_cmd("Runtime.evaluate", {"expression": expression, "returnByValue": True})
-    return answer["result"].get("value")
-
-
-def wait_for(browser: Any, expression: str) -> None:
-    end = time.monotonic() + 20
-    while not ask(browser, expression):
-        assert time.monotonic() < end, expression
-        time.sleep(0.05)
-
-
-def requests(browser: Any) -> list[str]:
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    return [
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-    ]
 
 
 WIDTHS = pytest.mark.parametrize("width", [390, 1280])
@@ -284,31 +224,7 @@ def test_a_screen_reader_is_told_what_each_figure_shows(browser: Any, pages: dic
 def test_text_stands_out_as_drawn(browser: Any, pages: dict[str, Path], scheme: str) -> None:
     """What the browser computes, for every element with text of the page and of its charts: WCAG AA, 4.5."""
     visit(browser, pages["release"], scheme=scheme)
-    least = ask(
-        browser,
-        """(() => {
-          const light = c => c.map(v => v / 255)
-            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-            .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-          const parts = c => c.match(/[\\d.]+/g).map(Number);
-          const ground = e => {
-            for (; e; e = e.parentElement) {
-              const c = parts(getComputedStyle(e).backgroundColor);
-              if (c.length < 4 || c[3] > 0) return c.slice(0, 3);
-            }
-            return [255, 255, 255];
-          };
-          let least = 21;
-          for (const e of document.querySelectorAll("header *, nav *, main *")) {
-            const own = Array.from(e.childNodes).some(n => n.nodeType === 3 && n.data.trim());
-            if (!own || e.matches("title")) continue;
-            const words = getComputedStyle(e)[e.closest("svg") ? "fill" : "color"];
-            const one = light(parts(words).slice(0, 3)), other = light(ground(e));
-            least = Math.min(least, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05));
-          }
-          return least;
-        })()""",
-    )
+    least = ask(browser, CONTRAST)
     assert 4.5 <= least < 21
     dark = ask(browser, "getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
     assert dark == (scheme == "dark")

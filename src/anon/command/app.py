@@ -55,6 +55,7 @@ COMMANDS = {
         "trials",
         "Draft a hierarchy of one column of FILE from its values, to be edited before it is used.",
     ),
+    "explore": ("explore", "Open a page on this machine on which the whole job is done without code."),
     "scenario": ("trials", "Compare sanitizations by what miners tell users and adversaries."),
     "reproduce": ("trials", "Run a paper's experiments: what was published beside what is measured."),
     "demo": ("trials", "Make a synthetic census, anonymize it, check the release, and write both files."),

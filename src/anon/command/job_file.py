@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,19 +85,30 @@ def job_text(source: str, reading: Mapping[str, Any], inspection: Inspection) ->
     return "\n".join(lines) + "\n"
 
 
+def keys_text(keys: Mapping[str, Any]) -> str:
+    """Keys of a job as the text of its file; what is by column stands in tables after the others."""
+    plain = [f"{key} = {_value(value)}" for key, value in keys.items() if not isinstance(value, Mapping)]
+    tables = [
+        "\n".join(["", f"[{key}]", *(f"{_string(name)} = {_value(each)}" for name, each in value.items())])
+        for key, value in keys.items()
+        if isinstance(value, Mapping)
+    ]
+    return "\n".join([*plain, *tables]) + "\n"
+
+
 def _words(column: Column) -> str:
     values = "" if column.n_distinct is None else f", {column.n_distinct:,} values"
     return f"{column.type}{values}: {' '.join(column.why.split())}"
 
 
-def _value(value: bool | str | Mapping[str, str] | Iterable[str]) -> str:
-    if isinstance(value, bool):
+def _value(value: Any) -> str:
+    if isinstance(value, bool | int | float):
         return str(value).lower()
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_string(key)} = {_string(each)}" for key, each in value.items()) + " }"
-    return f"[{', '.join(map(_string, value))}]"
+    return f"[{', '.join(map(_value, value))}]"
 
 
 def _string(text: str) -> str:

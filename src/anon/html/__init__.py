@@ -15,7 +15,17 @@ from anon.html.chart import (
     shortened_label,
     words_of,
 )
-from anon.html.document import Audience, First, Section, State, Table, Term, page
+from anon.html.document import (
+    Audience,
+    First,
+    Section,
+    State,
+    Table,
+    Term,
+    page,
+    parts_html,
+    style_sheet,
+)
 from anon.html.figure import Figure, png, rows, svg
 from anon.html.notebook import bar_figure, folded, result_html
 from anon.html.text import number, sentence
@@ -42,11 +52,13 @@ __all__ = [
     "log_axis",
     "number",
     "page",
+    "parts_html",
     "png",
     "result_html",
     "rows",
     "sentence",
     "shortened_label",
+    "style_sheet",
     "svg",
     "words_of",
 ]

@@ -124,7 +124,7 @@ def page(
     used: dict[str, Term] = {}
     words = _Terms(terms, used)
     body = [_first(first, words)] if first is not None else []
-    body += [_section(section, i, words) for i, section in enumerate(sections, 1)]
+    body += [_section(section, f"section-{i}", words) for i, section in enumerate(sections, 1)]
     headings = [section.heading for section in sections]
     if used:
         headings.append("What the words mean")
@@ -140,7 +140,7 @@ def page(
         "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style_sheet()}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header>{whose}<h1>{escape(title)}</h1></header>\n<main id="main">\n'
         f"{body[0] if first is not None else ''}{navigation}"
@@ -148,7 +148,9 @@ def page(
     )
 
 
-def _style() -> str:
+def style_sheet() -> str:
+    """The style of pages, light and dark: colors as variables, then the rules of page.css and of figures."""
+
     def variables(colors: Mapping[str, str], series: Sequence[str]) -> str:
         named = {**colors, **{f"c{i}": color for i, color in enumerate(series)}}
         return " ".join(f"--{name}: {color};" for name, color in named.items())
@@ -195,6 +197,17 @@ def _anchor(name: str) -> str:
     return f"term-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}"
 
 
+def parts_html(first: First | None = None, sections: Sequence[Section] = (), *, prefix: str = "part") -> str:
+    """What stands between the headings of a page, for one that is put together elsewhere.
+
+    Names are not explained there; `prefix` begins the names of its anchors.
+    """
+    words = _Terms({}, {})
+    drawn = [] if first is None else [_first(first, words)]
+    drawn += [_section(section, f"{prefix}-{i}", words) for i, section in enumerate(sections, 1)]
+    return "".join(drawn)
+
+
 def _first(first: First, words: _Terms) -> str:
     blank = '<span class="blank"></span>'
     cover = "".join(
@@ -236,12 +249,12 @@ def _box(first: First) -> str:
     )
 
 
-def _section(section: Section, i: int, words: _Terms) -> str:
-    parts = [f'<h2 id="section-{i}">{escape(section.heading)}</h2>\n']
+def _section(section: Section, anchor: str, words: _Terms) -> str:
+    parts = [f'<h2 id="{anchor}">{escape(section.heading)}</h2>\n']
     parts += [f"<p>{escape(paragraph)}</p>\n" for paragraph in section.paragraphs]
     parts += [table_html(table, words) + "\n" for table in section.tables]
     parts += [figure_html(figure, words) + "\n" for figure in section.figures]
-    return f'<section aria-labelledby="section-{i}">\n{"".join(parts)}</section>\n'
+    return f'<section aria-labelledby="{anchor}">\n{"".join(parts)}</section>\n'
 
 
 def _glossary(used: Mapping[str, Term], i: int) -> str:

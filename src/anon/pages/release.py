@@ -85,7 +85,7 @@ def of_release(
     worst, of_worst = worst_class(privacy, release)
     asked = [asked_of(requirement, privacy) for requirement in release.requirements]
     measured = privacy.to_dict()
-    decision = _decision(release, measured, privacy)
+    decision = decision_of(release, measured, privacy)
     before = risk_of_sizes(*np.unique(sizes_before(release.published), return_counts=True), (2, 5, 10))
     facts: dict[str, Any] = {
         "audience": "owner",
@@ -169,7 +169,7 @@ def _limits(release: Release, roles: Mapping[str, Any]) -> tuple[str, ...]:
     return limits(roles, bounds_sensitive=any(each.tests_sensitive for each in release.requirements))
 
 
-def _decision(release: Release, measured: Mapping[str, Any], privacy: Privacy | None = None) -> Decision:
+def decision_of(release: Release, measured: Mapping[str, Any], privacy: Privacy | None = None) -> Decision:
     """Whether the release holds, and what qualifies it: the owner is told more, by `privacy`."""
     perturbed = note_on_perturbed(release.perturbed_by)
     facts = facts_of(
@@ -279,7 +279,7 @@ def _handed_out_release(
         part["by_sensitive"] = {
             name: each for name, each in part["by_sensitive"].items() if name in roles["sensitive"]
         }
-    decision = _decision(release, measured)
+    decision = decision_of(release, measured)
     facts: dict[str, Any] = {
         "audience": "public",
         "cover": cover.to_dict(),

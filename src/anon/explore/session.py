@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job of one page: its table, what is asked, and the answers, each by the verb that programs call."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import shlex
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from anon.attackers import attack
+from anon.choice import frontier
+from anon.encoding import encode
+from anon.errors import PrivacyWarning, UsageError
+from anon.explore.asked import Form, Keys, Language, fast, first_form, form_of_point, is_fast, keys_of
+from anon.pages import Origin, of_release
+from anon.schema import Schema, nominal
+from anon.tables import Source, read_source, read_table, write_file
+from anon.verbs import Inspection, anonymize, draft_hierarchy
+
+if TYPE_CHECKING:
+    from anon.attackers import Attacked
+    from anon.choice import Frontier, Point
+    from anon.explore.asked import Job
+    from anon.measures import Privacy
+    from anon.release import Release
+
+Progress = Callable[[str, int, int], None]
+
+HELD_OUT = 0.2  # of the people, where attackers are tried
+SUFFIXES = (".parquet", ".feather", ".csv", ".sav", ".dta", ".xlsx")
+MOST_EDITED = 200_000  # characters of a hierarchy that is shown to be edited
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A release that was asked for, and what holds of it; `keys` is the job that makes it."""
+
+    keys: Keys
+    release: Release
+    privacy: Privacy
+
+    @cached_property
+    def gcp(self) -> float | None:
+        """The share of the detail that was lost."""
+        return self.release.gcp
+
+
+class Session:
+    """What one page works on. Its methods are called one at a time; each answer is computed anew.
+
+    `reading` are the keys of a job that say how the `source` was read, `folder` is the only one that is
+    written to.
+    """
+
+    def __init__(
+        self, path: str, source: Source, inspected: Inspection, folder: Path, speak: Language, reading: Keys
+    ) -> None:
+        self.path, self.source, self.inspected, self.folder = path, source, inspected, folder
+        self.speak, self.reading = speak, reading
+        self.names = [column.name for column in inspected.columns]
+        self.form: dict[str, str] = first_form(inspected)
+        self.trees: dict[int, Path] = {}
+        self.answer: Answer | None = None
+        self.swept: Frontier | None = None
+        self._kept = tempfile.TemporaryDirectory(prefix="anon-")  # of the user alone: mode 0700
+
+    def close(self) -> None:
+        """Remove what was uploaded."""
+        self._kept.cleanup()
+
+    def keys(self) -> Keys:
+        """The job that the page asks for now."""
+        return keys_of(self.form, self.names, self.trees)
+
+    def fill(self, form: Form) -> None:
+        """Take what controls hold; what is no text under a short name is left out."""
+        self.form |= {
+            name: value for name, value in form.items() if isinstance(value, str) and len(name) < 100
+        }
+
+    # --- answers
+
+    def preview(self, progress: Progress) -> Answer:
+        """The release as the fast method makes it of the whole table."""
+        keys = self.keys()
+        return self._answer(keys if is_fast(keys) else fast(keys), progress)
+
+    def make(self, progress: Progress) -> Answer:
+        """The release that is asked for, by its own method; the one at hand where that is it."""
+        keys = self.keys()
+        if self.answer is not None and self.answer.keys == keys:
+            return self.answer
+        return self._answer(keys, progress)
+
+    def _answer(self, keys: Keys, progress: Progress) -> Answer:
+        self.answer = None  # its memory is free before another takes as much
+        release = self._released(self.speak.job(keys), self.source, progress)
+        progress("measure", 0, 1)
+        self.answer = Answer(keys, release, release.privacy(neutral=True))
+        pa.default_memory_pool().release_unused()
+        return self.answer
+
+    def _released(self, job: Job, source: Source, progress: Progress, **more: Any) -> Release:
+        schema = job.roles()
+        if schema is None or not schema.quasi:
+            raise UsageError("choose a quasi-identifier: no column is one yet")
+        require = job.requirements()
+        if not require:
+            raise UsageError("ask for something: nothing is required yet, such as k")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)  # the page shows the release's own
+            return anonymize(
+                source, schema, require=require, **job.how(), **job.options(), **more, progress=progress
+            )
+
+    def sweep(self, progress: Progress) -> Frontier:
+        """Many releases on two axes."""
+        axes = {key: self.form[key] for key in ("privacy", "utility") if self.form.get(key)}
+        keys = self.keys() | {"grid": [self.form.get("grid", "")]} | axes
+        of_grid = [word.partition("=")[0] for word in self.form.get("grid", "").split()]
+        if "method" in of_grid:  # whose settings are not those of the one chosen
+            keys = {k: v for k, v in fast(keys).items() if k != "effort"}
+        elif is_fast(keys):
+            keys.pop("effort")
+        job = self.speak.job({key: value for key, value in keys.items() if key not in of_grid})
+        schema = job.roles()
+        if schema is None:
+            raise UsageError("choose a quasi-identifier: no column is one yet")
+        self.swept = frontier(self.source, schema, **job.sweep(), progress=progress)
+        return self.swept
+
+    def take(self, name: str) -> Point:
+        """Ask for what a point of the frontier is."""
+        points = [] if self.swept is None else [each for each in self.swept.points if each.name == name]
+        if not points or points[0].configuration is None:
+            raise UsageError("there is no such point any more: try the grid again")
+        self.form |= form_of_point(points[0].parameters)
+        return points[0]
+
+    def attacked(self, progress: Progress) -> Attacked:
+        """What attackers come to, on people of the table and on others that were held out."""
+        keys = self.keys() if self.answer is None else self.answer.keys
+        release = self._released(self.speak.job(keys), self.source, progress, control=HELD_OUT)
+        progress("attack", 0, 1)
+        return attack(release)
+
+    def rows(self, most: int = 6) -> tuple[pa.Table, pa.Table]:
+        """Some rows as they were and as they are published, evenly through the release."""
+        assert self.answer is not None
+        release = self.answer.release
+        published, whole = release.table, read_table(self.source)
+        n = min(most, published.num_rows)
+        places = [i * published.num_rows // n for i in range(n)]
+        shown = [name for name in whole.column_names if name in {*published.column_names}]
+        return whole.select(shown).take(release.classes.rows[places]), published.take(places)
+
+    # --- hierarchies
+
+    def draft(self, i: int) -> None:
+        """Draft a hierarchy of a column from its values."""
+        name = self.names[i]
+        rows = draft_hierarchy(self.source, name).rows
+        text = io.StringIO()
+        csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
+        self.plant(i, text.getvalue())
+
+    def plant(self, i: int, text: str) -> None:
+        """Take the text of an ARX file as the hierarchy of a column, if it is one of its values."""
+        name = self.names[i]
+        path = Path(self._kept.name) / f"{i}.{os.urandom(4).hex()}.csv"
+        path.write_text(text, encoding="utf-8")
+        try:
+            encode(read_table(self.source).select([name]), Schema([nominal(name, hierarchy=str(path))]))
+        except Exception:
+            path.unlink()
+            raise
+        self.fell(i)
+        self.trees[i] = path
+        if self.inspected.columns[i].kind == "numeric" and not self.form.get(f"kind.{i}"):
+            self.form[f"kind.{i}"] = "nominal"  # its labels are what is published
+
+    def fell(self, i: int) -> None:
+        """Forget the hierarchy of a column."""
+        if i in self.trees:
+            self.trees.pop(i).unlink()
+
+    def tree_text(self, i: int) -> str | None:
+        """The hierarchy as it can be edited; None where it is too long for that."""
+        text = self.trees[i].read_text("utf-8")
+        return text if len(text) <= MOST_EDITED else None
+
+    # --- export
+
+    def export(self, name: str, replacing: bool, report: bool, progress: Progress) -> dict[str, str]:
+        """Write the release, its job and its hierarchies into the folder; their names, and the command.
+
+        Raises UsageError, before anything is written, where a file is there and is not to be replaced.
+        """
+        if not re.fullmatch(r"[^/\\\0]{1,100}", name) or name.startswith(".") or Path(name).name != name:
+            raise UsageError("the name of the release is that of a file, without a folder")
+        stem, suffix = os.path.splitext(name)
+        if suffix not in SUFFIXES:
+            raise UsageError(f"the name of the release ends in one of {', '.join(SUFFIXES)}")
+        keys = self.keys()
+        trees = {i: f"{stem}.{_slug(self.names[i], i)}.csv" for i in self.trees if self._is_used(i, keys)}
+        job_file, page = f"{stem}.job.toml", f"{stem}.report.html"
+        written = [name, job_file, *trees.values(), *([page] if report else [])]
+        if keys.get("publish") == "bucketization":
+            written.append(f"{stem}.sensitive{suffix}")
+        self._refuse(written, replacing)
+        exported = {**self.reading, **keys, "input": self._input(), "output": name}
+        if trees:
+            exported["hierarchy"] = keys["hierarchy"] | {self.names[i]: file for i, file in trees.items()}
+        answer = self._as_read_for(replace_output(keys, name), progress)
+        if not answer.release.meets_requirements:
+            raise UsageError("the release does not meet what is required, and is not written")
+        for i, file in trees.items():
+            write_file(self.folder / file, self.trees[i].read_bytes())
+        progress("write", 0, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            answer.release.write(self.folder / name, **self.speak.job(keys).write_options())
+        write_file(self.folder / job_file, self.speak.text(exported).encode())
+        command = shlex.join(["anon", "anonymize", "--config", job_file])
+        if report:
+            files = [str(self.folder / each) for each in (name, job_file)]
+            origin = Origin(command, (self.path,) if os.path.isfile(self.path) else (), tuple(files), ())
+            of_release(answer.release, origin=origin).write(self.folder / page)
+        return {"command": command, "files": "\n".join(written)}
+
+    def _is_used(self, i: int, keys: Keys) -> bool:
+        return bool(keys.get("hierarchy", {}).get(self.names[i]) == str(self.trees[i]))
+
+    def _input(self) -> str:
+        """The input as a job in the folder names it."""
+        return self.path if "://" in self.path else os.path.relpath(self.path, self.folder)
+
+    def _refuse(self, files: list[str], replacing: bool) -> None:
+        there = [each for each in files if os.path.lexists(self.folder / each)]
+        if any(os.path.islink(self.folder / each) for each in there):
+            raise UsageError(f"{there[0]} is a link, and is not written through: choose another name")
+        if there and not replacing:
+            raise UsageError(f"{', '.join(there)}: there already; choose another name, or ask to replace")
+        if any(os.path.isfile(self.path) and os.path.samefile(self.folder / e, self.path) for e in there):
+            raise UsageError("this is the input, which is never written over: choose another name")
+
+    def _as_read_for(self, keys: Keys, progress: Progress) -> Answer:
+        """The release as the command makes it: of a CSV file that becomes one, cells without a role stay as
+        they were written, so that the file is read again.
+        """
+        job = self.speak.job({**self.reading, **keys})
+        schema = job.roles()
+        typed = None if schema is None else job.typed(schema)
+        made = self.make(progress)
+        if typed is None or not self.path.lower().endswith((".csv", ".csv.gz")):
+            return made
+        again = read_source(self.path, **job.read_options(), typed=typed, progress=progress)
+        return replace(made, release=self._released(job, again, progress))
+
+
+def replace_output(keys: Keys, output: str) -> Keys:
+    """The job with this output."""
+    return {**keys, "output": output}
+
+
+def _slug(name: str, i: int) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:40].strip("-") or f"column-{i}"

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a page asks for is a job, and its answers are those of the verbs."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pytest
+
+import anon
+from anon.choice import grid
+from anon.command import main
+from anon.command.ends import failure_of
+from anon.command.job import load_job
+from anon.command.job_file import keys_text
+from anon.explore import Language, Session, views
+from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of, value_of
+from anon.explore.worker import Worker
+from anon.methods import BY_NAME
+from anon.requirements import REQUIREMENT_OPTIONS
+
+NAMES = ["name", "age", "zip", "sex", "illness", "visit"]
+LANGUAGE = Language(
+    lambda keys: load_job(None, keys), keys_text, lambda error: str(failure_of(error, False)["error"])
+)
+FORM = {
+    **{f"role.{i}": role for i, role in enumerate(("identifying", *["quasi"] * 3, "sensitive", ""))},
+    **{"k": "5", "how": FAST},
+}
+TREE = "".join(f"{code:05};{str(code)[:1].zfill(1)}****;*\n" for code in range(10_000, 70_000, 10_000))
+
+
+def on(stage: str, done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CSV file whose last column changes when it is read as numbers and written again."""
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    lines = [
+        f"N{i},{20 + i % 50},{(i % 6 + 1) * 10_000},{'mf'[i % 2]},ill{i * 7 % 5},{i % 3}.50"
+        for i in range(400)
+    ]
+    path.write_text("\n".join([",".join(NAMES), *lines]) + "\n")
+    return path
+
+
+@pytest.fixture
+def session(people: Path, tmp_path: Path) -> Iterator[Session]:
+    source = anon.read_source(str(people), engine="local")
+    opened = Session(str(people), source, anon.inspect(source), tmp_path, LANGUAGE, {})
+    opened.fill(FORM)
+    yield opened
+    opened.close()
+
+
+def test_a_form_is_the_job_of_its_controls() -> None:
+    form = {
+        **FORM,
+        "l": "2",
+        "l_kind": "distinct",
+        "suppress": "0.1",
+        "top.1": "60",
+        "hierarchy.2": "prefix:3",
+    }
+    form |= {"kind.1": "numeric", "least.2": "3", "kind.0": "nominal", "unit": "x", "missing": "suppress"}
+    keys = keys_of(form, NAMES, {})
+    assert keys == {
+        "quasi": ["age", "zip", "sex"],
+        "sensitive": ["illness"],
+        "identifying": ["name"],
+        **{"k": 5, "l": 2.0, "l_kind": "distinct", "suppress": 0.1, "missing": "suppress", "effort": "fast"},
+        **{"kind": {"age": "numeric"}, "top": {"age": 60}, "hierarchy": {"zip": "prefix:3"}},
+        "least": {"zip": 3},
+    }
+    job = load_job(None, keys)
+    schema = job.roles()
+    assert schema is not None
+    assert [each.name for each in schema.quasi] == keys["quasi"]
+    assert [str(each) for each in job.requirements()] == ["5-anonymity", "2-diversity (distinct)"]
+    assert load_job(None, tomllib.loads(keys_text(keys))) == job
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_settings_are_those_of_the_method_that_is_chosen(method: str) -> None:
+    """What another method would take is left out, so that no list must be emptied to try one."""
+    given = {each.key: "1" for each in OF_METHODS if each.kind in (int, float)}
+    keys = keys_of({**FORM, **given, "how": f"method={method}"}, NAMES, {})
+    own = {each.key for each in BY_NAME[method].options}
+    assert {*given} & {*keys} == {*given} & own
+    assert keys["method"] == method
+    assert fast(keys) == {**{k: v for k, v in keys.items() if k not in {*own, "method"}}, "effort": "fast"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"k": "many"},
+        {"k": "nan"},
+        {"t": "0,2"},
+        {"k": "2.5"},
+        {"l": "2", "role.4": ""},
+        {"k": ""},
+        {"role.1": "unit", "role.2": "unit"},
+        {"hierarchy.2": "/etc/passwd"},
+        {"hierarchy.2": "prefix:x"},
+        {"role.1": "", "role.2": "", "role.3": ""},
+        {"numeric": "wrong"},
+        {"l_kind": "entropy"},
+    ],
+    ids=str,
+)
+def test_what_makes_no_job_is_an_error_in_words(session: Session, form: dict[str, str]) -> None:
+    session.fill({**FORM, **form})
+    with pytest.raises(anon.AnonError):
+        session.preview(on)
+
+
+def test_options_are_read_by_their_kinds() -> None:
+    options = {each.key: each for each in (*REQUIREMENT_OPTIONS, *OF_METHODS)}
+    told = {"k": "5", "t": "0.2", "enhanced": "true", "levels": "1,0,2", "split": "age, zip", "subsets": "3"}
+    assert {key: value_of(options[key], text) for key, text in told.items()} == {
+        **{"k": 5, "t": 0.2, "enhanced": True, "levels": [1, 0, 2], "split": ["age", "zip"], "subsets": 3}
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k=5,10 method=mondrian,curve",
+        "k=3 l=2 l_kind=distinct,entropy method=curve effort=best",
+        "k=3 t=0.2:0.4:2 t_distance=equal publish=bucketization",
+        "k=3 method=mondrian relaxed=true suppress=0.1",
+        "k=3 method=full-domain suppress=0.05 numeric=level quality=dm",
+        "k=3 method=curve loss=ordered",
+        "k=3 method=kmembers,tgc numeric=midpoint",
+    ],
+)
+def test_a_point_of_a_frontier_that_is_taken_is_the_job_of_that_point(text: str) -> None:
+    for point in grid(text):
+        keys = keys_of({**FORM, "delta": "1", **form_of_point(point.parameters)}, NAMES, {})
+        job = load_job(None, keys)
+        assert tuple(job.requirements()) == point.require
+        made = job.how()
+        assert made.get(
+            "method", anon.Mondrian() if made.get("effort") == "fast" else None
+        ) == point.method or (point.method == anon.Curve(made["effort"]))
+        published = {key: getattr(point, key) for key in ("publish", "numeric", "suppress")}
+        default = {"publish": "generalization", "numeric": "interval", "suppress": 0}
+        assert {**default, **{k: v for k, v in job.options().items() if k in default}} == published
+
+
+def test_the_preview_is_the_release_of_the_fast_method(session: Session) -> None:
+    session.fill({**FORM, "how": "effort=best", "l": "2", "l_kind": "distinct"})
+    looked = session.preview(on)
+    assert str(looked.release.summary()["method"]).startswith("Mondrian")
+    made = session.make(on)
+    assert str(made.release.summary()["method"]).startswith("Curve")
+    assert session.make(on) is made
+    for answer in (looked, made):
+        measured = anon.check(answer.release.table)
+        assert answer.privacy.k == measured.k >= 5
+    shown = views.answer(looked, session.keys())
+    assert "as a fast look: Curve (best) is asked for" in shown
+    assert "as a fast look" not in views.answer(made, session.keys())
+
+
+def test_warnings_of_the_command_stand_on_the_page(session: Session) -> None:
+    session.fill({**FORM, "role.0": "neutral"})
+    made = session.preview(on)
+    shown = views.answer(made, session.keys())
+    [warning] = [each for each in made.release.warnings if "90 %" in each]
+    assert "is neutral but more than 90 % of its values are distinct" in shown
+    assert "column &#x27;name&#x27;" in shown
+    assert made.privacy.known is not None
+    assert made.privacy.known.k == 1
+    assert "k to who knows the neutral columns too" in shown
+    assert "is warned" not in warning
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_exported_job_makes_the_same_release(
+    session: Session, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """With the rows in the order of the input byte by byte, otherwise row by row in some order."""
+    session.fill({**FORM, "role.5": "neutral", "order": "input", "how": "effort=balanced"})
+    session.plant(2, TREE)
+    name = f"out.{suffix}"
+    done = session.export(name, False, True, on)
+    written = {each.name for each in tmp_path.iterdir()}
+    assert written == {name, "out.job.toml", "out.zip.csv", "out.report.html"} == {*done["files"].split()}
+    first = (tmp_path / name).read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert main([*done["command"].split()[1:], "--quiet"]) == 0
+    again = (tmp_path / name).read_bytes()
+    assert first == again
+    if suffix == "csv":
+        assert b'"0.50"\n' in first  # as it stood in the file, not 0.5
+    session.fill({**session.form, "order": ""})
+    session.export(name, True, False, on)
+    shuffled = (tmp_path / name).read_bytes()
+    assert main([*done["command"].split()[1:], "--quiet"]) == 0
+
+    def rows(content: bytes) -> list[Any]:
+        read = pa_csv.read_csv if suffix == "csv" else pa.parquet.read_table
+        return sorted(map(str, read(pa.BufferReader(content)).to_pylist()))
+
+    assert rows(shuffled) == rows((tmp_path / name).read_bytes()) == rows(first)
+
+
+def test_nothing_is_replaced_unless_asked_for(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "out.job.toml").write_text("mine")
+    with pytest.raises(anon.UsageError, match="there already"):
+        session.export("out.parquet", False, False, on)
+    assert [each.name for each in tmp_path.iterdir()] == ["out.job.toml"]
+    session.export("out.parquet", True, False, on)
+    assert (tmp_path / "out.job.toml").read_text() != "mine"
+
+
+def test_a_release_that_cannot_be_is_not_written(session: Session, tmp_path: Path) -> None:
+    session.fill({**FORM, "k": "500"})
+    with pytest.raises(anon.InfeasibleError):
+        session.export("out.parquet", False, False, on)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hierarchy_is_imported_drafted_edited_and_removed(session: Session) -> None:
+    with pytest.raises(anon.DataError, match="its hierarchy does not list"):
+        session.plant(2, "10000;1****;*\n")
+    assert session.trees == {}
+    session.plant(2, TREE)
+    assert session.keys()["hierarchy"] == {"zip": str(session.trees[2])}
+    assert session.form["kind.2"] == "nominal"  # 10000 is a number, until it has labels
+    assert session.trees[2].parent.stat().st_mode & 0o077 == 0
+    text = session.tree_text(2)
+    assert text == TREE
+    with pytest.raises(anon.DataError):
+        session.plant(2, text.replace("60000;", "61000;"))
+    assert session.tree_text(2) == TREE  # what was there stays
+    session.draft(2)
+    assert session.tree_text(2) != TREE
+    kept = session.trees[2].parent
+    session.fell(2)
+    keys = session.keys()
+    assert "hierarchy" not in keys
+    session.draft(3)
+    session.close()
+    assert not kept.exists()
+
+
+def test_rows_are_shown_beside_what_became_of_them(session: Session) -> None:
+    made = session.preview(on)
+    before, after = session.rows()
+    assert before.num_rows == after.num_rows == 6
+    assert before.column_names == ["age", "zip", "sex", "illness"] == after.column_names
+    assert before["illness"].to_pylist() == after["illness"].to_pylist()
+    for age, cell in zip(before["age"].to_pylist(), after["age"].to_pylist(), strict=True):
+        ends = [int(each) for each in str(cell).strip("[]").split(", ")]
+        assert ends[0] <= age <= ends[-1]
+    assert "As they are published" in views.rows(before, after)
+    for draw in (views.losses, views.risk):
+        assert "<svg" in draw(made)
+    assert "choose it" in views.lattice(made)
+
+
+def test_a_lattice_and_attacks_are_drawn_where_asked_for(session: Session) -> None:
+    session.plant(2, TREE)
+    session.fill({**FORM, **session.form, "how": "method=full-domain", "hierarchy.1": "intervals:5,10,50"})
+    made = session.make(on)
+    assert made.release.lattice is not None
+    assert "<svg" in views.lattice(made)
+    session.answer = None
+    session.fill({**FORM, "k": "20"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "singling out" in views.attacked(session.attacked(on))
+
+
+def test_the_frontier_is_shown_and_taken(session: Session) -> None:
+    session.fill({**FORM, "k": "7", "grid": "k=5,20,500 method=mondrian,curve", "how": "method=tgc"})
+    swept = session.sweep(on)
+    shown = views.frontier(swept)
+    assert shown.count("data-take") == 4  # k = 500 cannot be met
+    point = session.take("curve k=20 generalization")
+    assert session.keys()["k"] == 20
+    assert session.keys()["effort"] == "balanced"
+    assert "aria-current=true" in views.frontier(swept, point)
+    assert session.make(on).privacy.k >= 20
+    with pytest.raises(anon.UsageError, match="no such point"):
+        session.take("original")
+
+
+def test_text_of_the_table_is_text_on_the_page(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    table = pa.table({evil: ["a<b", "c&d"] * 20, "</style>": [evil] * 40, "age": [*range(40)]})
+    source = anon.read_source(table)
+    session = Session(f"{evil}.csv", source, anon.inspect(source), tmp_path, LANGUAGE, {})
+    session.fill(
+        {"role.0": "quasi", "role.1": "sensitive", "role.2": "quasi", "k": "4", "grid": f"{evil}'\""}
+    )
+    made = session.preview(on)
+    shown = [views.content(session), views.answer(made, session.keys()), views.fault(evil)]
+    shown += [views.rows(*session.rows()), views.losses(made), views.column_row(session, 0, evil)]
+    assert all("<script" not in each and "</style" not in each for each in shown)
+    session.close()
+
+
+def test_work_that_is_superseded_ends_and_tells_nothing() -> None:
+    worker, told = Worker(), []
+    begun, go, done = Event(), Event(), Event()
+
+    def first(progress: Any) -> None:
+        begun.set()
+        go.wait(10)
+        progress("encode", 0, 1)
+        told.append("first")
+
+    worker.put(first)
+    assert begun.wait(10)
+    worker.put(lambda progress: told.append("dropped"))
+    worker.put(lambda progress: (progress("encode", 0, 1), told.append("last"), done.set()), supersedes=True)
+    go.set()
+    assert done.wait(10)
+    worker.stop()
+    assert told == ["last"]
+    assert not worker.thread.is_alive()
