@@ -225,7 +225,7 @@ def test_classes_left_out_change_nothing_for_the_others() -> None:
     assert attacked.target.tries == 9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(get_args(QualityName)))
 def test_what_is_true_is_never_ruled_out(seed: int, quality: QualityName) -> None:
     """With classes left out, by every quality: some part of a published class failed at finer levels."""

@@ -19,6 +19,7 @@ SEARCHES = {
     "attackers/minimality.py": "deals that an attacker counts, of classes too large to count all",
     "attackers/attack.py": "which people are attacked",
     "attackers/inference.py": "the rows that a miner is fitted on",
+    "attackers/learning.py": "the buckets that an attacker learns from",
     "attackers/linkability.py": "which of equally near rows an attacker takes",
     "attackers/membership.py": "the half of the people on which a threshold is found",
     "attackers/singling_out.py": "which conditions are tried",
