@@ -181,6 +181,7 @@ def _requirements(form: Mapping[str, str]) -> str:
 
 
 def _method(form: Mapping[str, str]) -> str:
+    line = ' class="line"'
     methods = {**EFFORTS, **{f"method={name}": name for name in METHODS}}
     of_methods = "".join(
         _control(each, form, [name for name in METHODS if each in BY_NAME[name].options])
@@ -189,7 +190,7 @@ def _method(form: Mapping[str, str]) -> str:
     further = "".join(_control(each, form) for each in FURTHER if each.key not in SLIDERS)
     return (
         "<fieldset><legend>How it is made and published</legend>"
-        f"{_select('how', 'Method', methods, form)}{_slider('suppress', form)}"
+        f"{_select('how', 'Method', methods, form, line)}{_slider('suppress', form)}"
         f'<details><summary>More settings</summary><div class="controls">{of_methods}{further}</div>'
         "</details>"
         "</fieldset>"
