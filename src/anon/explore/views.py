@@ -33,6 +33,7 @@ from anon.pages import (
     of_attacks,
 )
 from anon.requirements import REQUIREMENT_OPTIONS, Option
+from anon.tables import is_uri
 
 if TYPE_CHECKING:
     from anon.attackers import Attacked
@@ -87,7 +88,8 @@ def shell(key: str | None = None) -> str:
 
 def content(session: Session) -> str:
     """All that the page holds."""
-    name, n_rows = session.path.rpartition("/")[2], number(session.inspected.n_rows)
+    name = "PostgreSQL" if is_uri(session.path) else session.path.rpartition("/")[2]
+    n_rows = number(session.inspected.n_rows)
     return f"""
 <p class="about"><strong>{escape(name)}</strong>: {n_rows} rows, {number(len(session.names))} columns.
 Releases are written into <code>{escape(str(session.folder))}</code>.</p>
