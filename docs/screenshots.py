@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -21,6 +23,7 @@ SHOTS = {
     "report-light": ("release.html", 1000, 760, False),
     "report-dark": ("release.html", 1000, 760, True),
     "frontier": ("frontier.html", 1000, 1500, False),
+    "explore": ("census.parquet", 1200, 900, False),  # which a page of its own is about
 }
 
 
@@ -50,6 +53,16 @@ def make(folder: Path) -> None:
     anon("frontier", "census.parquet", *CENSUS, "--grid", grid, "--report", "frontier.html", "--quiet")
 
 
+@contextlib.contextmanager
+def opened(table: Path) -> Iterator[Path]:
+    """The file that opens the page of `anon explore` about a table, while that runs."""
+    command = [sys.executable, "-m", "anon", "explore", table.name, "--no-browser"]
+    with subprocess.Popen(command, cwd=table.parent, stderr=subprocess.PIPE, text=True) as explored:
+        assert explored.stderr is not None
+        yield Path(explored.stderr.readline().rpartition("file://")[2].strip())
+        explored.send_signal(signal.SIGINT)
+
+
 def shoot(page: Path, picture: Path, width: int, height: int, dark: bool) -> None:
     """Write what a window of that size shows of a page."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -60,6 +73,7 @@ def shoot(page: Path, picture: Path, width: int, height: int, dark: bool) -> Non
         f"--blink-settings=preferredColorScheme={0 if dark else 1}",
         f"--window-size={width},{height}",
     ]
+    command += ["--virtual-time-budget=20000"]  # within which a page that asks for more is whole
     subprocess.run([*command, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True)
 
 
@@ -80,7 +94,9 @@ def main(pictures: Path = HERE / "pictures") -> None:
         make(Path(folder))
         for name, (page, width, height, dark) in SHOTS.items():
             picture = pictures / f"{name}.png"
-            shoot(Path(folder) / page, picture, width, height, dark)
+            source = Path(folder) / page
+            with opened(source) if page.endswith(".parquet") else contextlib.nullcontext(source) as shown:
+                shoot(shown, picture, width, height, dark)
             shrink(picture)
 
 

@@ -173,6 +173,35 @@ def test_the_preview_is_the_release_of_the_fast_method(session: Session) -> None
     assert "as a fast look" not in views.answer(made, session.keys())
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"publish": "bucketization"},
+        {"how": "method=anatomy", "publish": "bucketization", "k": "", "l": "2"},
+        {"how": "method=local-suppression", "k_nulls": "wildcard"},
+        {"how": "method=microaggregation", "numeric": "mean"},
+        {"how": "method=full-domain", "suppress": "0.2"},
+        {"how": "method=mondrian", "relaxed": "true", "numeric": "midpoint"},
+        {"role.5": "sampling_weight"},
+        {"role.0": "unit", "role.5": "neutral"},
+        {"hierarchy.2": "intervals:10000,20000", "least.2": "20000", "top.1": "60", "ends.1": "5"},
+        {"t": "0.4", "t_distance": "equal", "delta": "2", "delta_absent": "ignore"},
+        {"role.4": "", "missing": "suppress"},
+    ],
+    ids=str,
+)
+def test_every_way_to_make_a_release_is_shown(session: Session, form: dict[str, str]) -> None:
+    session.fill({**FORM, **form})
+    looked = session.preview(on)
+    assert session.speak.job(looked.keys).how() == {"effort": "fast"}
+    made = session.make(on)
+    shown = views.answer(made, made.keys)
+    assert "information loss (gcp)" in shown or form.get("publish")
+    assert 'class="verdict' in shown
+    for part in (views.losses(made), views.risk(made), views.rows(*session.rows())):
+        assert part
+
+
 def test_warnings_of_the_command_stand_on_the_page(session: Session) -> None:
     session.fill({**FORM, "role.0": "neutral"})
     made = session.preview(on)

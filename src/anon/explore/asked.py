@@ -175,8 +175,8 @@ def form_of_point(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def fast(keys: Keys) -> Keys:
-    """The same job by the fast method."""
-    of_methods = {each.key for each in METHOD_OPTIONS} | {"method", "time_limit"}
+    """The same job by the fast method, for which a missing value is one more."""
+    of_methods = {each.key for each in METHOD_OPTIONS} | {"method", "time_limit", "k_nulls"}
     return {key: value for key, value in keys.items() if key not in of_methods} | {"effort": "fast"}
 
 

@@ -11,7 +11,7 @@ import shlex
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,21 +222,21 @@ class Session:
         exported = {**self.reading, **keys, "input": self._input(), "output": name}
         if trees:
             exported["hierarchy"] = keys["hierarchy"] | {self.names[i]: file for i, file in trees.items()}
-        answer = self._as_read_for(replace_output(keys, name), progress)
-        if not answer.release.meets_requirements:
+        release = self._as_made({**keys, "output": name}, progress)
+        if not release.meets_requirements:
             raise UsageError("the release does not meet what is required, and is not written")
         for i, file in trees.items():
             write_file(self.folder / file, self.trees[i].read_bytes())
         progress("write", 0, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
-            answer.release.write(self.folder / name, **self.speak.job(keys).write_options())
+            release.write(self.folder / name, **self.speak.job(keys).write_options())
         write_file(self.folder / job_file, self.speak.text(exported).encode())
         command = shlex.join(["anon", "anonymize", "--config", job_file])
         if report:
             files = [str(self.folder / each) for each in (name, job_file)]
             origin = Origin(command, (self.path,) if os.path.isfile(self.path) else (), tuple(files), ())
-            of_release(answer.release, origin=origin).write(self.folder / page)
+            of_release(release, origin=origin).write(self.folder / page)
         return {"command": command, "files": "\n".join(written)}
 
     def _is_used(self, i: int, keys: Keys) -> bool:
@@ -255,23 +255,17 @@ class Session:
         if any(os.path.isfile(self.path) and os.path.samefile(self.folder / e, self.path) for e in there):
             raise UsageError("this is the input, which is never written over: choose another name")
 
-    def _as_read_for(self, keys: Keys, progress: Progress) -> Answer:
-        """The release as the command makes it: of a CSV file that becomes one, cells without a role stay as
-        they were written, so that the file is read again.
+    def _as_made(self, keys: Keys, progress: Progress) -> Release:
+        """The release as the command makes it, which reads CSV that becomes CSV so that cells without a role
+        stay as they were written.
         """
         job = self.speak.job({**self.reading, **keys})
         schema = job.roles()
         typed = None if schema is None else job.typed(schema)
-        made = self.make(progress)
-        if typed is None or not self.path.lower().endswith((".csv", ".csv.gz")):
-            return made
-        again = read_source(self.path, **job.read_options(), typed=typed, progress=progress)
-        return replace(made, release=self._released(job, again, progress))
-
-
-def replace_output(keys: Keys, output: str) -> Keys:
-    """The job with this output."""
-    return {**keys, "output": output}
+        if typed is None:
+            return self.make(progress).release
+        again = read_source(self.path, **job.read_options(), typed=typed, engine="local", progress=progress)
+        return self._released(job, again, progress)
 
 
 def _slug(name: str, i: int) -> str:

@@ -33,6 +33,7 @@ from anon.pages import (
     of_attacks,
 )
 from anon.requirements import REQUIREMENT_OPTIONS, Option
+from anon.tables import is_uri
 
 if TYPE_CHECKING:
     from anon.attackers import Attacked
@@ -87,7 +88,8 @@ def shell(key: str | None = None) -> str:
 
 def content(session: Session) -> str:
     """All that the page holds."""
-    name, n_rows = session.path.rpartition("/")[2], number(session.inspected.n_rows)
+    name = "PostgreSQL" if is_uri(session.path) else session.path.rpartition("/")[2]
+    n_rows = number(session.inspected.n_rows)
     return f"""
 <p class="about"><strong>{escape(name)}</strong>: {n_rows} rows, {number(len(session.names))} columns.
 Releases are written into <code>{escape(str(session.folder))}</code>.</p>
@@ -181,6 +183,7 @@ def _requirements(form: Mapping[str, str]) -> str:
 
 
 def _method(form: Mapping[str, str]) -> str:
+    line = ' class="line"'
     methods = {**EFFORTS, **{f"method={name}": name for name in METHODS}}
     of_methods = "".join(
         _control(each, form, [name for name in METHODS if each in BY_NAME[name].options])
@@ -189,7 +192,7 @@ def _method(form: Mapping[str, str]) -> str:
     further = "".join(_control(each, form) for each in FURTHER if each.key not in SLIDERS)
     return (
         "<fieldset><legend>How it is made and published</legend>"
-        f"{_select('how', 'Method', methods, form)}{_slider('suppress', form)}"
+        f"{_select('how', 'Method', methods, form, line)}{_slider('suppress', form)}"
         f'<details><summary>More settings</summary><div class="controls">{of_methods}{further}</div>'
         "</details>"
         "</fieldset>"
