@@ -20,6 +20,7 @@ import pytest
 
 from anon import papers
 from anon.command.entry import main
+from anon.command.words import print_tables, reproduction
 from anon.errors import DataError, UsageError
 from anon.html import Section, Table
 from anon.papers import (
@@ -93,6 +94,20 @@ def test_findings_are_grouped_by_what_makes_them_fail() -> None:
         "Sentences that are not": ["“three”"],
     }
     assert [entry.to_dict()["cause"] for entry in made] == [None, "chance", None]
+
+
+def test_other_readings_stand_beside_each_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    read = replace(figure(10, 12), readings={"read otherwise": 11.5})
+    plain = replace(figure(10, 20), name="other")
+    made = Reproduction("li2009", "Title", "Source", (), False, 1.0, (read, plain), (), ())
+    assert made.readings == ("read otherwise",)
+    assert [entry["readings"] for entry in made.to_dict()["figures"]] == [{"read otherwise": 11.5}, {}]
+    assert "read otherwise" in made.html()
+    assert "11.5" in made.html()
+    print_tables(*reproduction(made, []))
+    shown = capsys.readouterr().out
+    assert re.search(r"read otherwise", shown)
+    assert re.search(r"what +10 +12 +differs +11\.5", shown)
 
 
 def test_a_reason_is_given_where_something_differs_only() -> None:

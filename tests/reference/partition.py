@@ -135,9 +135,8 @@ def best_cut(
     best, least = None, math.inf
     for a in order:
         parts = cut(a)
-        if parts is not None:
-            if left_over(parts) < least - 1e-12:
-                best, least = parts, left_over(parts)
+        if parts is not None and left_over(parts) < least - 1e-12:
+            best, least = parts, left_over(parts)
     return best
 
 
