@@ -395,7 +395,7 @@ def test_reading_and_encoding_tell_how_far_they_are(tmp_path: Path, monkeypatch:
     from anon.tables import watch
 
     monkeypatch.setattr(watch, "EVERY", 0.0001)
-    monkeypatch.setattr("anon.tables.csv.CSV_BLOCK", 1 << 16)
+    monkeypatch.setattr("anon.tables.csv.BLOCK", 1 << 16)
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + "".join(f"{i % 100},{i % 7}\n" for i in range(100_000)))
     told: list[tuple[str, int, int]] = []

@@ -778,3 +778,33 @@ def test_a_table_outlives_its_file(tmp_path: Path) -> None:
     table = read_table(path)
     path.write_bytes(b"")
     assert table.to_pydict() == PLAIN
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.parquet"])
+def test_progress_tells_how_far_files_are_read(tmp_path: Path, name: str) -> None:
+    """Bytes of the files, compressed or not; what is read is the same as without."""
+    table = pa.table({"a": ["x", "y", None] * 40_000, "b": range(120_000)})
+    paths = [tmp_path / f"{number}{name}" for number in (1, 2)]
+    for path in paths:
+        if name == "in.parquet":
+            pq.write_table(table, path, row_group_size=1000)
+        else:
+            with pa.output_stream(path, compression="detect") as file:
+                pa_csv.write_csv(table, file)
+    told: list[tuple[str, int, int]] = []
+    read = anon.read_source(paths, engine="local", progress=lambda *each: told.append(each))
+    assert anon.read_table(read).equals(anon.read_table(paths))
+    size = sum(path.stat().st_size for path in paths)
+    done = [at for _, at, _ in told]
+    assert {(stage, total) for stage, _, total in told} == {("read", size)}
+    assert done == sorted(done)
+    assert done[-1] == size if name != "in.csv.gz" else 0 < done[-1] <= size
+
+
+def test_progress_tells_how_far_the_types_of_a_streamed_file_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a,b\n" + "x,1\n" * 9000)
+    told: list[tuple[str, int, int]] = []
+    anon.read_source(path, engine="stream", progress=lambda *each: told.append(each))
+    size = path.stat().st_size
+    assert told == [("types", number * size, 3 * size) for number in (1, 2, 3)]

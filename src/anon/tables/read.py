@@ -51,13 +51,15 @@ ONLY_CSV = "null, delimiter, encoding, decimal, thousands and header are for CSV
 OF_CSV = ("null", "delimiter", "encoding", "decimal", "thousands", "header", "sheet")
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
+STEPS = 50  # in which a Parquet file is read while somebody looks on
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
 
 
 def read_table(source: Any, **options: Any) -> pa.Table:
     """The table of `read_source`, which takes the same options but for `engine`: it is whole in memory."""
-    table = read_local(source, **options).table
-    return table if isinstance(table, pa.Table) else table.whole()
+    read = read_local(source, **options)
+    table = read.table if isinstance(read.table, pa.Table) else read.table.whole()
+    return _plain_texts(table) if read.format == "csv" else table
 
 
 def read_local(source: Any, *, engine: Engine | None = None, **options: Any) -> Source:
@@ -115,7 +117,7 @@ def read_source(
     chooses: "stream" where the files would need more than `memory` (bytes, or text like "4G";
     default half of the machine's). `spill` is a folder for temporary files: then codes are kept
     there too. Without it they are in memory, and rows are spilled beside the release. `progress` is told how
-    many bytes of CSV files have been read, as that of `anonymize` is of its stages.
+    many bytes of the files have been read, as that of `anonymize` is of its stages.
 
     Raises DataError where a table cannot be had, or has two columns of one name, or no rows.
     """
@@ -183,11 +185,11 @@ def read_source(
     from anon.tables.scan import scan, table_bytes
 
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
-        rows = scan(paths, format, columns, how, budget, spill, meaning)
+        rows = scan(paths, format, columns, how, budget, spill, meaning, progress)
         notes = notes_on_csv(how, paths, rows.head()) if format == "csv" else ()
         return Source(rows, rows.file_schema, format, tuple(paths), how, notes=notes)
     if format == "parquet":
-        return _checked(_read_parquet(paths, columns), meaning, columns is None)
+        return _checked(_read_parquet(paths, columns, progress), meaning, columns is None)
     tables = (
         how.tables(paths, columns, progress) if format == "csv" else [_read_feather(path) for path in paths]
     )
@@ -198,10 +200,12 @@ def read_source(
     schema = common_schema(paths, [each.schema for each in tables])
     whole = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     whole = whole if columns is None else whole.select(wanted_names(columns, whole.column_names))
+    own = whole.schema
+    if format == "csv":  # texts that repeat are dictionaries in memory alone
+        whole = whole.unify_dictionaries()
+        own = _schema_of_values(own)
     notes = notes_on_csv(how, paths, whole) if format == "csv" else ()
-    return _checked(
-        Source(whole, whole.schema, format, tuple(paths), how, notes=notes), meaning, columns is None
-    )
+    return _checked(Source(whole, own, format, tuple(paths), how, notes=notes), meaning, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -228,7 +232,17 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
     table = source.table
     for name in names:
         table = table.set_column(table.column_names.index(name), name, written.column(name))
-    return replace(source, table=table, schema=table.schema, csv=csv)
+    return replace(source, table=table, schema=_schema_of_values(table.schema), csv=csv)
+
+
+def _schema_of_values(schema: pa.Schema) -> pa.Schema:
+    """The types of the values, in dictionaries or not."""
+    return pa.schema([field.with_type(value_type(field.type)) for field in schema])
+
+
+def _plain_texts(table: pa.Table) -> pa.Table:
+    """The table without dictionaries."""
+    return table.cast(_schema_of_values(table.schema))
 
 
 def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,7 +318,7 @@ def _read_feather(path: Path) -> pa.Table:
         raise unreadable(path, "feather") from None
 
 
-def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
+def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None, progress: Progress | None) -> Source:
     schemas: list[pa.Schema] = []
     dictionaries: set[str] | None = None
     for path in paths:
@@ -323,10 +337,12 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
     indexes = index_columns(schemas[0])
     wanted = [name for name in wanted if name not in indexes]
     tables = []
-    for path in paths:
+    sizes = [os.stat(path).st_size for path in paths]
+    for i, path in enumerate(paths):
         try:
             with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
-                tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
+                table = _row_groups(file, wanted, progress, sum(sizes[:i]), sizes[i], sum(sizes))
+                tables.append(table.select(wanted).replace_schema_metadata(None))
         except (pa.ArrowException, OSError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "parquet") from None
@@ -334,6 +350,20 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
     as_read = common_schema(paths, [table.schema for table in tables])
     table = pa.concat_tables(table.cast(as_read) for table in tables).unify_dictionaries()
     return Source(table, schema, "parquet", tuple(paths))
+
+
+def _row_groups(
+    file: pq.ParquetFile, names: Sequence[str], progress: Progress | None, done: int, size: int, total: int
+) -> pa.Table:
+    """The table; read in parts where `progress` hears how far of `total` bytes it has come."""
+    n = file.num_row_groups
+    if progress is None or n == 0:
+        return file.read(columns=names)
+    step, parts = -(-n // STEPS), []
+    for first in range(0, n, step):
+        parts.append(file.read_row_groups(range(first, min(first + step, n)), columns=names))
+        progress("read", done + size * min(first + step, n) // n, total)
+    return pa.concat_tables(parts)
 
 
 def _without_index(table: pa.Table) -> pa.Table:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.schema import as_word, is_text
+from anon.schema import as_word, is_text, value_type
 from anon.tables.csv import Csv
 from anon.tables.formats import file_name
 
@@ -35,8 +35,8 @@ def _is_row(names: Sequence[str], rows: pa.Table) -> bool:
     """Do the names look like cells: numbers and days over numbers and days, or texts that occur below?"""
     typed, texts = [], []
     for name, column in zip(names, rows.columns, strict=True):
-        if is_text(column.type):
-            texts.append(pc.index(column, name).as_py() >= 0)
+        if is_text(value_type(column.type)):
+            texts.append(pc.index(column.cast(value_type(column.type)), name).as_py() >= 0)
         elif not pa.types.is_null(column.type):
             typed.append(False)
             with suppress(pa.ArrowException):
