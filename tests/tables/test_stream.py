@@ -503,9 +503,9 @@ def test_a_csv_file_that_changes_while_it_is_read_is_refused(
     path.write_text("a,b\n1,2020-01-01T00:00:00\n2,2020-01-02T00:00:00\n")
     kept_apart = scan._kept_apart
 
-    def changed(csv: Any, path: Path, types: Any) -> Any:
+    def changed(csv: Any, path: Path, *more: Any) -> Any:
         path.write_text("a,b\n1,x\n2,y\n")
-        return kept_apart(csv, path, types)
+        return kept_apart(csv, path, *more)
 
     monkeypatch.setattr(scan, "_kept_apart", changed)
     with pytest.raises(anon.DataError, match="has changed"):
