@@ -808,3 +808,41 @@ def test_progress_tells_how_far_the_types_of_a_streamed_file_are_found(tmp_path:
     anon.read_source(path, engine="stream", progress=lambda *each: told.append(each))
     size = path.stat().st_size
     assert told == [("types", number * size, 3 * size) for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_trim_drops_blanks_at_the_ends_of_names(tmp_path: Path, engine: Any) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("\n zip ;age\u00a0;b\n021 ;5;x\n022;6;y\n")
+    read = anon.read_source(path, trim=True, engine=engine, typed=["zip", "age"])
+    assert anon.read_table(read).to_pydict() == {"zip": ["021", "022"], "age": [5, 6], "b": ["x", "y"]}
+    assert read.notes == ("blanks at the ends of the names of 2 columns are dropped: 'zip', 'age'",)
+    kept = anon.read_source(path, engine=engine)
+    assert (kept.table.column_names, kept.notes) == ([" zip ", "age\u00a0", "b"], ())
+    path.write_text(" a,a\n1,2\n")
+    with pytest.raises(DataError, match="'a'"):
+        anon.read_source(path, trim=True, engine=engine)
+    path.write_text('"a\nb ",c \n1,2\n')
+    read = anon.read_source(path, trim=True, engine=engine)
+    assert anon.read_table(read).to_pydict() == {"a\nb ": [1], "c ": [2]}
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_names_that_go_on_in_the_next_line(tmp_path: Path, engine: Any) -> None:
+    """Their columns have the types of others, numbers with leading zeros among them."""
+    path = tmp_path / "in.csv"
+    path.write_text('"zip\ncode";b;"x;\r\n""y"""\n021;5;a\n022;6;b\n')
+    read = anon.read_source(path, engine=engine)
+    assert anon.read_table(read).to_pydict() == {
+        "zip\ncode": ["021", "022"],
+        "b": [5, 6],
+        'x;\r\n"y"': ["a", "b"],
+    }
+
+
+def test_trim_drops_blanks_at_the_ends_of_names_in_excel(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    pd.DataFrame({" zip ": ["021 "], "b": [1]}).to_excel(tmp_path / "in.xlsx", index=False)
+    read = anon.read_source(tmp_path / "in.xlsx", trim=True)
+    assert anon.read_table(read).to_pydict() == {"zip": ["021"], "b": [1]}
+    assert read.notes == ("blanks at the ends of the name of a column are dropped: 'zip'",)

@@ -54,6 +54,7 @@ class Csv:
     text: tuple[str, ...] = ()  # columns that are strings whatever they hold
     thousands: str | None = None
     typed: frozenset[str] | None = None  # the columns that are more than text (None: all)
+    trim: bool = False  # blanks at the ends of names say nothing
 
     def __post_init__(self) -> None:
         delimiter = self.delimiter
@@ -80,7 +81,7 @@ class Csv:
     @property
     def is_plain(self) -> bool:
         """Is nothing said of CSV files?"""
-        return replace(self, text=(), typed=None) == Csv((), None, "utf-8")
+        return replace(self, text=(), typed=None, trim=False) == Csv((), None, "utf-8")
 
     def texts(self, header: Iterable[str], further: Iterable[str] = ()) -> set[str]:
         """Which columns are strings whatever they hold."""
@@ -134,11 +135,13 @@ class Csv:
     ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
         """What to tell Arrow's reader of a file, and the names of its columns."""
         header, delimiter, n_skipped = self._header(path)
+        names = trimmed_names(header) if self.trim and self.header else header
+        is_named = not self.header or names != header
         read = pa_csv.ReadOptions(
             encoding=self._encoding_of(path),
             block_size=BLOCK,
-            skip_rows=n_skipped,
-            column_names=None if self.header else header,
+            skip_rows=n_skipped + (self.header and is_named),
+            column_names=names if is_named else None,
         )
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
@@ -151,7 +154,12 @@ class Csv:
             false_values=["false", "False", "FALSE"],
             decimal_point=self.decimal,
         )
-        return read, parse, convert, header
+        return read, parse, convert, names
+
+    def trimmed(self, path: Path) -> list[str]:
+        """The names of a file's columns that had blanks at their ends."""
+        header = self._header(path)[0] if self.trim and self.header else []
+        return [name for name, before in zip(trimmed_names(header), header, strict=True) if name != before]
 
     def null_hits(self, path: Path) -> Iterator[tuple[str, str, int]]:
         """Every marker of missing values that occurs in a column, the column, and in how many rows."""
@@ -202,6 +210,8 @@ class Csv:
         except (pa.ArrowException, UnicodeError, OSError) as error:
             raise_if_out_of_memory(error)
             raise self.fault(path, parse.delimiter) from None
+        if any(field.type != AS_WRITTEN for field in table.schema):  # its names are others than we read
+            raise unreadable(path, "csv")
         names, columns_read = table.column_names, table.columns
         del table
         columns_read = in_threads(available_threads(), coded, columns_read)
@@ -239,18 +249,20 @@ class Csv:
         or the one that finds most names.
         """
         n_skipped, delimiters = 0, self.delimiter or ",;\t|"
+        headers = []
         with self._text(path) as text:
             try:
                 while (first := text.readline()) and not first.strip("\r\n"):
                     n_skipped += 1
                 if told := _SEPARATOR.fullmatch(first):
                     n_skipped, delimiters, first = n_skipped + 1, self.delimiter or told[1], text.readline()
+                rest = text.read(csv.field_size_limit()) if first.count('"') % 2 else ""  # a name goes on
             except UnicodeError:
                 raise self.fault(path, ",") from None
-        headers = []
+        lines = [first, *rest.splitlines(keepends=True)]
         for each in delimiters:
             with suppress(csv.Error):  # a name, or with another delimiter the whole line, can be too long
-                headers.append((next(csv.reader([first], delimiter=each), []), each))
+                headers.append((next(csv.reader(lines, delimiter=each), []), each))
         if not headers:
             raise DataError(
                 f"{file_name(path)}, line {n_skipped + 1}: the name of a column has more than "
@@ -347,6 +359,13 @@ def _remedy(path: Path) -> str:
             # both read a file without the bytes in which they differ: the standard's name is better known
             return f"try --encoding {encoding if controls else 'latin-1'}, which reads all of it"
     return "name the --encoding that it is in"
+
+
+def trimmed_names(names: Sequence[str]) -> list[str]:
+    """The names without blanks at their ends; as they are where one goes on in the next line."""
+    if any("\n" in name for name in names):
+        return list(names)
+    return [name.strip() or name for name in names]
 
 
 def is_number(arrow_type: pa.DataType) -> bool:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
 from anon.schema import check_unique, is_text, name_and_value, value_type
-from anon.tables.csv import Csv
+from anon.tables.csv import Csv, trimmed_names
 from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
     FORMAT_OF_SUFFIX,
@@ -44,7 +44,7 @@ from anon.tables.formats import (
 from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
 from anon.tables.places import place_of
 from anon.tables.source import Engine, Source
-from anon.tables.suspicions import notes_on_csv
+from anon.tables.suspicions import note_on_names, notes_on_csv
 from anon.tables.watch import Progress
 
 ONLY_CSV = "null, delimiter, encoding, decimal, thousands and header are for CSV files only"
@@ -104,8 +104,9 @@ def read_source(
     `typed` names the columns that are more than text (None: all): cells of the others are kept as they
     stand, `1.50` or `True`. A file that starts with the mark of UTF-16 is read as that.
 
-    `trim` drops blanks at the ends of texts of any source; texts of blanks alone are then missing. `sheet`
-    names the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra `files`) are read whole.
+    `trim` drops blanks at the ends of texts of any source; texts of blanks alone are then missing. Names of
+    columns of CSV, Excel, SPSS, Stata and SAS files lose theirs, too, and a note says which. `sheet` names
+    the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra `files`) are read whole.
 
     A database (extra `db`) is an SQLite or DuckDB file, or a PostgreSQL URI without a password, such as
     `postgresql://user@host/name`. `table` names a table or a view of it (`visits`, `clinic.visits`, or
@@ -139,6 +140,7 @@ def read_source(
         tuple(date or ()),
         thousands,
         None if typed is None else frozenset(typed),
+        trim,
     )
     place = place_of(source)
     if place is not None:
@@ -176,9 +178,11 @@ def read_source(
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
-        return read_source(
-            read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date, trim=trim
-        )
+        foreign = read_foreign(paths, kind or "other", sheet)
+        names = trimmed_names(foreign.column_names) if trim else foreign.column_names
+        renamed = [name for name, before in zip(names, foreign.column_names, strict=True) if name != before]
+        told = read_source(foreign.rename_columns(names), columns=columns, null=null, date=date, trim=trim)
+        return replace(told, notes=(*told.notes, *note_on_names(renamed)))
     format = common_format(paths)
     if format != "csv" and not how.is_plain:
         raise UsageError(ONLY_CSV)

@@ -26,9 +26,18 @@ def notes_on_csv(csv: Csv, paths: Sequence[Path], table: pa.Table) -> tuple[str,
             f"the first line of {file_name(paths[0])} looks like the rows below it, and is read as the names "
             "of the columns: --no-header (header=False) reads it as a row"
         )
+    notes += note_on_names(csv.trimmed(paths[0]))
     if csv.null:
         notes += _notes_on_null(csv, paths)
     return tuple(notes)
+
+
+def note_on_names(trimmed: Sequence[str]) -> list[str]:
+    """Which names of columns had blanks at their ends that were dropped."""
+    if not trimmed:
+        return []
+    what = "the name of a column" if len(trimmed) == 1 else f"the names of {len(trimmed)} columns"
+    return [f"blanks at the ends of {what} are dropped: {', '.join(map(repr, trimmed[:10]))}"]
 
 
 def _is_row(names: Sequence[str], rows: pa.Table) -> bool:
