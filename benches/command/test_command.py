@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -54,6 +55,38 @@ def test_command(versus: Any, census: Path, n_rows: int) -> None:
     )
     assert anon.check(target).k >= 10
     assert pq.read_metadata(target).num_rows == n_rows
+
+
+def test_csv_to_csv(versus: Any, census: Path, n_rows: int) -> None:
+    """The whole command on CSV, its start included, against reading and writing the same file."""
+    source, target, copy = (census.with_name(f"{name}.csv") for name in ("in", "out", "copy"))
+    pa_csv.write_csv(pq.read_table(census), source)
+    quasi = ",".join([*QUASI[:5], "native_country"])
+    made = ["anonymize", str(source), "-o", str(target), "--quasi", quasi, "--neutral", "*", "--k", "10"]
+
+    def run(*arguments: str) -> None:
+        subprocess.run([sys.executable, "-m", "anon", *arguments], check=True, capture_output=True)
+
+    def copied() -> None:
+        pa_csv.write_csv(pa_csv.read_csv(source), copy)
+
+    against = f"pyarrow {pa.__version__} read_csv + write_csv"
+    what = f"{n_rows:,} rows x 15 columns of CSV, 6 QIs"
+    versus(
+        f"anon anonymize --method mondrian, {what}, k = 10",
+        lambda: run(*made, "--method", "mondrian", "--quiet"),
+        against,
+        copied,
+        bar=2.5,
+    )
+
+
+def test_check_csv(benchmark: Any, census: Path, n_rows: int) -> None:
+    """`anon check` of a CSV file, its start included; the bar is 1.5 s for a million rows."""
+    source = census.with_name("in.csv")
+    pa_csv.write_csv(pq.read_table(census), source)
+    command = [sys.executable, "-m", "anon", "check", str(source), "--quasi", ",".join(QUASI[:5])]
+    benchmark.pedantic(subprocess.run, (command,), {"check": True, "capture_output": True}, rounds=3)
 
 
 def peak_and_seconds(program: str) -> tuple[int, float]:

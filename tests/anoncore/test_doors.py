@@ -902,6 +902,18 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("codes first 255", "codes last 255"),
     ),
+    "lines.lines": Kernel(
+        lambda: {
+            "codes": [u32(1, 0), None],
+            "starts": [i64(0, 1, 3), i64(0, 1, 2)],
+            "texts": [u8(97, 98, 99), u8(10, 10)],
+            "n_rows": 2,
+        },
+        right=(
+            *("codes [0] None", "codes [1] None", "starts [0] longer", "texts [0] first 255"),
+            *("texts [0] last 255", "texts [1] first 255", "texts [1] last 255"),
+        ),
+    ),
     "swap.swapped": Kernel(
         lambda: {"draws": np.array([0.5, 0.0, 0.25]), "window": 2},
         right=("draws shorter", "draws longer", "draws empty"),

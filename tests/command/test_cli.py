@@ -1086,3 +1086,15 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
     assert ran == ends
     assert main(["anonymize", "a.parquet", "-o", "b.parquet", *roles, "--quiet"]) == 0
     assert capsys.readouterr().err == f"warning: only one class\nnote: {note_on_unpublished(['dx'])}\n"
+
+
+def test_it_can_be_stopped_while_it_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    ended = subprocess.run(
+        [sys.executable, "-m", "anon", "--version"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: stopped by SIGINT\n")

@@ -778,3 +778,71 @@ def test_a_table_outlives_its_file(tmp_path: Path) -> None:
     table = read_table(path)
     path.write_bytes(b"")
     assert table.to_pydict() == PLAIN
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.csv.gz", "in.parquet"])
+def test_progress_tells_how_far_files_are_read(tmp_path: Path, name: str) -> None:
+    """Bytes of the files, compressed or not; what is read is the same as without."""
+    table = pa.table({"a": ["x", "y", None] * 40_000, "b": range(120_000)})
+    paths = [tmp_path / f"{number}{name}" for number in (1, 2)]
+    for path in paths:
+        if name == "in.parquet":
+            pq.write_table(table, path, row_group_size=1000)
+        else:
+            with pa.output_stream(path, compression="detect") as file:
+                pa_csv.write_csv(table, file)
+    told: list[tuple[str, int, int]] = []
+    read = anon.read_source(paths, engine="local", progress=lambda *each: told.append(each))
+    assert anon.read_table(read).equals(anon.read_table(paths))
+    size = sum(path.stat().st_size for path in paths)
+    done = [at for _, at, _ in told]
+    assert {(stage, total) for stage, _, total in told} == {("read", size)}
+    assert done == sorted(done)
+    assert done[-1] == size if name != "in.csv.gz" else 0 < done[-1] <= size
+
+
+def test_progress_tells_how_far_the_types_of_a_streamed_file_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("a,b\n" + "x,1\n" * 9000)
+    told: list[tuple[str, int, int]] = []
+    anon.read_source(path, engine="stream", progress=lambda *each: told.append(each))
+    size = path.stat().st_size
+    assert told == [("types", number * size, 3 * size) for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_trim_drops_blanks_at_the_ends_of_names(tmp_path: Path, engine: Any) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("\n zip ;age\u00a0;b\n021 ;5;x\n022;6;y\n")
+    read = anon.read_source(path, trim=True, engine=engine, typed=["zip", "age"])
+    assert anon.read_table(read).to_pydict() == {"zip": ["021", "022"], "age": [5, 6], "b": ["x", "y"]}
+    assert read.notes == ("blanks at the ends of the names of 2 columns are dropped: 'zip', 'age'",)
+    kept = anon.read_source(path, engine=engine)
+    assert (kept.table.column_names, kept.notes) == ([" zip ", "age\u00a0", "b"], ())
+    path.write_text(" a,a\n1,2\n")
+    with pytest.raises(DataError, match="'a'"):
+        anon.read_source(path, trim=True, engine=engine)
+    path.write_text('"a\nb ",c \n1,2\n')
+    read = anon.read_source(path, trim=True, engine=engine)
+    assert anon.read_table(read).to_pydict() == {"a\nb ": [1], "c ": [2]}
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+def test_names_that_go_on_in_the_next_line(tmp_path: Path, engine: Any) -> None:
+    """Their columns have the types of others, numbers with leading zeros among them."""
+    path = tmp_path / "in.csv"
+    path.write_text('"zip\ncode";b;"x;\r\n""y"""\n021;5;a\n022;6;b\n')
+    read = anon.read_source(path, engine=engine)
+    assert anon.read_table(read).to_pydict() == {
+        "zip\ncode": ["021", "022"],
+        "b": [5, 6],
+        'x;\r\n"y"': ["a", "b"],
+    }
+
+
+def test_trim_drops_blanks_at_the_ends_of_names_in_excel(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    pd.DataFrame({" zip ": ["021 "], "b": [1]}).to_excel(tmp_path / "in.xlsx", index=False)
+    read = anon.read_source(tmp_path / "in.xlsx", trim=True)
+    assert anon.read_table(read).to_pydict() == {"zip": ["021"], "b": [1]}
+    assert read.notes == ("blanks at the ends of the name of a column are dropped: 'zip'",)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import stat
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,32 @@ def test_held_rows_are_pooled_with_the_next_batch(levels: Rules, tmp_path: Path)
         anon.DataError, match=r"'id': 2 rows of the batch, the first of them row 1, .* held already"
     ):
         anon.append(levels, people([24, 25], "MM", 100), require=K5, new_persons=True, held=path, key="id")
+
+
+@pytest.mark.parametrize(
+    ("keys", "earlier", "there"),
+    [
+        (pa.array([1, 7]), pa.array([7.0, None]), [False, True]),
+        (pa.array(["007", " 2", "x", None]), pa.array([7, 2]), [True, True, False, False]),
+        (pa.array([7, 2]), pa.array(["7.0", "b"]), [True, False]),
+        (pa.array([7, 2**63], pa.uint64()), pa.array([7, -1]), [True, False]),
+        (pa.array([10**18 + 1, 10**18]), pa.array([str(10**18 + 1)]), [True, False]),
+        (pa.array([datetime.date(2020, 1, 1)]), pa.array([datetime.datetime(2020, 1, 1)]), [True]),
+        (pa.array([datetime.date(2020, 1, 1)]), pa.array(["2020-01-01"]), [True]),
+        (pa.array(["a", "b"]).dictionary_encode(), pa.array(["b"], pa.large_string()), [False, True]),
+        (pa.array([Decimal("7.00")]), pa.array([7]), [True]),
+    ],
+)
+def test_persons_are_compared_by_values(
+    levels: Rules, keys: pa.Array, earlier: pa.Array, there: list[bool]
+) -> None:
+    """Whatever type each of the two tables has them in."""
+    batch = people([24] * len(keys), "M" * len(keys), 0).set_column(0, "id", keys)
+    batch = batch.filter(pa.array([key.is_valid for key in keys]))
+    before = people([24] * len(earlier), "M" * len(earlier), 0).set_column(0, "id", earlier)
+    with pytest.raises(anon.DataError, match="they are in the earlier table") as told:
+        anon.append(levels, batch, require=K2, earlier=before, key="id")
+    assert (told.value.row, told.value.count) == (there.index(True), sum(there))
 
 
 def test_persons_must_be_new(levels: Rules) -> None:

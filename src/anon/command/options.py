@@ -223,7 +223,7 @@ CSV = (
         metavar="COLUMN=FORMAT",
         parse=partial(parse.pairs, "--date"),
     ),
-    Flag("trim", bool, "Drop blanks at the ends of cells of text (default: not).", panel=READ),
+    Flag("trim", bool, "Drop blanks at the ends of texts and names of columns (default: not).", panel=READ),
     Flag("sheet", str, "Sheet of an Excel file that has several.", panel=READ),
     Flag("table", Text, "Table or view of a database: visits, or clinic.visits.", panel=READ),
 )

@@ -27,6 +27,7 @@ from anon.release.recoded import Recoded
 from anon.schema import Schema, value_type
 from anon.tables import (
     PROGRAM_OF_SUFFIX,
+    CsvWriter,
     Labels,
     Program,
     Source,
@@ -78,8 +79,8 @@ def _feather(
 def csv(path: Path, in_memory: pa.Schema, written: pa.Schema, metadata: Mapping[str, Any]) -> Iterator[_Sink]:
     """Every string is quoted, null is an empty field without quotes; moments with a zone are in UTC."""
     plain = pa.schema([pa.field(f.name, _in_csv(value_type(f.type))) for f in written])
-    with opened(path) as file, pa.csv.CSVWriter(file, plain) as writer:
-        yield _Casting(writer, plain)
+    with opened(path) as file:
+        yield CsvWriter(file, plain)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from anon.tables.files import (
     write_file,
     write_new,
 )
+from anon.tables.lines import CsvWriter
 from anon.tables.places import Place, check_no_password, is_uri, place_of, shown, target_of
 from anon.tables.programs import (
     PROGRAM_OF_SUFFIX,
@@ -35,6 +36,7 @@ __all__ = [
     "BATCH_ROWS",
     "OF_CSV",
     "PROGRAM_OF_SUFFIX",
+    "CsvWriter",
     "Labels",
     "Place",
     "Program",

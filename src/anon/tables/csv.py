@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from anon.errors import DataError, Parameter, UsageError
-from anon.schema import check_unique
+from anon.schema import check_unique, value_type
 from anon.tables.formats import (
     bytes_in_files,
     file_name,
@@ -29,17 +30,16 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
+from anon.tables.inferred import AS_WRITTEN, BLOCK, as_values, coded, inferred, texts_of
 from anon.tables.memory import with_columns
 from anon.tables.watch import Progress, read_watched
 from anon.tables.written import read_as, written_in
-
-CSV_BLOCK = 1 << 24  # bytes of a CSV file that are read at a time
+from anon.threads import available_threads, in_threads
 
 # An integer that would not survive as a number: a leading zero, or more digits than a float holds.
 UNSAFE_INTEGER = r"^\s*[+-]?0\d+\s*$"
 UNSAFE_FLOAT = r"^\s*[+-]?(0\d+([.,]\d*)?|\d{16,})\s*$"
 _SEPARATOR = re.compile(r"\ufeff?\"?sep=(.)\"?\r?\n?", re.IGNORECASE)
-AS_WRITTEN = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Csv:
     text: tuple[str, ...] = ()  # columns that are strings whatever they hold
     thousands: str | None = None
     typed: frozenset[str] | None = None  # the columns that are more than text (None: all)
+    trim: bool = False  # blanks at the ends of names say nothing
 
     def __post_init__(self) -> None:
         delimiter = self.delimiter
@@ -80,7 +81,7 @@ class Csv:
     @property
     def is_plain(self) -> bool:
         """Is nothing said of CSV files?"""
-        return replace(self, text=(), typed=None) == Csv((), None, "utf-8")
+        return replace(self, text=(), typed=None, trim=False) == Csv((), None, "utf-8")
 
     def texts(self, header: Iterable[str], further: Iterable[str] = ()) -> set[str]:
         """Which columns are strings whatever they hold."""
@@ -95,7 +96,7 @@ class Csv:
         Of one file alone, just the `columns` (None: all).
         """
         columns = columns if len(paths) == 1 else None
-        sizes = [2 * os.stat(path).st_size for path in paths]  # which are read twice
+        sizes = [os.stat(path).st_size for path in paths]
         tables = [
             self.read(path, columns=columns, told=(progress, sum(sizes[:i]), sum(sizes)))
             for i, path in enumerate(paths)
@@ -105,15 +106,12 @@ class Csv:
             return tables
         tables = [each.select(names) for each in tables]
         texts, numbers = to_agree(
-            [dict(zip(names, each.schema.types, strict=True)) for each in tables],
+            [dict(zip(names, map(value_type, each.schema.types), strict=True)) for each in tables],
             lambda name: (each.column(name) for each in tables),
         )
         if texts:
             tables = [self.read(path, texts).select(names) for path in paths]
-        places = [at for at, name in enumerate(names) if name in numbers]
-        return [
-            with_columns(each, {at: each.column(at).cast(pa.float64()) for at in places}) for each in tables
-        ]
+        return _of_one_type(tables, numbers) if len(tables) > 1 else tables
 
     def read(
         self,
@@ -137,11 +135,13 @@ class Csv:
     ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
         """What to tell Arrow's reader of a file, and the names of its columns."""
         header, delimiter, n_skipped = self._header(path)
+        names = trimmed_names(header) if self.trim and self.header else header
+        is_named = not self.header or names != header
         read = pa_csv.ReadOptions(
             encoding=self._encoding_of(path),
-            block_size=CSV_BLOCK,
-            skip_rows=n_skipped,
-            column_names=None if self.header else header,
+            block_size=BLOCK,
+            skip_rows=n_skipped + (self.header and is_named),
+            column_names=names if is_named else None,
         )
         # in a file of one column an empty line is an empty field
         parse = pa_csv.ParseOptions(
@@ -154,7 +154,12 @@ class Csv:
             false_values=["false", "False", "FALSE"],
             decimal_point=self.decimal,
         )
-        return read, parse, convert, header
+        return read, parse, convert, names
+
+    def trimmed(self, path: Path) -> list[str]:
+        """The names of a file's columns that had blanks at their ends."""
+        header = self._header(path)[0] if self.trim and self.header else []
+        return [name for name, before in zip(trimmed_names(header), header, strict=True) if name != before]
 
     def null_hits(self, path: Path) -> Iterator[tuple[str, str, int]]:
         """Every marker of missing values that occurs in a column, the column, and in how many rows."""
@@ -197,45 +202,41 @@ class Csv:
         self.check_ends(path, header, parse.delimiter)
         if columns is not None:
             convert.include_columns = wanted_names(columns, header)
+        convert.column_types = dict.fromkeys(header, AS_WRITTEN)
         try:
-            kept = self.texts(header, as_text)
-            convert.column_types = dict.fromkeys(kept, pa.string())
             table = read_watched(
                 path, lambda file: pa_csv.read_csv(file, read, parse, convert), progress, done, total
             )
-            numbers = [f.name for f in table.schema if is_number(f.type)]
-            if numbers:
-                convert.include_columns = numbers
-                convert.column_types = dict.fromkeys(numbers, AS_WRITTEN)
-                done += os.stat(path).st_size
-                written = read_watched(
-                    path, lambda file: pa_csv.read_csv(file, read, parse, convert), progress, done, total
-                )
         except (pa.ArrowException, UnicodeError, OSError) as error:
             raise_if_out_of_memory(error)
             raise self.fault(path, parse.delimiter) from None
-        if any(pa.types.is_binary(field.type) for field in table.schema):
-            raise self.fault(path, parse.delimiter)
-        finished = {
-            i: self._finished(column)
-            for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True))
-            if name not in kept
-        }
-        place = {name: i for i, name in enumerate(table.column_names)}
-        for name, text in zip(numbers, written.columns if numbers else (), strict=True):
-            if is_unsafe(text.chunks, table.schema.field(place[name]).type):
-                finished[place[name]] = text.cast(pa.string())
-        return with_columns(table, finished)
+        if any(field.type != AS_WRITTEN for field in table.schema):  # its names are others than we read
+            raise unreadable(path, "csv")
+        names, columns_read = table.column_names, table.columns
+        del table
+        columns_read = in_threads(available_threads(), coded, columns_read)
+        as_they_stand = self.texts(header, as_text)
+        to_type = [at for at, name in enumerate(names) if name not in as_they_stand]
+        texts = {at: texts_of(columns_read[at]) for at in to_type}
+        convert.column_types, convert.include_columns = {}, []
+        values = inferred(texts, convert)
+        for at in to_type:
+            typed = self._typed(texts[at], values.pop(at, None))
+            if typed is not None:
+                columns_read[at] = as_values(columns_read[at], typed)
+        return pa.table(columns_read, names=names)
 
-    def _finished(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        if pa.types.is_timestamp(column.type):
+    def _typed(self, texts: pa.ChunkedArray, values: pa.ChunkedArray | None) -> pa.ChunkedArray | None:
+        """Texts as what they write, `values` where Arrow's reader finds a type; None where they are texts."""
+        if values is None:
+            kind = written_in(texts.chunks, self.thousands, self.decimal).type
+            return None if kind is None else self.held(texts, kind)
+        if is_number(values.type) and is_unsafe([texts], values.type):
+            return None
+        if pa.types.is_timestamp(values.type):
             with suppress(pa.ArrowInvalid):
-                return column.cast(pa.timestamp("us", column.type.tz))
-        elif pa.types.is_string(column.type):
-            kind = written_in(column.chunks, self.thousands, self.decimal).type
-            if kind is not None:
-                return self.held(column, kind)
-        return column
+                return values.cast(pa.timestamp("us", values.type.tz))
+        return values
 
     def held(self, texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         """Texts as the numbers with thousands marks, or the days, that they write."""
@@ -248,18 +249,20 @@ class Csv:
         or the one that finds most names.
         """
         n_skipped, delimiters = 0, self.delimiter or ",;\t|"
+        headers = []
         with self._text(path) as text:
             try:
                 while (first := text.readline()) and not first.strip("\r\n"):
                     n_skipped += 1
                 if told := _SEPARATOR.fullmatch(first):
                     n_skipped, delimiters, first = n_skipped + 1, self.delimiter or told[1], text.readline()
+                rest = text.read(csv.field_size_limit()) if first.count('"') % 2 else ""  # a name goes on
             except UnicodeError:
                 raise self.fault(path, ",") from None
-        headers = []
+        lines = [first, *rest.splitlines(keepends=True)]
         for each in delimiters:
             with suppress(csv.Error):  # a name, or with another delimiter the whole line, can be too long
-                headers.append((next(csv.reader([first], delimiter=each), []), each))
+                headers.append((next(csv.reader(lines, delimiter=each), []), each))
         if not headers:
             raise DataError(
                 f"{file_name(path)}, line {n_skipped + 1}: the name of a column has more than "
@@ -340,7 +343,7 @@ class Csv:
         n_quotes = 0
         with bytes_in_files(path) as file:
             while block := file.read(1 << 20):
-                n_quotes += block.count(b'"')
+                n_quotes += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord('"')))
         return n_quotes % 2 == 1
 
 
@@ -358,15 +361,22 @@ def _remedy(path: Path) -> str:
     return "name the --encoding that it is in"
 
 
+def trimmed_names(names: Sequence[str]) -> list[str]:
+    """The names without blanks at their ends; as they are where one goes on in the next line."""
+    if any("\n" in name for name in names):
+        return list(names)
+    return [name.strip() or name for name in names]
+
+
 def is_number(arrow_type: pa.DataType) -> bool:
     """Integers and floats, as which a CSV file's numbers are read."""
     return bool(pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type))
 
 
-def is_unsafe(written: Iterable[pa.Array], arrow_type: pa.DataType) -> bool:
-    """Does a column of numbers (`AS_WRITTEN`) hold integers that are told apart by more than their value?"""
+def is_unsafe(texts: Iterable[pa.Array | pa.ChunkedArray], arrow_type: pa.DataType) -> bool:
+    """Do texts that were read as numbers hold integers that are told apart by more than their value?"""
     pattern = UNSAFE_INTEGER if pa.types.is_integer(arrow_type) else UNSAFE_FLOAT
-    return any(pc.any(pc.match_substring_regex(chunk.dictionary, pattern)).as_py() for chunk in written)
+    return any(pc.any(pc.match_substring_regex(each, pattern)).as_py() for each in texts)
 
 
 def to_agree(
@@ -383,6 +393,18 @@ def to_agree(
         name for name in differ if kinds_of[name] == {pa.int64(), pa.float64()} and _fit_floats(columns(name))
     }
     return differ - floats, floats
+
+
+def _of_one_type(tables: Sequence[pa.Table], floats: set[str]) -> list[pa.Table]:
+    """Tables of the same columns: those of `floats` as floats, texts coded only where all are."""
+    names = tables[0].column_names
+    kinds: dict[int, pa.DataType] = {at: pa.float64() for at, name in enumerate(names) if name in floats}
+    for at, types in enumerate(zip(*(each.schema.types for each in tables), strict=True)):
+        if AS_WRITTEN in types and len(set(types)) > 1:
+            kinds[at] = pa.string()
+    return [
+        with_columns(each, {at: each.column(at).cast(kind) for at, kind in kinds.items()}) for each in tables
+    ]
 
 
 def _fit_floats(parts: Iterable[pa.ChunkedArray]) -> bool:

@@ -29,7 +29,7 @@ FORMAT_OF_SUFFIX: dict[str, Format] = {
     ".tsv": "csv",
     ".txt": "csv",
 }
-COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 FEW_ROWS = 1 << 16  # checked sooner than a thread has begun
 
 

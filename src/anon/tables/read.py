@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from anon.errors import DataError, UsageError
 from anon.schema import check_unique, is_text, name_and_value, value_type
-from anon.tables.csv import Csv
+from anon.tables.csv import Csv, trimmed_names
 from anon.tables.foreign import foreign_kind, read_foreign
 from anon.tables.formats import (
     FORMAT_OF_SUFFIX,
@@ -44,20 +44,22 @@ from anon.tables.formats import (
 from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
 from anon.tables.places import place_of
 from anon.tables.source import Engine, Source
-from anon.tables.suspicions import notes_on_csv
+from anon.tables.suspicions import note_on_names, notes_on_csv
 from anon.tables.watch import Progress
 
 ONLY_CSV = "null, delimiter, encoding, decimal, thousands and header are for CSV files only"
 OF_CSV = ("null", "delimiter", "encoding", "decimal", "thousands", "header", "sheet")
 WORKING_COPIES = 2.5  # what an anonymization takes at most, in sizes of its table
 LEAST_MEMORY = 1 << 24
+STEPS = 50  # in which a Parquet file is read while somebody looks on
 _MEMORY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", re.IGNORECASE)
 
 
 def read_table(source: Any, **options: Any) -> pa.Table:
     """The table of `read_source`, which takes the same options but for `engine`: it is whole in memory."""
-    table = read_local(source, **options).table
-    return table if isinstance(table, pa.Table) else table.whole()
+    read = read_local(source, **options)
+    table = read.table if isinstance(read.table, pa.Table) else read.table.whole()
+    return _plain_texts(table) if read.format == "csv" else table
 
 
 def read_local(source: Any, *, engine: Engine | None = None, **options: Any) -> Source:
@@ -102,8 +104,9 @@ def read_source(
     `typed` names the columns that are more than text (None: all): cells of the others are kept as they
     stand, `1.50` or `True`. A file that starts with the mark of UTF-16 is read as that.
 
-    `trim` drops blanks at the ends of texts of any source; texts of blanks alone are then missing. `sheet`
-    names the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra `files`) are read whole.
+    `trim` drops blanks at the ends of texts of any source; texts of blanks alone are then missing. Names of
+    columns of CSV, Excel, SPSS, Stata and SAS files lose theirs, too, and a note says which. `sheet` names
+    the sheet of an Excel file. Excel, SPSS, Stata and SAS files (extra `files`) are read whole.
 
     A database (extra `db`) is an SQLite or DuckDB file, or a PostgreSQL URI without a password, such as
     `postgresql://user@host/name`. `table` names a table or a view of it (`visits`, `clinic.visits`, or
@@ -115,7 +118,7 @@ def read_source(
     chooses: "stream" where the files would need more than `memory` (bytes, or text like "4G";
     default half of the machine's). `spill` is a folder for temporary files: then codes are kept
     there too. Without it they are in memory, and rows are spilled beside the release. `progress` is told how
-    many bytes of CSV files have been read, as that of `anonymize` is of its stages.
+    many bytes of the files have been read, as that of `anonymize` is of its stages.
 
     Raises DataError where a table cannot be had, or has two columns of one name, or no rows.
     """
@@ -137,6 +140,7 @@ def read_source(
         tuple(date or ()),
         thousands,
         None if typed is None else frozenset(typed),
+        trim,
     )
     place = place_of(source)
     if place is not None:
@@ -174,20 +178,22 @@ def read_source(
             raise UsageError(ONLY_CSV)
         if engine == "stream":
             raise UsageError(f"{kind or 'the'} files are read whole: leave out engine='stream'")
-        return read_source(
-            read_foreign(paths, kind or "other", sheet), columns=columns, null=null, date=date, trim=trim
-        )
+        foreign = read_foreign(paths, kind or "other", sheet)
+        names = trimmed_names(foreign.column_names) if trim else foreign.column_names
+        renamed = [name for name, before in zip(names, foreign.column_names, strict=True) if name != before]
+        told = read_source(foreign.rename_columns(names), columns=columns, null=null, date=date, trim=trim)
+        return replace(told, notes=(*told.notes, *note_on_names(renamed)))
     format = common_format(paths)
     if format != "csv" and not how.is_plain:
         raise UsageError(ONLY_CSV)
     from anon.tables.scan import scan, table_bytes
 
     if engine == "stream" or (engine is None and WORKING_COPIES * table_bytes(paths, format) > budget):
-        rows = scan(paths, format, columns, how, budget, spill, meaning)
+        rows = scan(paths, format, columns, how, budget, spill, meaning, progress)
         notes = notes_on_csv(how, paths, rows.head()) if format == "csv" else ()
         return Source(rows, rows.file_schema, format, tuple(paths), how, notes=notes)
     if format == "parquet":
-        return _checked(_read_parquet(paths, columns), meaning, columns is None)
+        return _checked(_read_parquet(paths, columns, progress), meaning, columns is None)
     tables = (
         how.tables(paths, columns, progress) if format == "csv" else [_read_feather(path) for path in paths]
     )
@@ -198,10 +204,12 @@ def read_source(
     schema = common_schema(paths, [each.schema for each in tables])
     whole = pa.concat_tables(each.select(schema.names).cast(schema) for each in tables)
     whole = whole if columns is None else whole.select(wanted_names(columns, whole.column_names))
+    own = whole.schema
+    if format == "csv":  # texts that repeat are dictionaries in memory alone
+        whole = whole.unify_dictionaries()
+        own = _schema_of_values(own)
     notes = notes_on_csv(how, paths, whole) if format == "csv" else ()
-    return _checked(
-        Source(whole, whole.schema, format, tuple(paths), how, notes=notes), meaning, columns is None
-    )
+    return _checked(Source(whole, own, format, tuple(paths), how, notes=notes), meaning, columns is None)
 
 
 def as_written(source: Source, names: Iterable[str]) -> Source:
@@ -228,7 +236,17 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
     table = source.table
     for name in names:
         table = table.set_column(table.column_names.index(name), name, written.column(name))
-    return replace(source, table=table, schema=table.schema, csv=csv)
+    return replace(source, table=table, schema=_schema_of_values(table.schema), csv=csv)
+
+
+def _schema_of_values(schema: pa.Schema) -> pa.Schema:
+    """The types of the values, in dictionaries or not."""
+    return pa.schema([field.with_type(value_type(field.type)) for field in schema])
+
+
+def _plain_texts(table: pa.Table) -> pa.Table:
+    """The table without dictionaries."""
+    return table.cast(_schema_of_values(table.schema))
 
 
 def reading(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,7 +322,7 @@ def _read_feather(path: Path) -> pa.Table:
         raise unreadable(path, "feather") from None
 
 
-def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Source:
+def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None, progress: Progress | None) -> Source:
     schemas: list[pa.Schema] = []
     dictionaries: set[str] | None = None
     for path in paths:
@@ -323,10 +341,12 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
     indexes = index_columns(schemas[0])
     wanted = [name for name in wanted if name not in indexes]
     tables = []
-    for path in paths:
+    sizes = [os.stat(path).st_size for path in paths]
+    for i, path in enumerate(paths):
         try:
             with pq.ParquetFile(path, read_dictionary=sorted(dictionaries or ())) as file:
-                tables.append(file.read(columns=wanted).select(wanted).replace_schema_metadata(None))
+                table = _row_groups(file, wanted, progress, sum(sizes[:i]), sizes[i], sum(sizes))
+                tables.append(table.select(wanted).replace_schema_metadata(None))
         except (pa.ArrowException, OSError) as error:
             raise_if_out_of_memory(error)
             raise unreadable(path, "parquet") from None
@@ -334,6 +354,20 @@ def _read_parquet(paths: Sequence[Path], columns: Sequence[str] | None) -> Sourc
     as_read = common_schema(paths, [table.schema for table in tables])
     table = pa.concat_tables(table.cast(as_read) for table in tables).unify_dictionaries()
     return Source(table, schema, "parquet", tuple(paths))
+
+
+def _row_groups(
+    file: pq.ParquetFile, names: Sequence[str], progress: Progress | None, done: int, size: int, total: int
+) -> pa.Table:
+    """The table; read in parts where `progress` hears how far of `total` bytes it has come."""
+    n = file.num_row_groups
+    if progress is None or n == 0:
+        return file.read(columns=names)
+    step, parts = -(-n // STEPS), []
+    for first in range(0, n, step):
+        parts.append(file.read_row_groups(range(first, min(first + step, n)), columns=names))
+        progress("read", done + size * min(first + step, n) // n, total)
+    return pa.concat_tables(parts)
 
 
 def _without_index(table: pa.Table) -> pa.Table:

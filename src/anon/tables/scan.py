@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from anon.errors import DataError
 from anon.schema import check_unique
-from anon.tables.csv import AS_WRITTEN, Csv, is_number, is_unsafe, to_agree
+from anon.tables.csv import Csv, is_number, is_unsafe, to_agree
 from anon.tables.formats import (
     COMPRESSED,
     Format,
@@ -41,7 +41,9 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
+from anon.tables.inferred import AS_WRITTEN
 from anon.tables.memory import Meaning, in_plain_types, plain_schema, with_columns
+from anon.tables.watch import Progress, watched
 from anon.tables.written import Written, written_in
 
 BATCH_ROWS = 1 << 20
@@ -56,9 +58,12 @@ LOOSER = [
 ]
 """The types that Arrow tries for a column of a CSV file, in its order; it takes the first that reads all."""
 
+PASSES = 3  # over a CSV file, in which the types of its columns are settled
+
 _UNREAD_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 
 Read = Callable[[Sequence[str]], Iterator[pa.Table]]
+Tell = Callable[[int], None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,14 +161,15 @@ def scan(
     memory: int,
     folder: str | os.PathLike[str] | None,
     meaning: Meaning,
+    progress: Progress | None = None,
 ) -> Scan:
-    """The table in these files of one format. `columns`, `memory` and `folder` as for `read_source`.
+    """The table in these files of one format. All but `meaning` as for `read_source`.
 
     `meaning` is what the user says of columns.
     """
     state = _state(paths)
     if format == "csv":
-        batch_schema, own, n_rows, read = _csv_files(paths, csv)
+        batch_schema, own, n_rows, read = _csv_files(paths, csv, progress)
     else:
         batch_schema, own, n_rows, read = (_parquet if format == "parquet" else _feather)(paths)
     indexes = index_columns(batch_schema)
@@ -421,8 +427,9 @@ class _CsvFile:
         return bool(self.read_types[name] == pa.string() and self.types[name] != pa.string())
 
 
-def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
-    files = [_settled(csv, path) for path in paths]
+def _csv_files(paths: Sequence[Path], csv: Csv, progress: Progress | None) -> _Opened:
+    sizes = [PASSES * os.stat(path).st_size for path in paths]
+    files = [_settled(csv, path, told=(progress, sum(sizes[:i]), sum(sizes))) for i, path in enumerate(paths)]
     names = list(files[0].types)
     if all(set(file.types) == set(names) for file in files):
         texts, numbers = to_agree(
@@ -441,8 +448,20 @@ def _csv_files(paths: Sequence[Path], csv: Csv) -> _Opened:
     return batch_schema, batch_schema, sum(file.n_rows for file in files), read
 
 
-def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
-    """A file with the types of its columns, found by reading it; those of `as_text` are strings."""
+def _settled(
+    csv: Csv, path: Path, as_text: Iterable[str] = (), told: tuple[Progress | None, int, int] = (None, 0, 0)
+) -> _CsvFile:
+    """A file with the types of its columns, found by reading it; those of `as_text` are strings.
+
+    `told` is who is told how far it is read, and the bytes before it and of all files, by `PASSES`.
+    """
+    progress, done, total = told
+    size = os.stat(path).st_size
+
+    def tell(number: int) -> Tell | None:
+        """Who is told where pass `number` is."""
+        return None if progress is None else lambda at: progress("types", done + number * size + at, total)
+
     read, parse, convert, header = csv.options(path)
     types = dict.fromkeys(csv.texts(header, as_text), pa.string())
     csv.check_ends(path, header, parse.delimiter)
@@ -458,22 +477,25 @@ def _settled(csv: Csv, path: Path, as_text: Iterable[str] = ()) -> _CsvFile:
     n_rows = -1
     while n_rows < 0:
         try:
-            n_rows = sum(batch.num_rows for batch in _csv_batches(csv, path, read_types))
+            n_rows = sum(batch.num_rows for batch in _csv_batches(csv, path, read_types, tell(0)))
         except _UnreadColumn as unread:
             name = list(read_types)[unread.number]
             if read_types[name] == LOOSER[-1]:
                 raise csv.fault(path, parse.delimiter) from None
             read_types[name] = LOOSER[LOOSER.index(read_types[name]) + 1]
     try:
-        read_types, held = _kept_apart(csv, path, read_types)
+        read_types, held = _kept_apart(csv, path, read_types, tell(1))
         texts = [name for name, kind in held.items() if kind == pa.string() and name not in types]
-        return _CsvFile(csv, path, read_types, held | _written(csv, path, texts), n_rows)
+        held |= _written(csv, path, texts, tell(2))
     except _UnreadColumn:  # all were read so before
         raise _changed() from None
+    if progress is not None:  # the last passes end early, or are spared
+        progress("types", done + PASSES * size, total)
+    return _CsvFile(csv, path, read_types, held, n_rows)
 
 
 def _kept_apart(
-    csv: Csv, path: Path, read_types: dict[str, pa.DataType]
+    csv: Csv, path: Path, read_types: dict[str, pa.DataType], tell: Tell | None
 ) -> tuple[dict[str, pa.DataType], dict[str, pa.DataType]]:
     """The types to read and to hold: numbers told apart by more than their value are text, times are
     microseconds where these hold them all.
@@ -483,9 +505,9 @@ def _kept_apart(
     unsafe: set[str] = set()
     fine: set[str] = set()
     if numbers or times:
-        for batch in _csv_batches(csv, path, dict.fromkeys(numbers, AS_WRITTEN) | times):
+        for batch in _csv_batches(csv, path, dict.fromkeys(numbers, AS_WRITTEN) | times, tell):
             for name in numbers.keys() - unsafe:
-                if is_unsafe([batch.column(name)], numbers[name]):
+                if is_unsafe([batch.column(name).dictionary], numbers[name]):
                     unsafe.add(name)
             for name in times.keys() - fine:
                 try:
@@ -497,11 +519,11 @@ def _kept_apart(
     return read_types, read_types | rounded
 
 
-def _written(csv: Csv, path: Path, texts: Sequence[str]) -> dict[str, pa.DataType]:
+def _written(csv: Csv, path: Path, texts: Sequence[str], tell: Tell | None) -> dict[str, pa.DataType]:
     """The types of those columns of text that write numbers with thousands marks, or days."""
     seen = dict.fromkeys(texts, Written())
-    batches = _csv_batches(csv, path, dict.fromkeys(texts, pa.string())) if texts else iter(())
-    for batch in batches:
+    strings = dict.fromkeys(texts, pa.string())
+    for batch in _csv_batches(csv, path, strings, tell) if texts else ():
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             seen[name] &= written_in([column], csv.thousands, csv.decimal)
         if not any(each.is_something for each in seen.values()):
@@ -517,13 +539,21 @@ class _UnreadColumn(Exception):
         self.number = number
 
 
-def _csv_batches(csv: Csv, path: Path, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """The named columns, read as these types."""
+def _csv_batches(
+    csv: Csv, path: Path, types: dict[str, pa.DataType], tell: Tell | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The named columns, read as these types; `tell` hears how many bytes of the file are read."""
     read, parse, convert, _ = csv.options(path)
     convert.column_types, convert.include_columns = types, list(types)
     try:
-        with pa_csv.open_csv(os.fspath(path), read, parse, convert) as reader:
-            yield from reader
+        with (
+            watched(path) as (file, place),
+            pa_csv.open_csv(file, read, parse, convert) as reader,
+        ):
+            for batch in reader:
+                yield batch
+                if tell is not None:
+                    tell(place())
     except (pa.ArrowException, UnicodeError, OSError) as error:
         raise_if_out_of_memory(error)
         unread = _UNREAD_COLUMN.match(str(error))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.schema import as_word, is_text
+from anon.schema import as_word, is_text, value_type
 from anon.tables.csv import Csv
 from anon.tables.formats import file_name
 
@@ -26,17 +26,26 @@ def notes_on_csv(csv: Csv, paths: Sequence[Path], table: pa.Table) -> tuple[str,
             f"the first line of {file_name(paths[0])} looks like the rows below it, and is read as the names "
             "of the columns: --no-header (header=False) reads it as a row"
         )
+    notes += note_on_names(csv.trimmed(paths[0]))
     if csv.null:
         notes += _notes_on_null(csv, paths)
     return tuple(notes)
+
+
+def note_on_names(trimmed: Sequence[str]) -> list[str]:
+    """Which names of columns had blanks at their ends that were dropped."""
+    if not trimmed:
+        return []
+    what = "the name of a column" if len(trimmed) == 1 else f"the names of {len(trimmed)} columns"
+    return [f"blanks at the ends of {what} are dropped: {', '.join(map(repr, trimmed[:10]))}"]
 
 
 def _is_row(names: Sequence[str], rows: pa.Table) -> bool:
     """Do the names look like cells: numbers and days over numbers and days, or texts that occur below?"""
     typed, texts = [], []
     for name, column in zip(names, rows.columns, strict=True):
-        if is_text(column.type):
-            texts.append(pc.index(column, name).as_py() >= 0)
+        if is_text(value_type(column.type)):
+            texts.append(pc.index(column.cast(value_type(column.type)), name).as_py() >= 0)
         elif not pa.types.is_null(column.type):
             typed.append(False)
             with suppress(pa.ArrowException):

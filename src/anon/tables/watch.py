@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -19,15 +20,12 @@ EVERY = 0.1  # seconds
 
 
 def read_watched(path: Path, read: Callable[[Any], T], progress: Progress | None, done: int, total: int) -> T:
-    """`read(file)`; meanwhile `progress` hears, from this thread, how many bytes are read, past `done`.
-
-    A compressed file is not watched: where it is in the text is not known.
-    """
-    if progress is None or path.suffix.lower() in COMPRESSED:
+    """`read(file)`; this thread tells `progress` meanwhile how many bytes are read, after `done`."""
+    if progress is None:
         return read(os.fspath(path))
     result: list[T] = []
     failure: list[BaseException] = []
-    with pa.OSFile(os.fspath(path)) as file:
+    with watched(path) as (file, place):
 
         def work() -> None:
             try:
@@ -35,11 +33,24 @@ def read_watched(path: Path, read: Callable[[Any], T], progress: Progress | None
             except BaseException as error:
                 failure.append(error)
 
-        reader, descriptor = Thread(target=work, daemon=True), file.fileno()
+        reader = Thread(target=work, daemon=True)
         reader.start()
         while reader.is_alive():
             reader.join(EVERY)
-            progress("read", min(done + os.lseek(descriptor, 0, os.SEEK_CUR), total), total)
+            progress("read", min(done + place(), total), total)
     if failure:
         raise failure[0]
     return result[0]
+
+
+@contextmanager
+def watched(path: Path) -> Iterator[tuple[pa.NativeFile, Callable[[], int]]]:
+    """What a file holds, not compressed, as Arrow reads it by its name; how many of its bytes are read."""
+    codec = COMPRESSED.get(path.suffix.lower())
+    with pa.OSFile(os.fspath(path)) as file:
+        descriptor = os.dup(file.fileno())  # Arrow may close its own once all is read
+        try:
+            plain = file if codec is None else pa.CompressedInputStream(file, codec)
+            yield plain, lambda: os.lseek(descriptor, 0, os.SEEK_CUR)
+        finally:
+            os.close(descriptor)

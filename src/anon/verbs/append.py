@@ -21,7 +21,7 @@ from anon.measures import once_per_unit, units_of_classes
 from anon.methods import FullDomain, Mondrian, Task, pass_rules
 from anon.release import NothingFits, Release, Rules
 from anon.requirements import Requirement, check_list, counting
-from anon.schema import check_names
+from anon.schema import check_names, is_text, value_type
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
 from anoncore.requirement import Conjunction, passing_classes
@@ -197,7 +197,7 @@ def _refuse_known(table: pa.Table, earlier: Any, key: str | None, new_persons: b
     for side, one in (("batch", table), ("earlier table", before)):
         if key not in one.column_names:
             raise DataError(f"the {side} has no column {key!r}, which tells persons apart", column=key)
-    there = np.asarray(pc.is_in(_words(table, key), value_set=_words(before, key).drop_null()))
+    there = _among(table[key], before[key])
     unknown = np.asarray(table[key].is_null())
     for wrong, what in (
         (unknown, "nobody knows whose rows they are"),
@@ -215,15 +215,57 @@ def _refuse_known(table: pa.Table, earlier: Any, key: str | None, new_persons: b
             )
 
 
-def _words(table: pa.Table, key: str) -> pa.ChunkedArray:
-    return table[key].cast(pa.string())
+def _among(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Which keys are among the others, as values: 7 is 7.0, and where one of the two is text, "07" is 7."""
+    ours, theirs = (each.cast(value_type(each.type)) for each in (keys, others))
+    there = _equal_to_some(ours, theirs)
+    if is_text(ours.type) and _is_number(theirs.type):
+        there |= _equal_to_some(_numbers_in(ours), theirs)
+    elif is_text(theirs.type) and _is_number(ours.type):
+        there |= _equal_to_some(ours, _numbers_in(theirs))
+    return there
+
+
+def _equal_to_some(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    kind = _common(keys.type, others.type)
+    ours, theirs = (each.cast(kind, safe=False) for each in (keys, others.drop_null()))
+    return np.array(pc.is_in(ours, value_set=theirs))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _numbers_in(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What texts write, where that is a number; null elsewhere."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    is_number = pc.match_substring_regex(trimmed, r"^[+-]?\d{1,18}(\.\d*)?$")
+    plain = pc.replace_substring_regex(pc.if_else(is_number, trimmed, None), r"^\+|\.0*$", "")
+    if pc.any(pc.match_substring(plain, ".")).as_py():
+        return plain.cast(pa.float64())
+    return plain.cast(pa.int64())
+
+
+def _common(ours: pa.DataType, theirs: pa.DataType) -> pa.DataType:
+    """The type in which values of two types are compared: their own, or else text."""
+    kinds, types = (ours, theirs), pa.types
+    if ours == theirs:
+        return ours
+    if all(types.is_integer(kind) for kind in kinds):
+        return pa.decimal128(20)
+    if all(map(_is_number, kinds)):
+        return pa.float64()
+    if all(types.is_date(kind) or types.is_timestamp(kind) for kind in kinds):
+        zone = next((kind.tz for kind in kinds if types.is_timestamp(kind) and kind.tz), None)
+        return pa.timestamp("us", zone)
+    return pa.large_string()
 
 
 def _pooled(table: pa.Table, held: pa.Table, key: str | None) -> pa.Table:
     """The batch and the rows that were held before; nobody may be in both."""
     check_names(table.column_names, held.column_names)
     if key is not None and key in table.column_names:
-        again = np.asarray(pc.is_in(_words(table, key), value_set=_words(held, key).drop_null()))
+        again = _among(table[key], held[key])
         if again.any():
             row, count = int(np.argmax(again)), int(np.count_nonzero(again))
             raise DataError(
