@@ -727,7 +727,8 @@ cdef void cut_pool(Pool* pool) noexcept nogil:
     start = 0
     while n_left:
         end = pool.left[n_left - 1]
-        width = measure(pool, pool.orders + pool.sorted_field * pool.capacity + start, end - start)
+        if end - start < n:  # all of them are measured
+            width = measure(pool, pool.orders + pool.sorted_field * pool.capacity + start, end - start)
         left = 0
         if width and end - start >= 2 * pool.least:
             left = best_cut(pool, start, end - start)

@@ -42,11 +42,13 @@ def until_done(
     items: Sequence[Item],
     n_threads: int,
     progress: Callable[[int], object] | None = None,
+    stop: Callable[[], object] | None = None,
 ) -> None:
     """Call `work(*item)` for these items, and for all those that calls return with the amount that they did.
 
     By `n_threads` threads, while this one waits; `progress(done)` hears from it the amount done so far.
-    However it ends, no thread is left.
+    However it ends, no thread is left. Where that is by an error or an interruption, `stop()` is called
+    before the calls that still run are waited for, so that they may end sooner.
     """
     done = 0
     pool = concurrent.futures.ThreadPoolExecutor(n_threads)
@@ -62,5 +64,9 @@ def until_done(
                 pending |= {pool.submit(work, *item) for item in more}
             if progress is not None:
                 progress(done)
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
