@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: Li & Li's figures on Adult, and 32 Mondrian points on a census, with the memory they take."""
+"""Sweeps: Li & Li's figures on Adult, and 32 points on a census: of Mondrian, with the memory they take, and
+of Mondrian and Curve, beside as many calls of `anonymize`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ from typing import Any
 import pytest
 
 import anon
+from anon.choice.configuration import as_configurations
 from anon.measures.workload import random_queries
 
 N_THREADS = 2
@@ -134,4 +139,38 @@ def test_32_points_of_a_census(benchmark: Any, capsys: pytest.CaptureFixture[str
             f"\n32 Mondrian points, {n_rows:,} rows: {measured['seconds']:.1f} s on {N_THREADS} threads "
             f"(bar <= 40 s for 1,000,000), above the process before {measured['bytes']:.0f} bytes per row "
             "and worker (bar <= 64)"
+        )
+
+
+def test_32_points_of_mondrian_and_curve(
+    benchmark: Any, capsys: pytest.CaptureFixture[str], n_rows: int
+) -> None:
+    """K = 2 ... 200, with and without l = 3, by both methods: seconds, and as a share of 32 single calls."""
+    table, schema = anon.datasets.census(n_rows, 0), anon.datasets.census_schema()
+    ks = "k=2,5,10,20,50,100,150,200 method=mondrian,curve"
+    asked = as_configurations([ks, f"{ks} l=3"])
+
+    def single() -> float:
+        start = time.process_time()
+        for one in asked:
+            release = anon.anonymize(
+                table, schema, require=one.require, method=one.method, n_threads=N_THREADS
+            )
+            assert release.privacy().prosecutor.mean
+            assert release.utility().gcp
+        return time.process_time() - start
+
+    def swept() -> tuple[float, float]:
+        start, processor = time.perf_counter(), time.process_time()
+        assert len(anon.frontier(table, schema, asked, n_threads=N_THREADS).efficient) > 2
+        return time.perf_counter() - start, time.process_time() - processor
+
+    seconds, processor = benchmark.pedantic(swept, rounds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", anon.PrivacyWarning)
+        alone = single()
+    with capsys.disabled():
+        print(
+            f"\n32 points, 16 of them Curve, {n_rows:,} rows: {seconds:.1f} s on {N_THREADS} threads, "
+            f"{processor:.1f} of one (bar <= 60 s for 1,000,000), {processor / alone:.2f} of 32 single calls"
         )

@@ -70,6 +70,22 @@ cdef extern from *:
             memcpy(high + f, &top, sizeof top);
         }
     }
+    static inline int anon_any(anon_lanes a) {
+        int64_t halves[2];
+        memcpy(halves, &a, sizeof halves);
+        return (halves[0] | halves[1]) != 0;
+    }
+    static inline int anon_grown(int32_t* low, int32_t* high, const int32_t* record, int n) {
+        anon_lanes outside = {0, 0, 0, 0};
+        for (int f = 0; f < n; f += 4) {
+            anon_lanes here = anon_load(record + f);
+            outside |= (here < anon_load(low + f)) | (here > anon_load(high + f));
+        }
+        if (!anon_any(outside))
+            return 0;
+        anon_widen(low, high, record, n);
+        return 1;
+    }
     static inline int32_t anon_span(const int32_t* low, const int32_t* high, const int32_t* low_2,
                                     const int32_t* high_2, const int32_t* full, int n) {
         anon_lanes total = {0, 0, 0, 0};
@@ -83,6 +99,8 @@ cdef extern from *:
     """
     # Bounds that take up one more record; n is a multiple of 4.
     void widen "anon_widen" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
+    # The same; were they changed?
+    bint grown "anon_grown" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
     # Sum of the widths, each at most full, of n fields of two boxes together; n is a multiple of 4.
     int32_t joined_span "anon_span" (const int32_t* low, const int32_t* high, const int32_t* low_2,
                                      const int32_t* high_2, const int32_t* full, int n) noexcept nogil

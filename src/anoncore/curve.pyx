@@ -762,6 +762,7 @@ cdef struct Pool:
     int32_t* seen              # per value of every set, of passing use; all 0 between calls
     int32_t* union_rows        # up to most_dealt rows being dealt anew
     int32_t* saved
+    int32_t* grown_widths      # of the class that grows, with each row of `union_rows` that is left
     int64_t most_dealt
 
 
@@ -1024,15 +1025,17 @@ cdef inline int32_t grown_width(const Pool* pool, int64_t c, int32_t row, int bi
     return total
 
 
-cdef void grow(Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
+cdef bint grow(Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
+    # May other rows now widen it otherwise than before?
     cdef const Space* space = pool.space
     cdef const int32_t* record = pool.records + <int64_t>row * pool.stride
     cdef const int32_t* sets = record + pool.n_ordered + space.n_trees
     cdef int f
     pool.width[c] = grown_width(pool, c, row, bit)
-    widen(pool.low + c * pool.stride, pool.high + c * pool.stride, record, pool.stride)
+    cdef bint changed = grown(pool.low + c * pool.stride, pool.high + c * pool.stride, record, pool.stride)
     for f in range(space.n_flat):
         if not (pool.seen[space.set_starts[f] + sets[f]] >> bit) & 1:
+            changed = True
             pool.seen[space.set_starts[f] + sets[f]] |= <int32_t>1 << bit
             if sets[f] == space.null_code[f]:
                 pool.n_nulls[c * space.n_flat + f] += 1
@@ -1041,6 +1044,7 @@ cdef void grow(Pool* pool, int64_t c, int32_t row, int bit) noexcept nogil:
     fits(pool.size[c] + 1, pool.cap)
     pool.member[c * pool.cap + pool.size[c]] = row
     pool.size[c] += 1
+    return changed
 
 
 cdef void empty(Pool* pool, int64_t c) noexcept nogil:
@@ -1060,6 +1064,7 @@ cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexce
     cdef int64_t old_size[8]
     cdef int64_t n = 0, n_left, before = 0, after = 0, best, cost, i, j, at, c, n_grown = 0, most = n_old
     cdef int32_t* left
+    cdef int32_t* widths = pool.grown_widths
     cdef int32_t row
     cdef bint failed = False
     cdef int g, h
@@ -1089,28 +1094,27 @@ cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexce
             row = left[at]
             n_left -= 1
             memmove(left + at, left + at + 1, (n_left - at) * sizeof(int32_t))
-            grow(pool, c, row, <int>n_grown)
+            memmove(widths + at, widths + at + 1, (n_left - at) * sizeof(int32_t))
+            if grow(pool, c, row, <int>n_grown):
+                for i in range(n_left):
+                    widths[i] = grown_width(pool, c, left[i], <int>n_grown)
             if pool.size[c] >= pool.k and satisfied(pool, c, -1, -1):
                 break
             if n_left == 0 or pool.size[c] == pool.cap:
                 failed = True
                 break
             at = 0
-            best = NEVER
             for i in range(n_left):
-                cost = grown_width(pool, c, left[i], <int>n_grown)
-                if cost < best:
-                    best = cost
+                if widths[i] < widths[at]:
                     at = i
+                    if widths[at] == pool.width[c]:  # none is less
+                        break
         n_grown += 1
         if failed:
             break
         at = 0
-        best = -1
         for i in range(n_left):
-            cost = grown_width(pool, c, left[i], <int>n_grown - 1)
-            if cost > best:
-                best = cost
+            if widths[i] > widths[at]:
                 at = i
     if not failed:
         for i in range(n_left):
@@ -1288,6 +1292,7 @@ def refine(widths, records, offsets, k, max_size, reach, rules=None, sensitive=N
     pool.seen = <int32_t*>take(keep, of.c.set_starts[n_flat], sizeof(int32_t))
     pool.union_rows = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
     pool.saved = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
+    pool.grown_widths = <int32_t*>take(keep, pool.most_dealt, sizeof(int32_t))
     with nogil:
         for c in range(n_classes):
             pool.size[c] = <int32_t>(bounds[c + 1] - bounds[c])

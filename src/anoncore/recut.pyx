@@ -21,19 +21,22 @@ from anoncore.doors import one_of, parts_of, whole
 
 from libc.string cimport memcpy, memset
 
-from anoncore.curve cimport BEYOND, PARTNERS, Space, Widths, joined_span, keep_partner, records_of, sensitive_of, set_width
+from anoncore.curve cimport BEYOND, PARTNERS, Space, Widths, grown, joined_span, keep_partner, records_of, sensitive_of, set_width
 from anoncore.memory cimport fits, take
 from anoncore.requirement cimport Conjunction, Rules, passes
+from anoncore.sort cimport sort_keys
 from anoncore.types cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 
 cdef enum:
     WINDOW = 16         # classes behind a class among which its partners are sought
     MARGIN = 16         # a part has at least one of so many rows
+    MERGED = 96         # keys that are sorted by merging, at most
     POOLED = 1 << 14    # rows that are pooled, at most, or
     TIMES_LEAST = 16    # so many times the least class if that is more
     TRIES = 12          # places of an order at which requirements are tested, at most
     NEARBY = 64         # and one of so many rows lies between two of them
+    SHORT = 8           # places of an order that are looked through together, at least
     MEAN_STRATUM = 4    # rows of a combination of sensitive values, in the mean, at least
     FEW_VALUES = 64     # of a sensitive attribute: they are numbered without sorting
     EVENLY = 2          # fields by which rows are dealt in equal shares where no other cut passes
@@ -43,26 +46,6 @@ cdef int64_t MOST_LEAST = 1 << 30  # rows of all classes together
 
 
 cdef extern from *:
-    """
-    static inline int anon_any(anon_lanes a) {
-        int64_t halves[2];
-        memcpy(halves, &a, sizeof halves);
-        return (halves[0] | halves[1]) != 0;
-    }
-    static inline int anon_grown(int32_t* low, int32_t* high, const int32_t* record, int n) {
-        anon_lanes outside = {0, 0, 0, 0};
-        for (int f = 0; f < n; f += 4) {
-            anon_lanes here = anon_load(record + f);
-            outside |= (here < anon_load(low + f)) | (here > anon_load(high + f));
-        }
-        if (!anon_any(outside))
-            return 0;
-        anon_widen(low, high, record, n);
-        return 1;
-    }
-    """
-    # Bounds that take up one more record; were they changed? n is a multiple of 4.
-    bint grown "anon_grown" (int32_t* low, int32_t* high, const int32_t* record, int n) noexcept nogil
     int ones "__builtin_popcountll" (uint64_t word) noexcept nogil
 
 
@@ -84,10 +67,14 @@ cdef void first_codes(const Space* space, int32_t* first) noexcept nogil:
 # --- Sorting -------------------------------------------------------------------------------------
 
 
-cdef uint64_t* sorted_keys(uint64_t* keys, uint64_t* other, int64_t n) noexcept nogil:
-    # Merge sort; the sorted keys lie in one of the two arrays.
+cdef uint64_t* sorted_keys(uint64_t* keys, uint64_t* other, int64_t n, int low) noexcept nogil:
+    # Keys whose bits below `low` rise, sorted; they lie in one of the two arrays. By merging where they are few.
     cdef int64_t start, end, i, j, middle, at, run = 12
     cdef uint64_t key
+    cdef bint is_right
+    if n > MERGED:
+        sort_keys(&keys, NULL, &other, NULL, n, low)
+        return keys
     for start in range(0, n, 12):
         end = min(start + 12, n)
         for i in range(start + 1, end):
@@ -104,13 +91,17 @@ cdef uint64_t* sorted_keys(uint64_t* keys, uint64_t* other, int64_t n) noexcept 
             end = min(middle + run, n)
             i = start
             j = middle
-            for at in range(start, end):
-                if j == end or (i < middle and keys[i] <= keys[j]):
-                    other[at] = keys[i]
-                    i += 1
-                else:
-                    other[at] = keys[j]
-                    j += 1
+            at = start
+            if middle < end and keys[middle - 1] > keys[middle]:
+                while i < middle and j < end:  # without a branch that nobody can predict
+                    is_right = keys[j] < keys[i]
+                    other[at] = keys[j] if is_right else keys[i]
+                    j += is_right
+                    i += not is_right
+                    at += 1
+            memcpy(other + at, keys + i, (middle - i) * sizeof(uint64_t))
+            at += middle - i
+            memcpy(other + at, keys + j, (end - j) * sizeof(uint64_t))
             start = end
         keys, other = other, keys
         run *= 2
@@ -138,6 +129,8 @@ cdef struct Pool:
     int32_t* order             # on trial
     int32_t* best_order
     int64_t* forth             # loss of a cut before row i of the order on trial
+    int64_t* least_loss        # of each of its stretches, and where
+    int64_t* least_at
     uint64_t* keys
     uint64_t* other_keys
     uint8_t* is_left
@@ -213,6 +206,8 @@ cdef Pool pool_for(list keep, Widths of, rules, const int32_t[:, ::1] sensitive,
     pool.order = <int32_t*>take(keep, capacity, sizeof(int32_t))
     pool.best_order = <int32_t*>take(keep, capacity, sizeof(int32_t))
     pool.forth = <int64_t*>take(keep, capacity + 1, sizeof(int64_t))
+    pool.least_loss = <int64_t*>take(keep, capacity // SHORT + 1, sizeof(int64_t))
+    pool.least_at = <int64_t*>take(keep, capacity // SHORT + 1, sizeof(int64_t))
     pool.keys = <uint64_t*>take(keep, capacity, sizeof(uint64_t))
     pool.other_keys = <uint64_t*>take(keep, capacity, sizeof(uint64_t))
     pool.is_left = <uint8_t*>take(keep, capacity, sizeof(uint8_t))
@@ -385,7 +380,7 @@ cdef void number_values(Pool* pool) noexcept nogil:
         for i in range(n):
             code = pool.sensitive[<int64_t>pool.rows[i] * s + a]
             pool.keys[i] = code << 32 | <uint64_t>i
-        keys = sorted_keys(pool.keys, pool.other_keys, n)
+        keys = sorted_keys(pool.keys, pool.other_keys, n, 32)
         number = -1
         for i in range(n):
             if i == 0 or keys[i] >> 32 != keys[i - 1] >> 32:
@@ -464,7 +459,7 @@ cdef void number_strata(Pool* pool) noexcept nogil:
             code = pool.stratum[i]
             pool.keys[i] = code << 32 | <uint64_t>pool.value_number[pool.by_values[j] * pool.capacity + i]
         memcpy(pool.combined, pool.keys, n * sizeof(uint64_t))
-        keys = sorted_keys(pool.keys, pool.other_keys, n)
+        keys = sorted_keys(pool.keys, pool.other_keys, n, 0)
         number = 0
         for i in range(n):
             if i == 0 or keys[i] != keys[number - 1]:
@@ -502,7 +497,7 @@ cdef void order_evenly(Pool* pool, const int32_t* rows, int64_t n) noexcept nogi
         number = 2 * pool.stratum_passed[pool.stratum[rows[i]]] + 1
         pool.stratum_passed[pool.stratum[rows[i]]] += 1
         pool.keys[i] = (number << 31) // <uint64_t>pool.stratum_size[pool.stratum[rows[i]]] << 32 | <uint64_t>i
-    keys = sorted_keys(pool.keys, pool.other_keys, n)
+    keys = sorted_keys(pool.keys, pool.other_keys, n, 32)
     for i in range(n):
         pool.order[i] = rows[<uint32_t>keys[i]]
 
@@ -510,9 +505,21 @@ cdef void order_evenly(Pool* pool, const int32_t* rows, int64_t n) noexcept nogi
 # --- The best cut --------------------------------------------------------------------------------
 
 
+cdef void least_of_stretch(Pool* pool, int64_t first, int64_t last, int64_t length, int64_t s) noexcept nogil:
+    # The first least loss of the places `first`..`last` that are in stretch s.
+    cdef int64_t i, at = first + s * length, loss = NEVER
+    pool.least_at[s] = at
+    for i in range(at, min(at + length, last + 1)):
+        if pool.forth[i] < loss:
+            loss = pool.forth[i]
+            pool.least_at[s] = i
+    pool.least_loss[s] = loss
+
+
 cdef int64_t best_place(Pool* pool, const int32_t* order, int64_t n, int64_t margin, int64_t* best) noexcept nogil:
     # Where to cut these rows so that their loss falls below `best`, which is then that loss; 0: nowhere.
     cdef int64_t i, last = n - margin, from_end, loss, at = 0, here, tried, gap = n // NEARBY, limit = best[0]
+    cdef int64_t stretch, n_stretches, s
     cdef int32_t width = 0
     start_sweep(pool)
     for i in range(1, last + 1):
@@ -547,13 +554,18 @@ cdef int64_t best_place(Pool* pool, const int32_t* order, int64_t n, int64_t mar
                 best[0] = pool.forth[i]
                 at = i
         return at
+    # The least of every stretch of the places, so that each try looks through one and its neighbors only.
+    stretch = max(gap, SHORT)
+    n_stretches = (last - margin) // stretch + 1
+    for s in range(n_stretches):
+        least_of_stretch(pool, margin, last, stretch, s)
     for tried in range(TRIES):
         loss = best[0]
         here = 0
-        for i in range(margin, last + 1):
-            if pool.forth[i] < loss:
-                loss = pool.forth[i]
-                here = i
+        for s in range(n_stretches):
+            if pool.least_loss[s] < loss:
+                loss = pool.least_loss[s]
+                here = pool.least_at[s]
         if here == 0:
             return 0
         if both_pass(pool, order, n, here):
@@ -561,6 +573,9 @@ cdef int64_t best_place(Pool* pool, const int32_t* order, int64_t n, int64_t mar
             return here
         for i in range(max(here - gap, margin), min(here + gap, last) + 1):
             pool.forth[i] = NEVER
+        s = (here - margin) // stretch
+        for i in range(max(s - 1, 0), min(s + 2, n_stretches)):
+            least_of_stretch(pool, margin, last, stretch, i)
     return 0
 
 
@@ -595,7 +610,7 @@ cdef bint order_runs(Pool* pool, int field, const int32_t* sorted_rows, int64_t 
         moved |= i > 0 and pool.keys[i] < pool.keys[i - 1]
     if is_tree and not moved:
         return False
-    cdef uint64_t* keys = sorted_keys(pool.keys, pool.other_keys, n_runs)
+    cdef uint64_t* keys = sorted_keys(pool.keys, pool.other_keys, n_runs, 32)
     at = 0
     for i in range(n_runs):
         j = <uint32_t>keys[i]
@@ -613,7 +628,7 @@ cdef void sort_rows(Pool* pool, int field, const int32_t* rows, int32_t* into) n
     for i in range(n):
         value = pool.records[<int64_t>rows[i] * pool.space.stride + field]
         pool.keys[i] = value << 32 | <uint64_t>i
-    keys = sorted_keys(pool.keys, pool.other_keys, n)
+    keys = sorted_keys(pool.keys, pool.other_keys, n, 32)
     for i in range(n):
         into[i] = rows[<uint32_t>keys[i]]
 
@@ -712,7 +727,8 @@ cdef void cut_pool(Pool* pool) noexcept nogil:
     start = 0
     while n_left:
         end = pool.left[n_left - 1]
-        width = measure(pool, pool.orders + pool.sorted_field * pool.capacity + start, end - start)
+        if end - start < n:  # all of them are measured
+            width = measure(pool, pool.orders + pool.sorted_field * pool.capacity + start, end - start)
         left = 0
         if width and end - start >= 2 * pool.least:
             left = best_cut(pool, start, end - start)

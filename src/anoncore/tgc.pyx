@@ -1123,6 +1123,7 @@ cdef struct Exchange:
     int64_t* n_distinct
     double* width         # by cluster: the sum of its widths
     Side sides[2]
+    const uint8_t* stopped  # by another thread: no class needs to be looked at any more
 
 
 cdef inline double pair_of(const Nearness* nearness, int64_t u, int64_t v) noexcept nogil:
@@ -1462,6 +1463,8 @@ cdef void improve_in(Exchange* x, const code_t* codes, int64_t n, int64_t k, int
     for turn in range(1, PASSES + 1):
         changed = False
         for c in range(x.n_clusters):
+            if x.stopped[0]:
+                return
             n_neighbors = find_neighbors(x, codes, c, neighbors)
             for j in range(n_neighbors):
                 d = neighbors[j]
@@ -1531,8 +1534,10 @@ cdef class _Improving:
     cdef Objective objective
     cdef int64_t k
     cdef object n_clusters
+    cdef uint8_t stopped
 
     def __init__(self, codes, offsets, home, n_clusters, most, objective, k):
+        self.stopped = False
         self.codes = codes.reshape(-1).view(np.uint8)
         self.width = codes.dtype.itemsize
         self.offsets, self.home, self.objective = offsets, home, objective
@@ -1545,6 +1550,7 @@ cdef class _Improving:
         cdef const uint8_t* codes = &self.codes[0]
         set_exchange(&x, self.objective, np.diff(self.offsets[begin:end + 1]).max(),
                      self.n_clusters[begin:end].max(), self.most, self.k, keep)
+        x.stopped = &self.stopped
         with nogil:
             if self.width == 1:
                 improve_each(&x, codes, &self.offsets[0], begin, end, self.k, &self.home[0])
@@ -1553,6 +1559,10 @@ cdef class _Improving:
             else:
                 improve_each(&x, <const uint32_t*>codes, &self.offsets[0], begin, end, self.k, &self.home[0])
         return (), self.offsets[end] - self.offsets[begin]
+
+    def stop(self):
+        # What runs ends within one class, and leaves its subspace as it was.
+        self.stopped = True
 
 
 def improve(codes, offsets, home, objective, k, *, n_threads=1, progress=None):
@@ -1588,5 +1598,5 @@ def improve(codes, offsets, home, objective, k, *, n_threads=1, progress=None):
     chunk = bounds[:len(bounds) - 1] // CHUNK_ROWS
     begins = [0, *np.flatnonzero(np.diff(chunk)) + 1]
     until_done(run.run, list(zip(begins, [*begins[1:], len(chunk)])), n_threads,
-            None if progress is None else lambda done: progress(done, n))
+            None if progress is None else lambda done: progress(done, n), run.stop)
     return placed + before

@@ -42,21 +42,20 @@ def until_done(
     items: Sequence[Item],
     n_threads: int,
     progress: Callable[[int], object] | None = None,
+    stop: Callable[[], object] | None = None,
 ) -> None:
     """Call `work(*item)` for these items, and for all those that calls return with the amount that they did.
 
-    By `n_threads` threads, while this one waits, or by this one where one is enough; `progress(done)` hears
-    from it the amount done so far. However it ends, no thread is left.
+    By `n_threads` threads, while this one waits, or by this one where one is enough and nobody listens;
+    `progress(done)` hears from it the amount done so far. However it ends, no thread is left. Where that is
+    by an error or an interruption, `stop()` is called before the calls that still run are waited for, so
+    that they may end sooner.
     """
     done = 0
-    if n_threads < 2:
+    if n_threads < 2 and progress is None:
         left = list(items)
         while left:
-            more, amount = work(*left.pop())
-            left += more
-            done += amount
-            if progress is not None:
-                progress(done)
+            left += work(*left.pop())[0]
         return
     pool = concurrent.futures.ThreadPoolExecutor(n_threads)
     try:
@@ -71,5 +70,9 @@ def until_done(
                 pending |= {pool.submit(work, *item) for item in more}
             if progress is not None:
                 progress(done)
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -227,6 +227,21 @@ def test_improve_equals_its_twin(data: Any, table: Any, k: int) -> None:
     assert np.bincount(improved).min() >= k
 
 
+def test_an_interrupted_improvement_ends_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = objective_of({"attributes": [line(10)], "sensitive": [], "w_u": 1.0, "w_p": 0.0})
+    codes, home = np.array([[0], [9], [0], [9]], np.uint8), np.array([0, 0, 1, 1])
+    improved = tgc.improve(codes, np.array([0, 4]), home, objective, 2)
+    assert sorted(np.flatnonzero(improved == improved[0])) == [0, 2]
+
+    def interrupted(work: Any, items: Any, n_threads: int, progress: Any, stop: Any) -> None:
+        stop()
+        for item in items:
+            work(*item)
+
+    monkeypatch.setattr(tgc, "until_done", interrupted)
+    assert tgc.improve(codes, np.array([0, 4]), home, objective, 2).tolist() == home.tolist()
+
+
 def loss_of(codes: Any, home: Any, objective: Any) -> float:
     """The sum over classes of size times weighted tuple diversity."""
     return sum(len(part) * slow.wtd(objective, [codes[row] for row in part]) for part in classes_of(home))

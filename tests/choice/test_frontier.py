@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.machinery import EXTENSION_SUFFIXES
 from itertools import pairwise
@@ -33,9 +34,14 @@ import anon.measures.answers
 from anon.choice.configuration import Configuration, grid
 from anon.choice.dominance import MEASURES, OF_ATTACKS, OF_PRIVACY, Point, dominates, undominated
 from anon.choice.points import Frontier
+from anon.classes import with_coded_sensitive
 from anon.command.entry import main
+from anon.encoding import encode
+from anon.engines import make, shared_keys
+from anon.entropy import KEY_BYTES, keyed
 from anon.errors import DataError, InfeasibleError, RecheckError, UsageError
 from anon.measures.query_text import parse_queries
+from anon.methods import Common, curve, mondrian
 
 NOT_ATTACKED = [name for name in MEASURES if name not in OF_ATTACKS]
 QUASI = ["age", "sex", "education", anon.nominal("postcode", hierarchy=anon.prefix(4, 3, 2))]
@@ -307,6 +313,45 @@ def test_what_is_shared_is_computed_once(census: pa.Table, monkeypatch: pytest.M
         monkeypatch.setattr(f"anon.measures.{'populations' if 'pop' in name else 'answers'}.{name}", None)
     anon.frontier(census, SCHEMA, "k=5,10,20", measures=["count_error"], **BY_LOSS)
     assert calls == dict.fromkeys(["read_source", "encode", "large_populations", "true_counts", "preset"], 1)
+
+
+def test_what_points_have_in_common_is_computed_once_and_changes_no_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Orders along the curve and Mondrian's classes: by threads that share them as by each call alone."""
+    encoded = with_coded_sensitive(encode(anon.datasets.census(900, 4), SCHEMA))
+    asked = grid(
+        "k=3,12 l=2 method=mondrian,curve publish=generalization,bucketization numeric=interval,level"
+    )
+    asked += grid("k=3,12 method=mondrian,curve")
+    alone = [made_with(encoded, one) for one in asked]
+    calls: list[str] = []
+    for module, name in ((mondrian, "partition"), (curve, "curve_order")):
+        before = getattr(module, name)
+
+        def counted(*args: Any, _name: str = name, _before: Any = before) -> Any:
+            calls.append(_name)
+            return _before(*args)
+
+        monkeypatch.setattr(module, name, counted)
+    common = Common(key for one in asked for key in keys_of(one))
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda one: made_with(encoded, one, common), asked))
+    for one, other in zip(alone, together, strict=True):
+        assert np.array_equal(one.rows, other.rows)
+        assert np.array_equal(one.offsets, other.offsets)
+    # Of each k, with l also by level; one order, one by level, and those of ties that points draw anew.
+    assert calls.count("partition") == 2 + 4
+    assert calls.count("curve_order") == 1 + 1 + 4
+
+
+def keys_of(one: Configuration) -> Any:
+    return shared_keys(one.method, one.require, one.publish, one.numeric)
+
+
+def made_with(encoded: Any, one: Configuration, common: Common | None = None) -> Any:
+    options: Any = {"publish": one.publish, "numeric": one.numeric, "entropy": keyed(bytes(KEY_BYTES))}
+    return make(encoded, one.method, one.require, **options, common=common).classes
 
 
 def test_split_trees_of_nested_requirements_cross() -> None:

@@ -53,6 +53,15 @@ def test_jobs_that_once_overflowed_run_clean() -> None:
     assert done.returncode == 0
 
 
+def test_classes_that_pass_come_back_as_they_are() -> None:
+    table, sensitive = a_table(60, 2)
+    classes = Classes(np.arange(60, dtype=np.uint32), np.arange(0, 61, 3), np.zeros(0, np.uint32))
+    coded = encoded(table, sensitive, "ns")
+    assert repair(classes, coded, task(sensitive, 3).rules) is classes
+    marked = repair(classes, coded, task(sensitive, 3).rules, cut=False, failing=np.arange(20) == 7)
+    assert marked.n_classes == 19
+
+
 def test_repair_ends_at_one_class_when_nothing_passes() -> None:
     table, sensitive = a_table(60, 2)
     classes = Classes(np.arange(60, dtype=np.uint32), np.arange(0, 61, 3), np.zeros(0, np.uint32))

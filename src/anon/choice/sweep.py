@@ -10,6 +10,7 @@ quasi-identifiers ("trivial") and the table as it is ("original").
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import operator
 import os
@@ -44,7 +45,7 @@ from anon.choice.dominance import (
 from anon.choice.points import ORIGINAL, SPECIAL, Frontier
 from anon.classes import Published, counts_of, group, with_coded_sensitive
 from anon.encoding import Encoded, Missing, encode, encode_column
-from anon.engines import Judged, Made, check_arguments, make
+from anon.engines import Judged, Made, check_arguments, make, shared_keys
 from anon.entropy import KEY_BYTES, keyed
 from anon.errors import NAME_SENSITIVE, AnonError, Parameter, UsageError
 from anon.measures import (
@@ -62,7 +63,7 @@ from anon.measures import (
     u_loss,
     with_values,
 )
-from anon.methods import Mondrian, Progress
+from anon.methods import Common, Mondrian, Progress
 from anon.requirements import counting
 from anon.schema import Attribute, Schema
 from anon.tables import read_source
@@ -115,6 +116,7 @@ class _Sweep:
     splitting: Lock
     cache: Cache | None
     key: bytes
+    common: Common | None = None
     trial: _Trial | None = None
 
 
@@ -201,29 +203,31 @@ def frontier(
     pa.default_memory_pool().release_unused()
     tell("points", 0, len(SPECIAL) + len(tried))
     workers = min(threads, len(tried))
+    outcomes: list[dict[Configuration, Outcome]] = []
     done = 0
     with ThreadPoolExecutor(workers) as pool:
         try:
-            outcomes = []
-            for some, of_each in ((SPECIAL.values(), threads), (tried, threads // workers)):
-                coming = [pool.submit(_outcome, replace(sweep, n_threads=of_each), one) for one in some]
-                for each in as_completed(coming):
+            for some, of_each in ((SPECIAL.values(), threads), (_by_rules(tried), threads // workers)):
+                # Beside the last one none is begun.
+                n_threads_of = {one: of_each for one in some} | {[*some][-1]: threads}
+                coming = {
+                    one: pool.submit(_outcome, replace(sweep, n_threads=n), one)
+                    for one, n in n_threads_of.items()
+                }
+                for each in as_completed(coming.values()):
                     each.result()
                     done += 1
                     tell("points", done, len(SPECIAL) + len(tried))
-                outcomes.append([each.result() for each in coming])
+                outcomes.append({one: each.result() for one, each in coming.items()})
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     words = unique([one.name for one in tried])
-    special = [
-        _point(None, name, name, outcome, privacy, utility)
-        for name, outcome in zip(SPECIAL, outcomes[0], strict=True)
-    ]
+    special = [_point(None, name, name, outcomes[0][one], privacy, utility) for name, one in SPECIAL.items()]
     points = [
         *(
-            _point(one, name, one.requirement, outcome, privacy, utility)
-            for one, name, outcome in zip(tried, words, outcomes[1], strict=True)
+            _point(one, name, one.requirement, outcomes[1][one], privacy, utility)
+            for one, name in zip(tried, words, strict=True)
         ),
         *special,
     ]
@@ -274,8 +278,24 @@ def _prepared(
         key += digest_of(None if populations is None else populations.min_support)
     return _Sweep(
         *(encoded, judged, names, min_support, populations, queries, answers),
-        *(seed, n_threads, n_threads, Lock(), kept, key),
+        *(seed, n_threads, n_threads, Lock(), kept, key, _common(encoded, tried)),
     )
+
+
+def _by_rules(tried: Sequence[Configuration]) -> list[Configuration]:
+    """Those with the same requirements one after the other, as they have most in common; of these first
+    Mondrian, which others wait for.
+    """
+    first = {one.require: i for i, one in reversed(list(enumerate(tried)))}
+    return sorted(tried, key=lambda one: (first[one.require], not isinstance(one.method, Mondrian)))
+
+
+def _common(encoded: Encoded, tried: Sequence[Configuration]) -> Common | None:
+    """What points have in common; where units are counted nothing is."""
+    if encoded.units is not None:
+        return None
+    keys = (shared_keys(one.method, one.require, one.publish, one.numeric) for one in tried)
+    return Common(itertools.chain.from_iterable(keys))
 
 
 def _trial(table: Any, schema: Schema, missing: Missing, seed: int, n_threads: int) -> _Trial:
@@ -327,11 +347,13 @@ def _published(sweep: _Sweep, one: Configuration) -> Published:
         encoded = replace(encoded, quasi=tuple(replace(domain, coding=None) for domain in encoded.quasi))
         same = group(encoded.quasi_codes, encoded.suppressed, sweep.n_threads)
         return Published(encoded, same, counts_of(encoded, same), intact=encoded.quasi_codes)
-    made = _partitioned(sweep, one, encoded, sweep.judged)
+    made = _partitioned(sweep, one, encoded, sweep.judged, sweep.common)
     return made.release(numeric=one.numeric, n_threads=sweep.n_threads).published
 
 
-def _partitioned(sweep: _Sweep, one: Configuration, encoded: Encoded, judged: Judged) -> Made:
+def _partitioned(
+    sweep: _Sweep, one: Configuration, encoded: Encoded, judged: Judged, common: Common | None = None
+) -> Made:
     alone = isinstance(one.method, Mondrian)
     with sweep.splitting if alone else nullcontext():
         return make(
@@ -345,6 +367,7 @@ def _partitioned(sweep: _Sweep, one: Configuration, encoded: Encoded, judged: Ju
             n_threads=sweep.all_threads if alone else sweep.n_threads,
             limits=one.limits,
             entropy=keyed(bytes(KEY_BYTES)),  # hides nothing: the release is measured, not published
+            common=common,
         )
 
 
@@ -413,14 +436,21 @@ def _measured(sweep: _Sweep, published: Published) -> dict[str, float]:
 
 
 def _privacy(sweep: _Sweep, published: Published) -> Any:
-    """`Release.privacy` without what no axis is about: the joint attribute, nulls that match anything."""
+    """`Release.privacy` without what no axis is about: the joint attribute, nulls that match anything, and
+    where none is, what is learned of sensitive values.
+    """
+    judged = sweep.judged.encoded
+    known = [
+        (domain, None if counts is None else codes)
+        for domain, counts, codes in zip(
+            judged.sensitive, published.counts, judged.sensitive_codes, strict=True
+        )
+        if any(name in GREATEST_IS_WORST for name in sweep.measures)
+    ]
     measured = measure_privacy(
         published.classes,
-        sweep.judged.encoded.sensitive,
-        [
-            None if counts is None else codes
-            for counts, codes in zip(published.counts, sweep.judged.encoded.sensitive_codes, strict=True)
-        ],
+        [domain for domain, _ in known],
+        [codes for _, codes in known],
         joint=False,
         units=sweep.encoded.units,
         n_threads=sweep.n_threads,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -18,6 +18,7 @@ from anon.entropy import Entropy, permutation, system
 from anon.errors import InfeasibleError, Parameter, UsageError
 from anon.methods import (
     NO_LIMITS,
+    Common,
     Crowd,
     Deadline,
     Estimate,
@@ -26,6 +27,7 @@ from anon.methods import (
     Limits,
     Method,
     Progress,
+    Shared,
     Suppress,
     Task,
     counts_units,
@@ -234,13 +236,16 @@ def make(
     entropy: Entropy = system,
     trivial: bool = False,
     limits: Limits = NO_LIMITS,
+    common: Common | None = None,
 ) -> Made:
     """The method's classes of encoded rows, each holding every requirement, and their cells.
 
     `judged` are the same rows as requirements see them, by default the whole table. Raises
     InfeasibleError where no classes hold the requirements; with `trivial` all rows then become one class.
-    `limits` say how many rows may be left out, and for how long a method may search.
+    `limits` say how many rows may be left out, and for how long a method may search. In `common` is
+    what other releases of the same table, without units, have computed, by the keys of `shared_keys`.
     """
+    asked = require
     judged = Judged.whole(encoded) if judged is None else judged
     if encoded.schema.household:
         _check_households(method, publish, numeric)
@@ -267,12 +272,14 @@ def make(
         return Made(encoded, classes, columns, require, method, publish, None, task, None, left_out)
     method = method if impossible is None else Suppress("quasi")
 
-    def attempt(encoded: Encoded, judged: Judged, start: Classes | None = None) -> Attempt:
+    def attempt(
+        encoded: Encoded, judged: Judged, start: Classes | None = None, shared: Shared | None = None
+    ) -> Attempt:
         rules, rng = judged.rules(require), np.random.default_rng(seed)
         cut = judged.encoded.cut()
         if numeric == "level" and publish == "generalization" and not method.recodes:
             cut = cut.by_levels()
-        task = Task(rules, rng, n_threads, progress, entropy, None, deadline)
+        task = Task(rules, rng, n_threads, progress, entropy, None, deadline, shared)
         rest = None if start is None else passing(start, cut, task)
         task = replace(task, start=rest)
         classes = _classes(cut, method, task, require, publish, numeric)
@@ -282,7 +289,8 @@ def make(
         judged = Judged.whole(encoded)
         return attempt(encoded, judged, rest) if judged.impossible(require) is None else None
 
-    whole = made = attempt(encoded, judged)
+    shared = None if common is None else _shared(common, asked, publish, numeric)
+    whole = made = attempt(encoded, judged, shared=shared)
     left_out = {"missing values": before, "classes that fail": len(encoded.suppressed) - before}
     if limits.suppress and impossible is None and lattice is None:
         made = with_less_loss(made, method, limits.suppress, numeric, again)
@@ -299,6 +307,18 @@ def make(
     columns = full_cells(encoded, classes) if starred else cells(encoded, classes, n_threads)
     left_out = {reason: n for reason, n in left_out.items() if n}
     return Made(encoded, classes, columns, require, method, publish, impossible, made.task, lattice, left_out)
+
+
+def shared_keys(
+    method: Method, require: Sequence[Requirement], publish: Publish, numeric: str
+) -> list[Hashable]:
+    """The keys by which `make` asks for what other releases of the table may have computed."""
+    return method.shares(_shared(Common(()), require, publish, numeric))
+
+
+def _shared(common: Common, require: Sequence[Requirement], publish: Publish, numeric: str) -> Shared:
+    by_level = numeric == "level" and publish == "generalization"
+    return Shared(common, (tuple(require), by_level), by_level if publish == "generalization" else None)
 
 
 def balanced_instead(release: Release) -> Estimate | None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from anon.errors import Parameter, UsageError
 from anon.methods.anatomy import Anatomy
 from anon.methods.beside import check_beside, notes_beside
+from anon.methods.common import Common, Shared
 from anon.methods.curve import Curve
 from anon.methods.estimate import Estimate, estimate_balanced
 from anon.methods.full_domain import FullDomain, Lattice, at_levels
@@ -22,13 +23,13 @@ from anon.methods.local_suppression import LocalSuppression
 from anon.methods.microaggregation import Microaggregation
 from anon.methods.mondrian import Mondrian
 from anon.methods.noise import Noise
-from anon.methods.outliers import leave_out, pass_rules
+from anon.methods.outliers import leave_out
 from anon.methods.people import Crowd
 from anon.methods.perturbation import ColumnPerturbation
 from anon.methods.pram import Pram, pram_estimate
 from anon.methods.rank_swap import RankSwap
 from anon.methods.record_swap import RecordSwap
-from anon.methods.repair import repair
+from anon.methods.repair import pass_rules, repair
 from anon.methods.shuffle import Shuffle
 from anon.methods.task import NO_LIMITS, Deadline, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
@@ -46,6 +47,7 @@ __all__ = [
     "Anatomy",
     "Budget",
     "ColumnPerturbation",
+    "Common",
     "Crowd",
     "Curve",
     "Deadline",
@@ -66,6 +68,7 @@ __all__ = [
     "Progress",
     "RankSwap",
     "RecordSwap",
+    "Shared",
     "Shuffle",
     "Suppress",
     "Task",

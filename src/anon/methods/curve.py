@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Literal, TypeVar
@@ -15,6 +15,7 @@ from anon.classes import Classes, ranges, starts_of_sizes
 from anon.encoding import Encoded
 from anon.errors import Parameter, UsageError
 from anon.methods import mondrian, squares
+from anon.methods.common import Shared
 from anon.methods.hilbert import Axes, curve_order
 from anon.methods.repair import pack, sensitive_of, widths_of
 from anon.methods.task import LOSS, TIES, Method, Task, refuse_few
@@ -26,6 +27,8 @@ from anoncore.requirement import Conjunction
 BLOCK_ROWS = 1 << 16  # rows cut for a start by one call, whatever the number of threads
 BLOCK_CLASSES = 512  # classes worked on by one call; fewer where more than so many attributes make them large
 WIDE = 64
+BLOCK_WORKED = 1 << 14  # or these are more rows, but so many classes at least
+LEAST_CLASSES = 128
 # On so many rows of a block, from so many places, the curve must not lose so much more than Mondrian.
 PROBE_ROWS, PROBES, PROMISING = 1 << 12, 8, 1.05
 MOST = 6  # with requirements beside k, classes of up to 6k rows are cut from the curve and refined
@@ -104,6 +107,14 @@ class Curve(Method):
         """The same by NCP."""
         return replace(self, loss="ncp")
 
+    @property
+    def order(self) -> Hashable:
+        """What the order of the rows along the curve depends on, beside the table."""
+        return self.loss, self.ties
+
+    def shares(self, shared: Shared) -> list[Hashable]:
+        return [] if self.loss == "sse" else [shared.start, shared.order(self.order)]
+
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         if self.loss == "sse":
             quiet = replace(task, progress=None)
@@ -113,27 +124,44 @@ class Curve(Method):
         return partition(encoded, self, task, k)
 
 
+@dataclass(frozen=True)
+class Laid:
+    """The rows along the curve, their codes in this order, and where each row of the table stands in it."""
+
+    axes: Axes
+    rows: RowNumbers
+    codes: npt.NDArray[Any]
+    sensitive: npt.NDArray[np.int32]
+    place_of_row: RowNumbers
+
+    @classmethod
+    def out(cls, encoded: Encoded, method: Curve, n_threads: int) -> Laid:
+        axes = Axes.of(encoded, method.loss)
+        rows = curve_order(encoded, axes, method.ties, n_threads)
+        place_of_row = np.empty(encoded.n_rows, np.uint32)
+        place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
+        codes = pack([column[rows] for column in encoded.quasi_codes])
+        return cls(axes, rows, codes, sensitive_of(encoded, rows), place_of_row)
+
+
 def partition(encoded: Encoded, method: Curve, task: Task, k: int) -> Classes:
     """Classes of at least k rows that satisfy `task.rules`."""
-    axes = Axes.of(encoded, method.loss)
     n_threads = task.n_threads
-    rows = curve_order(encoded, axes, method.ties, n_threads)
-    if len(rows) == 0:
-        return Classes(rows, np.zeros(1, np.int64), encoded.suppressed)
-    refuse_few(len(rows), k)
+    if len(encoded.suppressed) == encoded.n_rows:
+        return Classes(encoded.kept, np.zeros(1, np.int64), encoded.suppressed)
+    refuse_few(encoded.n_rows - len(encoded.suppressed), k)
+    laid = task.order_of(method.order, lambda: Laid.out(encoded, method, n_threads))
     table = Table(
-        pack([column[rows] for column in encoded.quasi_codes]),
-        sensitive_of(encoded, rows),
+        laid.codes,
+        laid.sensitive,
         widths_of(encoded.quasi, method.loss),
         max(k, task.rules.min_size),
         task.rules if task.rules.n_sensitive else None,
     )
-    place_of_row = np.empty(encoded.n_rows, np.uint32)
-    place_of_row[rows] = np.arange(len(rows), dtype=np.uint32)
-    simple = task.start or mondrian.partition(encoded, mondrian.Mondrian(), task)
-    groups = start(table, place_of_row[simple.rows], simple.offsets, k > 1, n_threads)
-    groups = improve(table, axes, groups, method.effort, task)
-    return Classes(rows[groups.rows], groups.offsets, encoded.suppressed)
+    simple = task.start or mondrian.start(encoded, task)
+    groups = start(table, laid.place_of_row[simple.rows], simple.offsets, k > 1, n_threads)
+    groups = improve(table, laid.axes, groups, method.effort, task)
+    return Classes(laid.rows[groups.rows], groups.offsets, encoded.suppressed)
 
 
 @dataclass(frozen=True)
@@ -304,6 +332,7 @@ def _pass(
 ) -> Groups:
     """One recut or refinement of the classes in this order, block by block."""
     size = max(BLOCK_CLASSES * WIDE // max(table.codes.shape[1], WIDE), 1)
+    size = min(size, max(BLOCK_WORKED * len(order) // len(groups.rows), LEAST_CLASSES))
     aside = np.empty(0, np.int64)
     if step == "refine":  # classes of more rows than are refined stay as they are
         large = groups.sizes[order] > table.most

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -14,6 +14,7 @@ import anoncore.partition
 from anon.classes import Classes, ranked_rows
 from anon.encoding import Codes, Domain, Encoded, Units, encode
 from anon.errors import Parameter, UsageError
+from anon.methods.common import Shared
 from anon.methods.households import sizes_of
 from anon.methods.task import Method, Task, counts_units
 from anon.requirements import Option
@@ -110,7 +111,15 @@ class Mondrian(Method):
         return self.relaxed
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
-        return partition(encoded, self, task)
+        return start(encoded, task) if self == Mondrian() else partition(encoded, self, task)
+
+    def shares(self, shared: Shared) -> list[Hashable]:
+        return [shared.start] if self == Mondrian() else []
+
+
+def start(encoded: Encoded, task: Task) -> Classes:
+    """The classes of `Mondrian()`, which other methods start from."""
+    return task.start_of(lambda: partition(encoded, Mondrian(), task))
 
 
 def partition(encoded: Encoded, method: Mondrian, task: Task) -> Classes:

@@ -15,19 +15,20 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, ranges, sensitive_counts, starts_of_sizes
+from anon.classes import Classes, ranges, starts_of_sizes
 from anon.encoding import Codes, Domain, Encoded
 from anon.methods.repair import (
     Ties,
     class_order,
     pack,
+    pass_rules,
     row_numbers,
     sensitive_of,
     widths_of,
 )
 from anon.schema import lca
 from anoncore import curve, recut
-from anoncore.requirement import Conjunction, passing_classes
+from anoncore.requirement import Conjunction
 
 AT_ONCE = 4  # rows of one end of a class's cells that are tried together, at most
 TRIES = 3  # candidates of a class that are tried, the most promising first
@@ -212,22 +213,6 @@ def _passing(
     passes = np.flatnonzero(pass_rules(encoded, rules, rows, offsets))
     kept = ranges(offsets[passes], offsets[passes + 1])
     return unit_of[passes], rows[kept], starts_of_sizes(np.diff(offsets)[passes])
-
-
-def pass_rules(encoded: Encoded, rules: Conjunction, rows: Rows, offsets: Ints) -> Bools:
-    """Which classes pass the rules."""
-    classes = Classes(rows, offsets, np.empty(0, np.uint32))
-    counted = [
-        sensitive_counts(classes, codes, domain.n_codes)
-        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    ]
-    return passing_classes(
-        rules,
-        classes.sizes,
-        [each.offsets for each in counted],
-        [each.values.astype(np.int64) for each in counted],
-        [each.counts for each in counted],
-    ).astype(np.bool_)
 
 
 @dataclass(frozen=True)

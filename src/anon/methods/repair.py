@@ -10,15 +10,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anon.classes import Classes, ranges, ranked_rows, starts_of_sizes
+from anon.classes import Classes, ranges, ranked_rows, sensitive_counts, starts_of_sizes
 from anon.encoding import Codes, Domain, Encoded
 from anon.schema import lca
 from anoncore import curve, merge, recut
-from anoncore.requirement import Conjunction
+from anoncore.requirement import Conjunction, passing_classes
 
 Ties = Literal["rank", "input"]
 RowNumbers = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def repair(
@@ -36,9 +37,12 @@ def repair(
     Neighbors are the 32 classes before and after it along a Hilbert curve through the centers of the
     classes' cells (ties: the class with the lowest row, by rank or by input position); the one with
     which the loss grows least is taken. A class that the caller marks as `failing` is merged once at least.
-    Classes come back in the order of the curve.
+    Where all pass the classes come back as they are, else in the order of the curve.
     """
+    of_units = encoded.units is not None and (rules.min_units > 0 or rules.by_units)
     if classes.n_classes == 0:
+        return classes
+    if failing is None and not of_units and pass_rules(encoded, rules, classes.rows, classes.offsets).all():
         return classes
     order = class_order(classes, encoded, ties)
     first, end = classes.offsets[order], classes.offsets[order + 1]
@@ -46,9 +50,7 @@ def repair(
     offsets = starts_of_sizes(end - first)
     widths = widths_of(encoded.quasi, "ncp")
     records = curve.place(widths, pack(encoded.quasi_codes), rows)
-    units = None
-    if encoded.units is not None and (rules.min_units or rules.by_units):
-        units = encoded.units.codes[rows].astype(np.uint32)
+    units = encoded.units.codes[rows].astype(np.uint32) if encoded.units is not None and of_units else None
     marks = None if failing is None else failing[order]
     home = merge.repair(widths, records, sensitive_of(encoded, rows), offsets, rules, units, marks)
     sizes = np.bincount(home, weights=end - first, minlength=len(home)).astype(np.int64)
@@ -62,6 +64,20 @@ def repair(
         rows = rows[np.argsort(class_of << np.uint64(32) | ranks)]
         rows, ends = _cut_again(encoded, rows, ends, merged, widths, rules)
     return Classes(rows, ends, classes.suppressed)
+
+
+def pass_rules(encoded: Encoded, rules: Conjunction, rows: RowNumbers, offsets: Offsets) -> Bools:
+    """Which classes pass the rules, of rows."""
+    classes = Classes(rows, offsets, np.empty(0, np.uint32))
+    sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True) if rules.n_sensitive else ()
+    counted = [sensitive_counts(classes, codes, domain.n_codes) for domain, codes in sensitive]
+    return passing_classes(
+        rules,
+        classes.sizes,
+        [each.offsets for each in counted],
+        [each.values.astype(np.int64) for each in counted],
+        [each.counts for each in counted],
+    ).astype(np.bool_)
 
 
 def _cut_again(

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from anon.classes import Cells, Classes
 from anon.encoding import Domain, Encoded
 from anon.entropy import Entropy, system
 from anon.errors import InfeasibleError, Parameter, UsageError
+from anon.methods.common import Shared
 from anon.methods.people import Crowd
 from anon.requirements import Declared, Option, Requirement, flag
 from anon.schema import Schema
 from anon.tables import Source
 from anoncore.requirement import Conjunction
 
+Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
 """Called as progress(stage, done, total), from the calling thread."""
 
@@ -31,7 +33,8 @@ class Task:
 
     `rules` is the compiled conjunction, `rng` draws where a search starts, `entropy` whatever hides
     something, `n_threads` is the number of worker threads (>= 1), `progress` is told how far the work has
-    come. `start` are classes that pass, from which Curve may begin; a search ends at its `deadline`.
+    come. `start` are classes that pass, from which Curve may begin; a search ends at its `deadline`. `shared`
+    is there where other tasks on the table need some of the same.
     """
 
     rules: Conjunction
@@ -41,11 +44,22 @@ class Task:
     entropy: Entropy = system
     start: Classes | None = None
     deadline: Deadline | None = None
+    shared: Shared | None = None
 
     @property
     def is_late(self) -> bool:
         """Whether a search must end now."""
         return self.deadline is not None and self.deadline.is_over()
+
+    def start_of(self, compute: Callable[[], Classes]) -> Classes:
+        """Mondrian's classes, which another task may have made."""
+        return compute() if self.shared is None else self.shared.common.get(self.shared.start, compute)
+
+    def order_of(self, what: Hashable, compute: Callable[[], Result]) -> Result:
+        """The rows in the order that `what` names, in which another task may have put them."""
+        if self.shared is None or self.shared.table is None:
+            return compute()
+        return self.shared.common.get(self.shared.order(what), compute)
 
 
 class Deadline:
@@ -174,6 +188,10 @@ class Method(Declared):
     def needs_complete(self, sensitive: Sequence[Domain]) -> bool:
         """Whether no sensitive value may be missing; UsageError where an attribute must be given."""
         return False
+
+    def shares(self, shared: Shared) -> list[Hashable]:
+        """The keys by which it asks for what other tasks may have computed."""
+        return []
 
     def classes(self, encoded: Encoded, task: Task, k: int) -> Classes:
         """Classes of the rows of `encoded` that are not suppressed; `k` counts for those that grow."""
