@@ -99,6 +99,7 @@ modules = cythonize(
     include_path=["src"],
     shared_utility_qualified_name=SHARED,
     nthreads=os.cpu_count() if sys.platform == "linux" else 0,
+    cache=str(BUILD / "c"),  # by content: a fresh Cython's own files are new by their times
 )
 for source, (text, times) in before.items():  # what came out the same is not compiled again
     if source.exists() and source.read_bytes() == text:

@@ -60,6 +60,9 @@ NEEDS = {  # marker: whether what its tests need is here, and what to say where 
     "docs": (have("mkdocs", "material", "mkdocstrings"), "no mkdocs: the extra `docs`"),
     "lint": (have("mypy"), "no mypy: the extra `lint`"),
     "mlxtend": (have("mlxtend"), "no mlxtend: the extra `peers`"),
+    "numba": (have("numba"), "no Numba: the extra `eval`"),
+    "opendp": (have("opendp"), "no OpenDP: the extra `eval`"),
+    "polars": (have("polars"), "no polars: the extra `polars`"),
     "peers": (
         "ANON_PEERS_PYTHON" in os.environ,
         "other tools are not asked: set ANON_PEERS_PYTHON to an interpreter that has them (tests/peer.py)",
