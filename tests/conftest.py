@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import glob
 import importlib.util
+import math
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -70,6 +70,15 @@ NEEDS = {  # marker: whether what its tests need is here, and what to say where 
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where ANON_EXAMPLES is a share, hypothesis makes but that share of each test's examples."""
+    share, key = float(os.environ.get("ANON_EXAMPLES", 1)), "_hypothesis_internal_use_settings"
+    tests = {getattr(item, "function", None) for item in items}
+    for test in {each for each in tests if share < 1 and hasattr(each, key)}:
+        whole = getattr(test, key)
+        setattr(test, key, settings(whole, max_examples=math.ceil(share * whole.max_examples)))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, with the reason, a test that needs what is not here; with ANON_REQUIRE=all it fails."""
     for marker, (here, message) in NEEDS.items():
@@ -83,6 +92,8 @@ def postgres() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="anon-") as folder:
         who: dict[str, Any] = {}
         if os.getuid() == 0:  # as whom PostgreSQL does not run
+            import pwd
+
             nobody = pwd.getpwnam("nobody")
             who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)
