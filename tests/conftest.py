@@ -62,6 +62,7 @@ NEEDS = {  # marker: whether what its tests need is here, and what to say where 
     "mlxtend": (have("mlxtend"), "no mlxtend: the extra `peers`"),
     "numba": (have("numba"), "no Numba: the extra `eval`"),
     "opendp": (have("opendp"), "no OpenDP: the extra `eval`"),
+    "png": (have("vl_convert"), "no vl-convert: the extra `eval`"),
     "polars": (have("polars"), "no polars: the extra `polars`"),
     "peers": (
         "ANON_PEERS_PYTHON" in os.environ,

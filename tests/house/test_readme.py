@@ -57,6 +57,8 @@ ROOMS = {path.name for path in (ROOT / "benches").iterdir() if path.is_dir() and
 LONG = ("anoncore", "choice", "methods")
 
 
+@pytest.mark.numba
+@pytest.mark.polars
 @pytest.mark.parametrize("rooms", [*([room] for room in LONG), sorted(ROOMS - set(LONG))], ids="-".join)
 def test_every_bench_runs(rooms: list[str], tmp_path: Path) -> None:
     """Once, a part of them at a time: a bench asserts what comes out, never how long it takes."""
@@ -71,7 +73,12 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT).with_suffix(""))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+NEEDED = {"docs/scenarios": [pytest.mark.opendp], "docs/howto/jupyter": [pytest.mark.polars]}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=NEEDED.get(name(page), []), id=name(page)) for page in PAGES]
+)
 def test_every_example_prints_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """A page's blocks run one after the other in one folder; a `toml` block is its job file.
 
