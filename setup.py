@@ -8,6 +8,7 @@ The kernels are C11 with `__int128`: gcc or clang; on Windows clang-cl, which mu
 `ANON_SANITIZE=1` adds the address and undefined-behavior sanitizers.
 """
 
+import hashlib
 import os
 import shutil
 import sys
@@ -44,7 +45,7 @@ optimized = ["/O2"] if WINDOWS else ["-O3", "-falign-functions=64", "-falign-loo
 compile_args, link_args = optimized, []
 if DEBUG:
     # Cython's own C code leaves functions and labels unused.
-    compile_args = ["-O1", "-g", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-label"]
+    compile_args = ["-O1", "-g1", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-label"]
 if SANITIZE:
     sanitizers = [
         "-fsanitize=address,undefined,float-cast-overflow",
@@ -90,19 +91,33 @@ def kernel(name: str, source: Path) -> Extension:
     )
 
 
-before = {source: (source.read_bytes(), source.stat()) for source in BUILD.rglob("*.c")}
-modules = cythonize(
-    [kernel(f"anoncore.{source.stem}", source) for source in sorted(folder.glob("*.pyx"))]
-    + [kernel(SHARED, folder / "_shared.c")],
-    build_dir=str(BUILD),
-    compiler_directives={"language_level": 3, "show_performance_hints": not DEBUG},
-    include_path=["src"],
-    shared_utility_qualified_name=SHARED,
-    nthreads=os.cpu_count() if sys.platform == "linux" else 0,
+pyx = sorted(folder.glob("*.pyx"))
+told = BUILD / "sources.sha256"
+digest = hashlib.sha256(
+    b"".join(each.read_bytes() for each in [Path(__file__), *sorted(folder.glob("*.p*"))])
 )
-for source, (text, times) in before.items():  # what came out the same is not compiled again
-    if source.exists() and source.read_bytes() == text:
-        os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+in_c = {each.stem: Path(BUILD, each).with_suffix(".c") for each in [*pyx, folder / "_shared.c"]}
+
+if told.exists() and told.read_text() == digest.hexdigest() and all(each.exists() for each in in_c.values()):
+    # Cython would do all again: in the environment that pip makes for a build its own files are always newer.
+    modules = [kernel(f"anoncore.{name}", source) for name, source in in_c.items()]
+    for module, source in zip(modules, pyx, strict=False):
+        module.depends.append(str(source))
+else:
+    before = {source: (source.read_bytes(), source.stat()) for source in BUILD.rglob("*.c")}
+    modules = cythonize(
+        [kernel(f"anoncore.{source.stem}", source) for source in pyx]
+        + [kernel(SHARED, folder / "_shared.c")],
+        build_dir=str(BUILD),
+        compiler_directives={"language_level": 3, "show_performance_hints": not DEBUG},
+        include_path=["src"],
+        shared_utility_qualified_name=SHARED,
+        nthreads=os.cpu_count() if sys.platform == "linux" else 0,
+    )
+    for source, (text, times) in before.items():  # what came out the same is not compiled again
+        if source.exists() and source.read_bytes() == text:
+            os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    told.write_text(digest.hexdigest())
 
 setup(
     ext_modules=modules,

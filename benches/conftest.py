@@ -17,6 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rows", type=int, default=1_000_000, help="rows of the big tables (the published figures: 10000000)"
     )
+    parser.addoption("--rounds", type=int, default=3, help="times at most that a bench is run")
 
 
 os.environ.setdefault("ANON_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
@@ -35,7 +36,9 @@ def n_rows(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def versus(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., float]:
+def versus(
+    benchmark: Any, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> Callable[..., float]:
     """Time `ours` against `yardstick`, interleaved in one process, best of three; print and return the ratio.
 
     `what` and `against` say exactly what is run (dtype, settings, versions); `bar` is the greatest
@@ -63,7 +66,8 @@ def versus(benchmark: Any, capsys: pytest.CaptureFixture[str]) -> Callable[..., 
             ours()
             own.append(time.perf_counter() - start)
 
-        benchmark.pedantic(run_ours, setup=run_yardstick, rounds=rounds)
+        most = request.config.getoption("--rounds")
+        benchmark.pedantic(run_ours, setup=run_yardstick, rounds=min(rounds, most))
         ratio = min(own) / min(theirs)
         benchmark.extra_info |= {"what": what, "against": against, "ratio": ratio, "bar": bar}
         promise = "" if bar is None else f" (bar <= {bar:.3g})"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import glob
 import importlib.util
+import math
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -60,11 +60,24 @@ NEEDS = {  # marker: whether what its tests need is here, and what to say where 
     "docs": (have("mkdocs", "material", "mkdocstrings"), "no mkdocs: the extra `docs`"),
     "lint": (have("mypy"), "no mypy: the extra `lint`"),
     "mlxtend": (have("mlxtend"), "no mlxtend: the extra `peers`"),
+    "numba": (have("numba"), "no Numba: the extra `eval`"),
+    "opendp": (have("opendp"), "no OpenDP: the extra `eval`"),
+    "png": (have("vl_convert"), "no vl-convert: the extra `eval`"),
+    "polars": (have("polars"), "no polars: the extra `polars`"),
     "peers": (
         "ANON_PEERS_PYTHON" in os.environ,
         "other tools are not asked: set ANON_PEERS_PYTHON to an interpreter that has them (tests/peer.py)",
     ),
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where ANON_EXAMPLES is a share, hypothesis makes but that share of each test's examples."""
+    share, key = float(os.environ.get("ANON_EXAMPLES", 1)), "_hypothesis_internal_use_settings"
+    tests = {getattr(item, "function", None) for item in items}
+    for test in {each for each in tests if share < 1 and hasattr(each, key)}:
+        whole = getattr(test, key)
+        setattr(test, key, settings(whole, max_examples=math.ceil(share * whole.max_examples)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -80,6 +93,8 @@ def postgres() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="anon-") as folder:
         who: dict[str, Any] = {}
         if os.getuid() == 0:  # as whom PostgreSQL does not run
+            import pwd
+
             nobody = pwd.getpwnam("nobody")
             who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
             os.chown(folder, nobody.pw_uid, nobody.pw_gid)

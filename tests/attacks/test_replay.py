@@ -170,9 +170,9 @@ def test_the_same_search_by_a_known_key_comes_back_whole(tmp_path: Path, monkeyp
 # --- noise
 
 
+@pytest.mark.opendp
 def test_noise_drawn_again_with_the_seed_is_other_noise() -> None:
     """Subtracting the noise of a replay from the published numbers gives nobody's number back."""
-    pytest.importorskip("opendp")
     drawn, _ = table(600)
     schema = anon.Schema(["age", "hours_per_week"], ["occupation"], neutral="rest")
     method = anon.Laplace(1.0, bounds={"age": (0, 120), "hours_per_week": (0, 100)}, clamp=False)

@@ -1011,6 +1011,7 @@ def test_something_else_with_the_name_of_a_cached_point_is_left_alone(tmp_path: 
     assert elsewhere.read_bytes() == before
 
 
+@pytest.mark.numba
 def test_requirements_of_the_users_own_are_tried_and_not_kept(census: pa.Table, tmp_path: Path) -> None:
     import numba
 

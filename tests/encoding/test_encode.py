@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.feather as pa_feather
 import pytest
@@ -228,6 +227,12 @@ def test_unused_repeated_and_null_categories_are_never_counted() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([1, 2, 3, 4, None], pa.int8()), dictionary)
     assert domain_of(column) == ["a", "b"]
     assert codes_of(column) == [1, 2, 0, 1, 2]
+
+
+@pytest.mark.polars
+def test_unused_categories_of_polars_are_never_counted() -> None:
+    import polars as pl
+
     frame = pl.DataFrame({"a": pl.Series(["x", "y", "x"], dtype=pl.Enum(["z", "y", "x"]))})
     assert domain_of(read_table(frame)["a"]) == ["x", "y"]
 

@@ -18,6 +18,7 @@ BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.DOTALL)
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 COMMANDS = [line for kind, body in BLOCKS if kind == "sh" for line in body.splitlines()]
+BENCHES = next(command for command in COMMANDS if "pytest benches" in command)
 
 
 def run(command: str, folder: Path) -> str:
@@ -36,16 +37,6 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the commands run one after the other; the job file and the benches are there."""
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "job.toml").write_text(next(body for kind, body in BLOCKS if kind == "toml"))
-    (folder / "benches").symlink_to(ROOT / "benches")
-    (folder / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
-    return folder
-
-
 def test_the_first_two_commands_are_single_lines_that_ci_runs() -> None:
     shells = [body for kind, body in BLOCKS if kind == "sh"]
     assert all(len(body.splitlines()) == 1 for body in shells[:2])
@@ -54,16 +45,40 @@ def test_the_first_two_commands_are_single_lines_that_ci_runs() -> None:
     assert "README.md" in (ROOT / ".ci" / "run").read_text()
 
 
-@pytest.mark.parametrize("command", COMMANDS[2:])
-def test_every_other_command_runs(command: str, folder: Path) -> None:
-    run(command, folder)
+def test_every_other_command_runs(tmp_path: Path) -> None:
+    """One after the other in one folder, where the job file is."""
+    (tmp_path / "job.toml").write_text(next(body for kind, body in BLOCKS if kind == "toml"))
+    for command in COMMANDS[2:]:
+        if command != BENCHES:
+            run(command, tmp_path)
+
+
+ROOMS = {path.name for path in (ROOT / "benches").iterdir() if path.is_dir() and any(path.glob("test_*.py"))}
+LONG = ("anoncore", "choice", "methods")
+
+
+@pytest.mark.numba
+@pytest.mark.polars
+@pytest.mark.parametrize("rooms", [*([room] for room in LONG), sorted(ROOMS - set(LONG))], ids="-".join)
+def test_every_bench_runs(rooms: list[str], tmp_path: Path) -> None:
+    """Once, a part of them at a time: a bench asserts what comes out, never how long it takes."""
+    for name in ("benches", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    command = BENCHES.replace("benches", " ".join(f"benches/{room}" for room in rooms))
+    once = "--rounds 1 --benchmark-min-rounds 1 --benchmark-max-time 0.000001 -p no:cacheprovider"
+    run(f"{command} {once}", tmp_path)
 
 
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT).with_suffix(""))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+NEEDED = {"docs/scenarios": [pytest.mark.opendp], "docs/howto/jupyter": [pytest.mark.polars]}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=NEEDED.get(name(page), []), id=name(page)) for page in PAGES]
+)
 def test_every_example_prints_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """A page's blocks run one after the other in one folder; a `toml` block is its job file.
 

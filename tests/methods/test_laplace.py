@@ -28,7 +28,7 @@ from anon.methods.laplace import words
 from anon.release.metadata import read_metadata
 from anon.release.recheck_noise import recheck_noise
 
-pytestmark = pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+pytestmark = [pytest.mark.opendp, pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")]
 
 AGE = {"age": (17, 99)}
 SCHEMA = anon.Schema(["age", "sex"], ["disease"])

@@ -276,6 +276,7 @@ def test_what_is_not_known_is_not_passed() -> None:
             recheck(encoded, classes, columns, [requirement])
 
 
+@pytest.mark.numba
 def test_a_users_own_test() -> None:
     import numba
 

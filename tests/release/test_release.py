@@ -141,6 +141,14 @@ def rows(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
+@pytest.mark.polars
+def test_a_release_is_a_frame_of_polars(people: pa.Table) -> None:
+    assert (
+        release_of(encode(people, ["age", "sex"], ["illness"]), [[0, 2], [1, 3], [4, 5]]).to_polars().height
+        == 6
+    )
+
+
 def test_what_is_published(people: pa.Table) -> None:
     encoded = encode(people, ["age", "sex"], ["illness"])
     release = release_of(encoded, [[0, 2], [1, 3], [4, 5]])
@@ -158,7 +166,6 @@ def test_what_is_published(people: pa.Table) -> None:
     assert release.table.schema.field("id").type == pa.int64()
     assert release.table.schema.field("illness").type == pa.string()
     assert release.table is release.table
-    assert release.to_polars().height == 6
     assert len(release.to_pandas()) == 6
     assert repr(release) == (
         "Release(rows=6, classes=3, suppressed=0, publish='generalization', method=None)"

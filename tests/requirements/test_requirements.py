@@ -12,10 +12,10 @@ import sys
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -622,7 +622,11 @@ def test_nothing_is_infeasible_without_rows() -> None:
         (lambda: Custom(None, params="x"), "params must be a list of numbers"),
         (lambda: Custom(None, params=None), "params"),
         (lambda: Custom(None, params=(10**400,)), "params"),
-        (lambda: Custom(numba.cfunc("int32(int64)")(lambda x: 1)), "SIGNATURE"),
+        pytest.param(
+            lambda: Custom(import_module("numba").cfunc("int32(int64)")(lambda x: 1)),
+            "SIGNATURE",
+            marks=pytest.mark.numba,
+        ),
         (lambda: Custom(SimpleNamespace(address=1)), "SIGNATURE"),
         (lambda: Custom(SimpleNamespace(address=1, ctypes=SimpleNamespace(argtypes=ARGUMENTS))), "SIGNATURE"),
     ],
@@ -749,7 +753,10 @@ def test_min_size() -> None:
     assert least(LDiversity(10**30), entropy(1e300), distinct(1e300), recursive(3, 10**30)) == 9  # never
 
 
+@pytest.mark.numba
 def test_custom_requirement() -> None:
+    import numba
+
     @numba.cfunc(custom.SIGNATURE)
     def first_value_at_most(
         values: Any,

@@ -314,6 +314,7 @@ def domain_of(values: Sequence[Any], **attribute: Any) -> Any:
     return encode(pa.table({"x": values}), anon.Schema([anon.Attribute("x", **attribute)])).quasi[0]
 
 
+@pytest.mark.numba
 def test_error_functions_of_numbers_by_hand() -> None:
     predicted, true = np.array([30.0, 50, 40]), np.array([40.0, 40, 40])
     domain = domain_of([20, 40, 60])
@@ -327,6 +328,7 @@ def test_error_functions_of_numbers_by_hand() -> None:
     assert own.tolist() == [-1, 2, 2]
 
 
+@pytest.mark.numba
 def test_error_functions_of_labels_by_hand() -> None:
     # predictions: no for yes (a miss), yes for no (a false alarm), yes, and a cell of both for yes
     cells, numbers, _ = shown_cells(
@@ -357,6 +359,7 @@ def test_error_functions_of_labels_by_hand() -> None:
         (lambda p: 1.0, "Numba cannot compile"),
     ],
 )
+@pytest.mark.numba
 def test_error_functions_that_do_not_fit_labels_are_refused(error: Any, message: str) -> None:
     cells, numbers, codes = shown_cells(anon.nominal("x"), ["no", "yes"], ["no", "yes"])
     with pytest.raises(UsageError, match=message):
@@ -372,6 +375,7 @@ def test_error_functions_that_do_not_fit_labels_are_refused(error: Any, message:
         (lambda p, t: 1 // (p > 1e9), "failed: ZeroDivisionError"),
     ],
 )
+@pytest.mark.numba
 def test_error_functions_that_do_not_fit_numbers_are_refused(error: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         of_numbers(error, np.array([1.0]), np.array([1.0]), domain_of([1, 2]))
@@ -655,6 +659,7 @@ def test_an_interval_is_not_exact_because_the_table_has_one_value_in_it() -> Non
     assert identity(1, 5) == ([True] * 3, "median")  # numbers are not
 
 
+@pytest.mark.opendp
 @pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
 def test_noise_is_attacked_by_regression_and_has_no_gains() -> None:
     bad = anon.BadUtility("age", number_miners=["ZeroR", "median"])

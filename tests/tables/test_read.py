@@ -10,12 +10,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.feather as pa_feather
@@ -92,7 +92,7 @@ BATCHES = TABLE.to_batches(max_chunksize=3)
             "q": np.array(["x", "x", None, "y"], dtype=object),
             "n": pd.Series([1, 2, 3, None], index=[7, 7, 8, 9]),
         },
-        pl.DataFrame(PLAIN),
+        pytest.param("polars", marks=pytest.mark.polars),
         pd.DataFrame(PLAIN),
     ],
     ids=[
@@ -110,6 +110,8 @@ BATCHES = TABLE.to_batches(max_chunksize=3)
     ],
 )
 def test_every_kind_of_source_in_memory(source: Any) -> None:
+    if isinstance(source, str):
+        source = import_module(source).DataFrame(PLAIN)
     assert read_table(source).to_pydict() == PLAIN
     assert read_source(source if not isinstance(source, pa.RecordBatchReader) else TABLE).format is None
 
@@ -247,7 +249,10 @@ def test_an_unnamed_pandas_index_in_a_file_is_no_column(tmp_path: Path) -> None:
         assert not source.table.schema.metadata
 
 
+@pytest.mark.polars
 def test_polars_strings_come_in_a_layout_that_all_of_arrow_knows(tmp_path: Path) -> None:
+    import polars as pl
+
     frame = pl.DataFrame({"s": ["a", None], "c": pl.Series(["b", None], dtype=pl.Categorical)})
     table = read_table(frame)
     assert table.schema.field("s").type == pa.large_string()

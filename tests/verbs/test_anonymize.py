@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -223,7 +222,10 @@ def test_shuffling_the_input_does_not_change_the_classes(seed: int, k: int, rela
     assert found[0] == found[1]
 
 
+@pytest.mark.polars
 def test_pandas_and_polars_go_in_and_out() -> None:
+    import polars as pl
+
     frame = pd.DataFrame({"age": [1, 2, 3, 4]})
     assert k_anonymous(frame, 2, ["age"]).to_pandas()["age"].tolist() == ["[1, 2]"] * 2 + ["[3, 4]"] * 2
     assert k_anonymous(pl.from_pandas(frame), 2, ["age"]).to_polars()["age"].to_list() == (

@@ -371,6 +371,7 @@ def test_adult_as_in_the_paper(
     assert set(found.by_miner) == {miner.name for miner in BRICKELL_SHMATIKOV}
 
 
+@pytest.mark.opendp
 def test_a_release_with_noise_is_refused() -> None:
     table = pa.table({"age": [20, 30, 40, 50], "income": ["low", "low", "high", "high"]})
     noisy = anon.anonymize(
