@@ -148,7 +148,7 @@ def anonymize(
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
-            measured, unpublished = run(job, progress)
+            measured, unpublished = run(job, progress, quiet=quiet)
         warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
         note = note_on_unpublished(unpublished)
