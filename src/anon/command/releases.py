@@ -139,7 +139,10 @@ def anonymize(
         if job.perturb:
             raise UsageError("perturb is for one machine: leave it out, or use --engine local")
         if job.attack or job.control is not None:
-            raise UsageError("--control and --attack are for one machine: leave them out")
+            raise UsageError(
+                "--control and --attack are for one machine: hold rows out before, write the release of the "
+                "others without these two, and attack it: anon attack OTHERS RELEASE --control ROWS"
+            )
         if pages or job.population or job.sampling_fraction or rules is not None:
             raise UsageError(
                 "on Spark there is no report, no rules and no population: check the release afterwards"
