@@ -7,6 +7,9 @@ drawn anew in each run.
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,15 +148,41 @@ def test_a_table_in_its_files_gives_away_no_more(tables: tuple[pa.Table, pa.Tabl
         assert risk <= bound, attack
 
 
+ROLES = ["--quasi", ",".join(NAMES[:-1]), "--sensitive", NAMES[-1]]
+
+
+def test_what_spark_does_not_attack_the_command_does(
+    tables: tuple[pa.Table, pa.Table], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The way out that the refusal names, on a folder as Spark writes one."""
+    from anon.command import main
+
+    for name, table in zip(("OTHERS", "ROWS"), tables, strict=True):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    others, folder = str(tmp_path / "OTHERS.parquet"), tmp_path / "RELEASE"
+    ask = ["anonymize", others, "-o", str(folder), *ROLES, "--k", "10", "--engine", "spark"]
+    for asked in (["--attack"], ["--control", "0.2"]):
+        assert main([*ask, *asked]) == 2
+        words = capsys.readouterr().err
+        assert "anon attack OTHERS RELEASE --control ROWS" in " ".join(words.split())
+    folder.mkdir()
+    release = anon.anonymize(tables[0], SCHEMA, require=K, method=anon.Mondrian()).table
+    for part in (0, 1):
+        pq.write_table(release.slice(1000 * part, 1000).replace_schema_metadata(), folder / f"{part}.parquet")
+    rows = ["--control", str(tmp_path / "ROWS.parquet")]
+    assert main(["attack", others, str(folder), *rows, *ROLES, "--targets", "200", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out).keys() >= {"singling_out", "membership"}
+
+
 @pytest.mark.slow
 @pytest.mark.java
 def test_spark_gives_away_no_more(tables: tuple[pa.Table, pa.Table], tmp_path: Path) -> None:
-    from anon.command import main
-
+    """Asked to be quiet it is."""
     pq.write_table(tables[0], tmp_path / "people.parquet")
-    roles = ["--quasi", ",".join(NAMES[:-1]), "--sensitive", NAMES[-1]]
-    ask = ["anonymize", str(tmp_path / "people.parquet"), "-o", str(tmp_path / "release"), *roles]
-    assert main([*ask, "--k", "10", "--engine", "spark", "-q"]) == 0
+    ask = ["anonymize", str(tmp_path / "people.parquet"), "-o", str(tmp_path / "release"), *ROLES]
+    command = [sys.executable, "-m", "anon", *ask, "--k", "10", "--engine", "spark", "-q"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (finished.stdout, finished.stderr) == ("", "")
     found = highest(attacked(tables, tmp_path / "release", SCHEMA))
     for (attack, risk), bound in zip(found.items(), RELEASES["mondrian"][1], strict=True):
         assert risk <= bound, attack

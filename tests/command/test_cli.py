@@ -1064,7 +1064,7 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
 
     measured = anon.check(pa.table({"age": ["x", "x"]}), anon.Schema(["age"]))
 
-    def run(job: Any, progress: Any) -> tuple[anon.Privacy, list[str]]:
+    def run(job: Any, progress: Any, quiet: bool) -> tuple[anon.Privacy, list[str]]:
         warnings.warn("only one class", anon.PrivacyWarning, stacklevel=2)
         ran.append((job.input, job.output))
         return measured, ["dx"]

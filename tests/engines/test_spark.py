@@ -65,6 +65,7 @@ def session(master: str, folder: Any, **settings: str) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder),
         "spark.local.dir": str(folder),
+        "spark.python.daemon.module": "anon.engines.spark.daemon",
         **settings,
     }.items():
         builder = builder.config(key, value)
@@ -263,8 +264,8 @@ def test_units_are_counted_anew_before_they_are_dropped(spark: Any, monkeypatch:
 
     check = module._recheck
 
-    def of_units(whole: Any, read: Any, plan: Any, *rest: Any) -> int:
-        return check(whole, read, replace(plan, require=(anon.KAnonymity(5, count="units"),)), *rest)
+    def of_units(held: Any, rows: Any, read: Any, plan: Any, *rest: Any) -> int:
+        return check(held, rows, read, replace(plan, require=(anon.KAnonymity(5, count="units"),)), *rest)
 
     monkeypatch.setattr(module, "_recheck", of_units)
     small, schema = visits(300, 25)
@@ -596,8 +597,8 @@ def test_a_release_that_fails_its_check_is_not_returned(spark: Any, monkeypatch:
 
     check = module._recheck
 
-    def stricter(whole: Any, read: Any, plan: Any, *rest: Any) -> int:
-        return check(whole, read, replace(plan, require=(anon.KAnonymity(40),)), *rest)
+    def stricter(held: Any, rows: Any, read: Any, plan: Any, *rest: Any) -> int:
+        return check(held, rows, read, replace(plan, require=(anon.KAnonymity(40),)), *rest)
 
     monkeypatch.setattr(module, "_recheck", stricter)
     persisted = spark.sparkContext._jsc.sc().getPersistentRDDs
@@ -755,7 +756,7 @@ def test_faults_of_files_are_told_before_the_work(
     (tmp_path / "mine.unfinished").mkdir()
     (tmp_path / "mine.unfinished" / "kept").touch()
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.delattr(spark_module, "anonymize_spark")
+    monkeypatch.delattr(spark_module, "release_spark")
     for path, output, words in [
         (source, "nofs://x/out", r"cannot write .*UnsupportedFileSystemException"),
         (source, tmp_path / "file" / "out", r"cannot write .*ParentNotDirectoryException"),

@@ -139,7 +139,10 @@ def anonymize(
         if job.perturb:
             raise UsageError("perturb is for one machine: leave it out, or use --engine local")
         if job.attack or job.control is not None:
-            raise UsageError("--control and --attack are for one machine: leave them out")
+            raise UsageError(
+                "--control and --attack are for one machine: hold rows out before, write the release of the "
+                "others without these two, and attack it: anon attack OTHERS RELEASE --control ROWS"
+            )
         if pages or job.population or job.sampling_fraction or rules is not None:
             raise UsageError(
                 "on Spark there is no report, no rules and no population: check the release afterwards"
@@ -148,7 +151,7 @@ def anonymize(
 
         with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", anon.PrivacyWarning)
-            measured, unpublished = run(job, progress)
+            measured, unpublished = run(job, progress, quiet=quiet)
         warned = [one.message.in_flags for one in caught if isinstance(one.message, anon.PrivacyWarning)]
         ends = {"input": source, "output": output}
         note = note_on_unpublished(unpublished)

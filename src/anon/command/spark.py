@@ -8,12 +8,12 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from anon.command.job import Job
-from anon.engines.spark import anonymize_spark, arrow_schema, check_asked, measure_release
+from anon.engines.spark import arrow_schema, check_asked, measure_release, release_spark
 from anon.errors import DataError, UsageError
 from anon.measures import Privacy
 from anon.methods import chosen
@@ -27,12 +27,25 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".parquet", ".pq")
 PARTITIONS = "spark.sql.shuffle.partitions"
+ALONE: dict[str, Any] = {
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.enabled": "false",
+    "spark.python.daemon.module": "anon.engines.spark.daemon",
+}
+# Java compiles twice what runs often, the second time at length: one job earns that back where most time goes
+STARTER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+LATER = (
+    "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 "
+    "-XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000"
+)
+ERRORS = Path(__file__).with_name("log4j2.properties")  # a log of errors only
 
 
-def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]:
+def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> tuple[Privacy, list[str]]:
     """Anonymize the Parquet table of a job into a folder of Parquet files.
 
-    Returns what was measured of the release, and the columns that have no role and are not published.
+    Returns what was measured of the release, and the columns that have no role and are not published. With
+    `quiet`, Spark that is started here logs its errors only.
 
     A bucketization writes its sensitive table beside it, as on one machine. The folders get their names
     when they are complete; one that exists is refused.
@@ -44,6 +57,10 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
     alone = "PYSPARK_GATEWAY_PORT" not in os.environ  # not under spark-submit: workers of this machine
     if alone:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", STARTER)
+        flags = os.environ.setdefault("SPARK_SUBMIT_OPTS", LATER)
+        if quiet and "log4j2.configurationFile" not in flags:
+            os.environ["SPARK_SUBMIT_OPTS"] = f"{flags} -Dlog4j2.configurationFile={ERRORS.as_uri()}"
     schema, options = job.roles(), job.options()
     if job.input is None or job.output is None or schema is None:
         raise UsageError("a job on Spark needs an input, an output and the roles of the columns")
@@ -67,41 +84,39 @@ def run(job: Job, progress: Progress | None = None) -> tuple[Privacy, list[str]]
     )
     builder = SparkSession.builder.appName("anon")
     if alone:  # nobody looks at a page, and the command has a bar of its own
-        builder = builder.config(map={"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false"})
-    with _signals_later():
+        builder = builder.config(map=ALONE)
+    with _signals_later(), _only_its_log(quiet and alone):
         spark = builder.getOrCreate()
     if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
         spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
     outputs = [job.output, beside] if job.publish == "bucketization" else [job.output]
     begun: list[str] = []
-    releases: tuple[DataFrame, ...] = ()
+    held: list[DataFrame] = []
     try:
         for output in outputs:
             _begin(spark, output, begun)
         with _plainly(f"{job.input!r} cannot be read: it is not there, or not Parquet that Spark can read"):
             df = spark.read.parquet(job.input)
         with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
-            made = anonymize_spark(df, schema, require=require, progress=progress, **by, **options)
-            releases = made if isinstance(made, tuple) else (made,)
-            published = {attribute.name for attribute in schema.quasi}
-            if not isinstance(made, tuple):
-                published = {*made.columns} - ({*df.columns} - published)
-            sensitive = schema.bind(arrow_schema(df)).sensitive
-            names = [name for name in releases[0].columns if name in published]
-            n_rows = releases[0].count()
+            made = release_spark(df, schema, require=require, progress=progress, **by, **options)
+            held.append(made.held)
+        published = {attribute.name for attribute in schema.quasi}
+        if job.publish != "bucketization":
+            published = {*made.frames[0].columns} - ({*df.columns} - published)
+        names = [name for name in made.frames[0].columns if name in published]
+        sensitive = schema.bind(arrow_schema(df)).sensitive
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
-            for release, folder in zip(releases, begun, strict=True):
-                release.write.mode("overwrite").parquet(folder)
+            for frame, folder in zip(made.frames, begun, strict=True):
+                frame.write.mode("overwrite").parquet(folder)
             files = [spark.read.parquet(folder) for folder in begun]
-            written = (files[0], files[1]) if isinstance(made, tuple) else files[0]
             decided = require if schema.unit is None else [each for each in require if counts_rows(each)]
-            measured = measure_release(written, names, sensitive, decided, n_rows)
+            measured = measure_release(files, names, sensitive, made.totals, decided, made.n_rows)
             _move_all(spark, outputs)
         return measured, schema.unpublished(df.columns)
     finally:
-        for release in releases:
-            release.unpersist()
+        for frame in held:
+            frame.unpersist()
         for folder in begun:
             _remove(spark, folder)
 
@@ -122,6 +137,26 @@ def _signals_later() -> Iterator[None]:
             signal.signal(number, handler)
         for came_now in came:
             signal.raise_signal(came_now)
+
+
+@contextmanager
+def _only_its_log(asked: bool) -> Iterator[None]:
+    """Java that starts inside says nothing but what its log does, which goes to its output: our stderr."""
+    if not asked:
+        yield
+        return
+    sys.stdout.flush()
+    before = os.dup(1), os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(2, 1)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        for number, kept in zip((1, 2), before, strict=True):
+            os.dup2(kept, number)
+        for kept in (*before, nowhere):
+            os.close(kept)
 
 
 @contextmanager

@@ -10,26 +10,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from anon.classes import Classes, Rendering, full_cells, render, texts, to_levels
-from anon.encoding import Encoded, Missing
+from anon.encoding import Domain, Encoded, Missing
 from anon.engines.local import check_arguments, notes_on_neutral
 from anon.engines.spark.check import refuse_custom, refuse_others
 from anon.engines.spark.classes import (
     OTHER_ROWS,
     class_counts,
+    counts_of_slices,
     counts_of_units,
     holds_others,
     merged,
     merged_units,
     named,
 )
-from anon.engines.spark.frames import Batches, Ints
+from anon.engines.spark.frames import Batches, Ints, rows_of
 from anon.engines.spark.read import (
     ReadFrame,
     batches_of_bytes,
@@ -95,6 +96,52 @@ def anonymize_spark(
     RecheckError
         The finished release failed its own independent check (a fault of the tool).
     """
+    made = release_spark(
+        *(df, schema),
+        require=require,
+        method=method,
+        effort=effort,
+        publish=publish,
+        numeric=numeric,
+        missing=missing,
+        weights=weights,
+        seed=seed,
+        node_rows=node_rows,
+        progress=progress,
+    )
+    frames = _in_place_of(made.held, df, *made.frames)
+    return (frames[0], frames[1]) if publish == "bucketization" else frames[0]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was checked: the DataFrames to write, computed from `held`, which is persisted.
+
+    `totals` are the sensitive attributes and the rows with each of their codes, `n_rows` all published rows.
+    """
+
+    frames: tuple[DataFrame, ...]
+    held: DataFrame
+    totals: tuple[tuple[Domain, Ints], ...]
+    n_rows: int
+
+
+def release_spark(
+    df: DataFrame,
+    schema: Schema,
+    *,
+    require: Sequence[Requirement] = (),
+    method: Method | None = None,
+    effort: Effort | None = None,
+    publish: Publish = "generalization",
+    numeric: Rendering = "interval",
+    missing: Missing = "category",
+    weights: Weights = "class-mean",
+    seed: int = 0,
+    node_rows: int = NODE_ROWS,
+    progress: Progress | None = None,
+) -> Made:
+    """As `anonymize_spark`, the rows being persisted as bytes where Spark has no need to look at them."""
     method = chosen(method, effort, "on Spark")
     refuse_others(df)
     check_asked(
@@ -133,29 +180,44 @@ def anonymize_spark(
                 _refuse_impossible(require, read, counts, plan.n_units)
             nodes = top_tree(chunks, plan, node_rows, tell)
             tell("partition", 0, 1)
-            made = solved(
-                *(chunks, nodes, read, plan, publish, numeric, weights, seed, release_schema, hidden)
-            )
-            whole = made.persist()
+            held = solved(*(chunks, nodes, read, plan, publish, numeric, weights, seed, hidden))
+            rows = _as_rows(held, read, release_schema, hidden)
+            if unit is not None or publish == "bucketization":  # read more than once, and not as a whole
+                held = rows
+            held.persist()
             try:
                 tell("check", 0, 1)
-                n_classes = _recheck(whole, read, plan, publish, release_schema, hidden)
+                n_classes = _recheck(held, rows, read, plan, publish, release_schema, hidden)
                 if read.schema.sampling_weight is not None and weights == "keep":
-                    notes.append(_note_on_weights(whole, read, publish, release_schema))
+                    notes.append(_note_on_weights(rows, read, publish, release_schema))
             except BaseException:
-                whole.unpersist()
+                held.unpersist()
                 raise
         finally:
             chunks.unpersist()
     if n_classes == 1:
         notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
     for note in notes:
-        warnings.warn(note, PrivacyWarning, stacklevel=2)
-    if publish == "generalization":
-        return whole if unit is None else _in_place_of(whole, df, whole.drop(hidden))[0]
-    first = whole.drop(hidden, *(domain.name for domain in read.sensitive))
-    pair = _in_place_of(whole, df, first, _sensitive_table(whole, read))
-    return pair[0], pair[1]
+        warnings.warn(note, PrivacyWarning, stacklevel=3)
+    frames: tuple[DataFrame, ...] = (rows if unit is None else rows.drop(hidden),)
+    if publish == "bucketization":
+        first = rows.drop(hidden, *(domain.name for domain in read.sensitive))
+        frames = (first, _sensitive_table(rows, read))
+    return Made(frames, held, tuple(zip(read.sensitive, read.counts, strict=True)), read.n_kept)
+
+
+def _as_rows(held: DataFrame, read: ReadFrame, release_schema: Any, hidden: str) -> DataFrame:
+    """The rows that `solved` made, as Spark reads them."""
+    from pyspark.sql.types import StructField, StructType
+
+    fields, unit = list(release_schema.fields), read.schema.unit
+    if unit is not None:
+        fields.append(StructField(hidden, read.rows.schema[unit].dataType))
+
+    def look(batches: Batches) -> Batches:
+        return rows_of(batches)
+
+    return held.mapInArrow(look, StructType(fields))
 
 
 def _refuse_impossible(
@@ -330,11 +392,18 @@ def _without_metadata(kind: Any) -> Any:
 
 
 def _recheck(
-    whole: DataFrame, read: ReadFrame, plan: Plan, publish: str, release_schema: Any, hidden: str
+    held: DataFrame,
+    rows: DataFrame,
+    read: ReadFrame,
+    plan: Plan,
+    publish: str,
+    release_schema: Any,
+    hidden: str,
 ) -> int:
     """Raise RecheckError unless every class, as published, meets every requirement; how many there are.
 
-    Units, where there are any, are counted by the column `hidden`, which is not published.
+    Units, where there are any, are counted by the column `hidden`, which is not published. The rows are
+    persisted as such, or as `slices`.
     """
     names, sensitive, require = _shown(read, publish, release_schema), read.sensitive, plan.require
     m, s, by_units = len(names), len(sensitive), plan.unit is not None
@@ -373,11 +442,12 @@ def _recheck(
             ),
         )
 
-    counted = (
-        counts_of_units(whole, names, sensitive, hidden)
-        if by_units
-        else class_counts(whole, names, sensitive)
-    )
+    if by_units:
+        counted = counts_of_units(rows, names, sensitive, hidden)
+    elif held is rows:
+        counted = class_counts(rows, names, sensitive)
+    else:
+        counted = counts_of_slices(held, release_schema, names, sensitive)
     counted = counted.repartition(read.n_kept // ROWS_PER_CHECK + 1, *(f"q{i}" for i in range(m)))
     sums = counted.mapInArrow(test, "classes long, rows long, others long, failing array<long>").toArrow()
     n_classes, n_rows, others = (sum(sums[name].to_pylist()) for name in ("classes", "rows", "others"))

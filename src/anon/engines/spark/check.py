@@ -26,7 +26,7 @@ from anon.engines.spark.classes import (
     whole_of,
 )
 from anon.engines.spark.frames import Ints
-from anon.engines.spark.read import MOST_VALUES, batches_of_bytes, domains_of, own_errors
+from anon.engines.spark.read import MOST_VALUES, NO_ROWS, batches_of_bytes, domains_of, own_errors
 from anon.errors import DataError, Parameter, RecheckError, UsageError
 from anon.measures import Privacy, risk_of_sizes
 from anon.release import CLASS_ID
@@ -64,43 +64,50 @@ def check_spark(
     refuse_custom(require)
     names = [attribute.name for attribute in schema.quasi]
     with own_errors(), batches_of_bytes(df):
-        if df.isEmpty():
-            raise DataError("the table has no rows")
         if sensitive_table is not None:
+            if df.isEmpty():
+                raise DataError(NO_ROWS)
             measured = _of_buckets(df, sensitive_table, names, schema.sensitive, at_risk, require)
         else:
             measured = _of_cells(df, names, schema.sensitive, at_risk, require)
+        if not measured.n_rows and not measured.n_starred:
+            raise DataError(NO_ROWS)
         roles = schema.by_role(name for name in df.columns if name != CLASS_ID)
         return replace(measured, roles_from="given", roles=roles)
 
 
 def measure_release(
-    made: DataFrame | tuple[DataFrame, DataFrame],
+    files: Sequence[DataFrame],
     names: Sequence[str],
     sensitive: Sequence[Attribute],
+    totals: Sequence[tuple[Domain, Ints]],
     require: Sequence[Requirement],
     n_rows: int,
 ) -> Privacy:
-    """Measure what `anonymize_spark` made of `n_rows` rows, as it was written and is read again.
+    """Measure what `release_spark` made of `n_rows` rows, as it was written and is read again.
 
-    Its quasi-identifiers are the columns `names`; cells that read `missing` are missing, and rows of `*` only
-    are rows like others. Raises RecheckError where there are other rows, or classes that fail `require`.
+    Its quasi-identifiers are the columns `names`, `totals` the rows with each of the sensitive values; cells
+    that read `missing` are missing, and rows of `*` only are rows like others. Raises RecheckError where
+    there are other rows, or classes that fail `require`.
     """
     from pyspark.sql.functions import lit, nullif
 
-    df, second = made if isinstance(made, tuple) else (made, None)
+    df, *second = files
     with own_errors(), batches_of_bytes(df):
-        if df.isEmpty():
-            measured = whole_of([], {one.name: np.zeros(0, np.int64) for one in sensitive}, None, (), ())
-            measured = replace(measured, combined=measured.combined if second is None else None)
-        elif second is not None:
-            measured = _of_buckets(df, second, names, sensitive, require=require)
-        else:
-            for field in arrow_schema(df):
-                if field.name in names and is_text(field.type):
-                    df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
-            measured = _of_cells(df, names, sensitive, require=require, apart=False)
-    if measured.unmet or measured.n_rows != n_rows:
+        try:
+            if not n_rows and df.isEmpty():
+                measured = whole_of([], {domain.name: rows for domain, rows in totals}, None, (), ())
+                measured = replace(measured, combined=None if second else measured.combined)
+            elif second:
+                measured = _of_buckets(df, second[0], names, sensitive, require=require)
+            else:
+                for field in arrow_schema(df):
+                    if field.name in names and is_text(field.type):
+                        df = df.withColumn(field.name, nullif(named(field.name), lit(MISSING)))
+                measured = _in_classes(df, names, totals, require=require)
+        except RecheckError:
+            measured = None
+    if measured is None or measured.unmet or measured.n_rows != n_rows:
         raise RecheckError(
             "the files do not hold the release that was checked; this is a fault of the tool, "
             "nothing was written"
@@ -114,21 +121,36 @@ def _of_cells(
     sensitive: Sequence[Attribute],
     at_risk: Sequence[float] = (2, 5, 10),
     require: Sequence[Requirement] = (),
-    *,
-    apart: bool = True,
 ) -> Privacy:
-    """The measures of rows in classes of equal cells; rows of `*` only may be set apart."""
+    """The measures of rows in classes of equal cells, rows of `*` only being set apart."""
     from pyspark.sql.functions import lit
 
     arrow = arrow_schema(df)
     bound = Schema(names, sensitive).bind(arrow)
     kept, n_starred = lit(True), 0
-    if apart and all(is_text(value_type(arrow.field(name).type)) for name in names):
+    if all(is_text(value_type(arrow.field(name).type)) for name in names):
         starred = reduce(and_, (named(name).eqNullSafe("*") for name in names))
         kept, n_starred = ~starred, df.where(starred).count()
     totals = [(d, rows) for d, _, rows in domains_of(df, bound.sensitive, kept, arrow)] if sensitive else []
+    whole = _in_classes(df.where(kept), names, totals, at_risk, require)
+    return replace(
+        whole,
+        n_suppressed=n_starred,
+        n_starred=n_starred,
+        k_with_starred=min(whole.k or n_starred, n_starred) if n_starred else None,
+    )
+
+
+def _in_classes(
+    df: DataFrame,
+    names: Sequence[str],
+    totals: Sequence[tuple[Domain, Ints]],
+    at_risk: Sequence[float] = (2, 5, 10),
+    require: Sequence[Requirement] = (),
+) -> Privacy:
+    """The measures of rows in classes of equal cells; `totals` are the rows with each sensitive value."""
     _compile(require, totals)
-    df, domains = df.where(kept), [domain for domain, _ in totals]
+    domains = [domain for domain, _ in totals]
     joint = combinations(df, domains)
     counted = class_counts(df, names, domains, joint=joint is not None)
     parts = measured(counted, len(names), totals, joint, require)
@@ -140,13 +162,7 @@ def _of_cells(
         finally:
             counted.unpersist()
     whole = whole_of(parts, {domain.name: rows for domain, rows in totals}, joint, require, at_risk)
-    return replace(
-        whole,
-        n_suppressed=n_starred,
-        n_starred=n_starred,
-        k_with_starred=min(whole.k or n_starred, n_starred) if n_starred else None,
-        null_matching=matching,
-    )
+    return replace(whole, null_matching=matching)
 
 
 def _of_buckets(

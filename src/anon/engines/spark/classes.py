@@ -18,10 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anon.classes import Counts
 from anon.encoding import Codes, Domain, encode_column, encode_like
-from anon.engines.spark.frames import CHUNK_BYTES, CHUNK_ROWS, Batches, Ints, gathered, in_utc, summed
+from anon.engines.spark.frames import (
+    CHUNK_BYTES,
+    CHUNK_ROWS,
+    Batches,
+    Ints,
+    gathered,
+    in_utc,
+    rows_of,
+    summed,
+)
 from anon.errors import DataError, RecheckError, UsageError
 from anon.measures import (
     Disclosure,
@@ -121,38 +131,76 @@ def class_counts(
     """
     kinds = [df.schema[name].dataType for name in cell_names]
     fields = record(kinds, len(sensitive) + joint)
-    labels = fields.names
-    domains = [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
-    names = [f"q{i}" for i in range(len(cell_names))]
-    n_rows, n_bytes = 4 * CHUNK_ROWS, CHUNK_BYTES
+    labels, n, domains = fields.names, len(cell_names), _numbered(sensitive)
 
     def count(batches: Batches) -> Batches:
-        for table in gathered(batches, n_rows, n_bytes):
-            group, n_groups = alike([table[name] for name in names])
-            first = np.empty(n_groups, np.int64)
-            first[group[::-1]] = np.arange(len(group))[::-1]
-            arrays = table.select(names).take(pa.array(first)).combine_chunks().columns
-            arrays = [
-                column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-                for column in arrays
-            ]
-            arrays.append(pa.array(np.bincount(group, minlength=n_groups)))
-            columns = list(encode_like(table, domains))
-            for codes in [*columns, _combined(columns, domains)] if joint else columns:
-                values, at = np.unique(codes, return_inverse=True)
-                key, rows = np.unique(group * len(values) + at, return_counts=True)
-                groups, at = np.divmod(key, len(values))
-                offsets = pa.array(np.searchsorted(groups, np.arange(n_groups + 1)), pa.int32())
-                arrays += [
-                    pa.ListArray.from_arrays(offsets, pa.array(part.astype(np.int64)))
-                    for part in (values[at], rows)
-                ]
-            yield pa.RecordBatch.from_arrays(arrays, names=labels)
+        return _counted(batches, n, domains, labels, joint)
 
     cells_of = [cell(named(name), kind) for name, kind in zip(cell_names, kinds, strict=True)]
     columns = [column.alias(f"q{i}") for i, column in enumerate(cells_of)]
     columns += [named(domain.name).alias(f"s{j}") for j, domain in enumerate(sensitive)]
     return df.select(*columns).mapInArrow(count, fields)
+
+
+def counts_of_slices(
+    held: DataFrame, release_schema: StructType, cell_names: Sequence[str], sensitive: Sequence[Domain]
+) -> DataFrame:
+    """As `class_counts`, of rows of these types in `frames.slices`."""
+    fields = record([release_schema[name].dataType for name in cell_names], len(sensitive))
+    labels, n, domains = fields.names, len(cell_names), _numbered(sensitive)
+    shown = [*cell_names, *(domain.name for domain in sensitive)]
+
+    def look(batches: Batches) -> Batches:
+        for batch in rows_of(batches):
+            columns = [batch[name] for name in shown]
+            columns[:n] = map(_equal_cells, columns[:n])
+            yield pa.RecordBatch.from_arrays(
+                columns, names=[*(f"q{i}" for i in range(n)), *(domain.name for domain in domains)]
+            )
+
+    def count(batches: Batches) -> Batches:
+        return _counted(look(batches), n, domains, labels, False)
+
+    return held.mapInArrow(count, fields)
+
+
+def _equal_cells(column: pa.Array) -> pa.Array:
+    """As `cell`, of an array."""
+    if not pa.types.is_floating(column.type):
+        return column
+    known = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    return pc.add(known, pa.scalar(0.0, column.type))
+
+
+def _numbered(sensitive: Sequence[Domain]) -> list[Domain]:
+    return [replace(domain, name=f"s{j}") for j, domain in enumerate(sensitive)]
+
+
+def _counted(
+    batches: Batches, n_cells: int, domains: Sequence[Domain], labels: Sequence[str], joint: bool
+) -> Batches:
+    """What `class_counts` tells, of rows with cells `q0`, `q1`, .. and the columns of the domains."""
+    names = [f"q{i}" for i in range(n_cells)]
+    for table in gathered(batches, 4 * CHUNK_ROWS, CHUNK_BYTES):
+        group, n_groups = alike([table[name] for name in names])
+        first = np.empty(n_groups, np.int64)
+        first[group[::-1]] = np.arange(len(group))[::-1]
+        arrays = table.select(names).take(pa.array(first)).combine_chunks().columns
+        arrays = [
+            column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in arrays
+        ]
+        arrays.append(pa.array(np.bincount(group, minlength=n_groups)))
+        columns = list(encode_like(table, domains))
+        for codes in [*columns, _combined(columns, domains)] if joint else columns:
+            values, at = np.unique(codes, return_inverse=True)
+            key, rows = np.unique(group * len(values) + at, return_counts=True)
+            groups, at = np.divmod(key, len(values))
+            offsets = pa.array(np.searchsorted(groups, np.arange(n_groups + 1)), pa.int32())
+            arrays += [
+                pa.ListArray.from_arrays(offsets, pa.array(part.astype(np.int64)))
+                for part in (values[at], rows)
+            ]
+        yield pa.RecordBatch.from_arrays(arrays, names=labels)
 
 
 def counts_of_units(

@@ -18,6 +18,7 @@ Batches = Iterator[pa.RecordBatch]
 
 CHUNK_ROWS = 1 << 18  # encoded and routed at a time
 CHUNK_BYTES = 1 << 26
+SLICES = "slices"  # the column of bytes that hold rows, which Spark stores and moves without looking at them
 
 LONGS = pa.list_(pa.int64())
 
@@ -74,6 +75,25 @@ def unpacked(column: pa.ChunkedArray | pa.Array, schema: pa.Schema) -> Iterator[
     """The batches of this schema that were `packed`, one per row of a column."""
     for value in column:
         yield pa.ipc.read_record_batch(value.as_buffer(), schema)
+
+
+def slices(table: pa.Table) -> pa.Table:
+    """A table as few rows of bytes, each an Arrow stream of some of its rows: `rows_of` reads them."""
+    size = max(1, min(CHUNK_ROWS, CHUNK_BYTES * table.num_rows // max(table.nbytes, 1)))
+    pieces = []
+    for start in range(0, table.num_rows, size):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table.slice(start, size))
+        pieces.append(sink.getvalue().to_pybytes())
+    return pa.table({SLICES: pa.array(pieces, pa.binary())})
+
+
+def rows_of(batches: Batches) -> Batches:
+    """The rows of `slices`."""
+    for batch in batches:
+        for piece in batch[SLICES]:
+            yield from pa.ipc.open_stream(piece.as_buffer())
 
 
 def table_of_sums(**columns: Any) -> pa.RecordBatch:

@@ -33,6 +33,7 @@ from anon.schema import Attribute, Schema, check_names, kind_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+NO_ROWS = "the table has no rows"
 MOST_VALUES = 10_000_000  # of a domain: its histogram is held by one task, its values by the driver
 ROWS_PER_TASK = 1_000_000  # that share their units with no other
 ROWS_PER_PART = 32  # that a task gathers for each node before it sends them, on average at least
@@ -156,7 +157,7 @@ def domains_of(
     counted = df.select(*columns, kept.alias("kept")).mapInArrow(count, "attribute long, values binary")
     per_column = counted.groupBy("attribute").applyInArrow(add, "attribute long, values binary").toArrow()
     if not per_column.num_rows:
-        raise DataError("the table has no rows")
+        raise DataError(NO_ROWS)
     batches = dict(zip(per_column["attribute"].to_pylist(), per_column["values"], strict=True))
     domains = []
     for a, attribute in enumerate(attributes):

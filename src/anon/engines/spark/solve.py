@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow as pa
 from anon.classes import Rendering
 from anon.encoding import Encoded, encode_units, encode_weights
 from anon.engines.local import Judged, make
-from anon.engines.spark.frames import Batches, one_batch, packed, unpacked
+from anon.engines.spark.frames import SLICES, Batches, one_batch, packed, slices, unpacked
 from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
 from anon.engines.spark.tree import Node, Plan, chunks_of, routed
 from anon.entropy import keyed, new_key, permutation, system
@@ -34,15 +34,12 @@ def solved(
     numeric: Rendering,
     weights: Weights,
     seed: int,
-    release_schema: Any,
     hidden: str,
 ) -> DataFrame:
-    """The release: rows shuffled by node, then each node partitioned and recoded where it lies.
+    """The release, as `slices`: rows shuffled by node, then each node partitioned and recoded where it lies.
 
     Where units are counted, the column `hidden` has the unit of each row.
     """
-    from pyspark.sql.types import StructField, StructType
-
     codes_schema, rest_schema = plan.codes_schema, schema_of_rest(read, publish)
 
     enough = ROWS_PER_PART * len(nodes)
@@ -81,15 +78,12 @@ def solved(
         permutation(len(nodes), system).tolist(),
         hidden,
     )
-    if plan.unit is not None:
-        whose = read.rows.schema[plan.unit].dataType
-        release_schema = StructType([*release_schema.fields, StructField(hidden, whose)])
 
     def solve(table: pa.Table) -> pa.Table:
-        return solver(table)
+        return slices(solver(table))
 
     moved = chunks.mapInArrow(split, "node long, codes binary, rest binary")
-    return moved.groupBy("node").applyInArrow(solve, release_schema)
+    return moved.groupBy("node").applyInArrow(solve, f"{SLICES} binary")
 
 
 def _parts(parts_of: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) -> Batches:
