@@ -65,7 +65,6 @@ def session(master: str, folder: Any, **settings: str) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder),
         "spark.local.dir": str(folder),
-        "spark.python.daemon.module": "anon.engines.spark.daemon",
         **settings,
     }.items():
         builder = builder.config(key, value)

@@ -30,7 +30,6 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 ALONE: dict[str, Any] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.enabled": "false",
-    "spark.python.daemon.module": "anon.engines.spark.daemon",
 }
 # Java compiles twice what runs often, the second time at length: one job earns that back where most time goes
 STARTER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
