@@ -348,7 +348,7 @@ def test_count_common_refuses() -> None:
 
 def test_two_workers_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """With blocks of one row, two threads meet inside the kernels' tasks."""
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=120)
     workers = set()
 
     class Pool(concurrent.futures.ThreadPoolExecutor):

@@ -953,7 +953,7 @@ def test_a_signal_in_the_middle_of_writing_leaves_no_file(tmp_path: Path, number
                 break
             time.sleep(0.05)
         running.send_signal(number)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=300)
     finally:
         running.kill()
     assert running.returncode == code

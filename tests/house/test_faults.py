@@ -261,7 +261,7 @@ def test_no_memory(tmp_path: Path, stage: str) -> None:
     words = faults.command(source, output, "--threads", "1")[3:]
     program = STARVED.format(stage=stage, more=4 << 20)
     done = subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False, timeout=600
     )
     assert is_told(done, "not enough memory"), done
     assert os.listdir(tmp_path) == ["in.parquet"]

@@ -290,7 +290,7 @@ def test_threads_and_seeds(learnable: Any) -> None:
 
 def test_several_threads_work() -> None:
     seen_by: set[int] = set()
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=120)
 
     class Meeting:
         def fit(self, X: Any, y: Any) -> None:
