@@ -540,3 +540,10 @@ def test_a_column_of_nulls_only_is_one_value() -> None:
     assert (found.k, found.n_classes, found.l_distinct, found.unmet) == (2, 2, 1, (str(require[1]),))
     assert found.null_matching is not None
     assert found.null_matching.k == 2
+
+
+def test_a_csv_file_cannot_say_its_roles(tmp_path: Path) -> None:
+    path = tmp_path / "release.csv"
+    path.write_text("a,s\n1,x\n")
+    with pytest.raises(UsageError, match=r"a CSV file cannot say its roles: name its quasi-identifiers"):
+        anon.check(path, roles_from_file=True)

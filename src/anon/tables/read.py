@@ -230,7 +230,7 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
             source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder, scanned.meaning
         )
         return replace(source, table=rows, schema=rows.file_schema, csv=csv)
-    written = pa.concat_tables(csv.tables(source.paths, names))
+    written = pa.concat_tables(csv.tables(source.paths, names)).unify_dictionaries()
     if written.num_rows != source.table.num_rows:
         raise DataError("the input has changed while it was read; start again")
     table = source.table

@@ -260,7 +260,8 @@ def read_with_roles(source: Any, schema: Schema | None) -> tuple[Source, dict[st
     metadata = metadata_of(given)
     refuse_sensitive_half(given, schema)
     if schema is None and metadata is None:
-        raise UsageError("the table does not say its roles: ", NAME_QUASI)
+        what = "a CSV file cannot" if given.format == "csv" else "the table does not"
+        raise UsageError(f"{what} say its roles: ", NAME_QUASI)
     return given, metadata
 
 
