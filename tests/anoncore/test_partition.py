@@ -539,7 +539,8 @@ def test_any_number_of_threads_gives_the_same_bits(
         rows, offsets = partition(columns, described, conjunction, n_threads=n_threads, **options)
         assert rows.tobytes() == expected[0].tobytes()
         assert offsets.tobytes() == expected[1].tobytes()
-        assert min(n_threads, 2) <= len(SeenExecutor.workers) <= n_threads
+        used = len(SeenExecutor.workers)  # one thread is the caller's own
+        assert 2 <= used <= n_threads if n_threads > 1 else used == 0
 
 
 @pytest.mark.parametrize("n_sensitive_values", [0, 3, 2000])

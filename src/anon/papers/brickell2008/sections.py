@@ -14,6 +14,7 @@ from anon.papers import Row, Setting, printed_in, table_of
 from anon.papers.brickell2008.coins import learned_of_coins, three_coins
 from anon.papers.brickell2008.releases import (
     DATASETS,
+    INTACT,
     MARITAL,
     OCCUPATION,
     SUPPRESSED,
@@ -167,7 +168,7 @@ def _errors(points: Sequence[Point], others: Mapping[str, Sequence[Sanitized]]) 
                 for one in each
                 for gain in [getattr(one, name)]
                 for published in [printed.get(f"{one.sanitization}, A{name[1:]}", {}).get("published")]
-                if published
+                if published and one.sanitization != INTACT
             ]
             for name in ("a_acc", "a_know")
         }
