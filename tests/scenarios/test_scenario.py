@@ -150,6 +150,7 @@ def test_nearness_of_numbers_by_hand(nearness: float, expected: int) -> None:
     assert attack.by_miner[0].n_nearer == expected
 
 
+@pytest.mark.numba
 def test_weights_of_rows_and_a_distance_of_ones_own() -> None:
     predictions = [31.0, 31, 35, 40]
     assert numbers_scenario(predictions, 0, weight=[1, 2, 3, 4]).worst == 10
@@ -404,6 +405,7 @@ PEOPLE = {
         (lambda x: x["hours per week"] if x.sex == "" else 0.0, [0, 0, 0, 0, 50]),
     ],
 )
+@pytest.mark.numba
 def test_weights_by_hand(weight: Any, expected: list[float]) -> None:
     encoded = encode(pa.table(PEOPLE), anon.Schema(list(PEOPLE)))
     assert weights(weight, encoded).tolist() == expected
@@ -867,6 +869,7 @@ def job(tmp_path: Path) -> Path:
     return tmp_path / "job.toml"
 
 
+@pytest.mark.numba
 def test_a_job_says_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenario", str(job), "--json", "-o", str(job.parent / "out")]) == 0
     printed = json.loads(capsys.readouterr().out)
