@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of reports that the documentation shows, with Chromium; Pillow, where it is installed,
-makes them smaller.
+"""Makes the pictures of reports and of `anon explore` that the documentation shows, with Chromium and its
+driver (extra `browser`); Pillow, where it is installed, makes them smaller.
 
 python docs/screenshots.py
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import shutil
 import signal
@@ -15,6 +16,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.support.ui import WebDriverWait
 
 HERE = Path(__file__).parent
 CENSUS = ["--config", str(HERE / "screenshots.toml")]
@@ -59,22 +64,22 @@ def opened(table: Path) -> Iterator[Path]:
     command = [sys.executable, "-m", "anon", "explore", table.name, "--no-browser"]
     with subprocess.Popen(command, cwd=table.parent, stderr=subprocess.PIPE, text=True) as explored:
         assert explored.stderr is not None
-        yield Path(explored.stderr.readline().rpartition("file://")[2].strip())
-        explored.send_signal(signal.SIGINT)
+        try:
+            yield Path(explored.stderr.readline().rpartition("file://")[2].strip())
+        finally:
+            explored.send_signal(signal.SIGINT)
 
 
-def shoot(page: Path, picture: Path, width: int, height: int, dark: bool) -> None:
-    """Write what a window of that size shows of a page."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        sys.exit("Chromium is not here: Debian's package chromium")
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    command += [
-        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-        f"--window-size={width},{height}",
-    ]
-    command += ["--virtual-time-budget=20000"]  # within which a page that asks for more is whole
-    subprocess.run([*command, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True)
+def shoot(browser: Any, page: Path, picture: Path, width: int, height: int, dark: bool) -> None:
+    """Write what a window of that size shows of a page, once it answers what it asks to begin with."""
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    browser.get(page.as_uri())
+    asked = "return document.title != 'anon explore' || !!document.querySelector('#answer .by')"
+    WebDriverWait(browser, 120).until(lambda browser: browser.execute_script(asked))
+    picture.write_bytes(base64.b64decode(browser.get_screenshot_as_base64()))
 
 
 def shrink(picture: Path) -> None:
@@ -92,12 +97,16 @@ def main(pictures: Path = HERE / "pictures") -> None:
     pictures.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))
-        for name, (page, width, height, dark) in SHOTS.items():
-            picture = pictures / f"{name}.png"
-            source = Path(folder) / page
-            with opened(source) if page.endswith(".parquet") else contextlib.nullcontext(source) as shown:
-                shoot(shown, picture, width, height, dark)
-            shrink(picture)
+        options = webdriver.ChromeOptions()
+        for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+            options.add_argument(flag)
+        with webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver"))) as browser:
+            for name, (page, width, height, dark) in SHOTS.items():
+                picture = pictures / f"{name}.png"
+                source = Path(folder) / page
+                with opened(source) if page.endswith(".parquet") else contextlib.nullcontext(source) as shown:
+                    shoot(browser, shown, picture, width, height, dark)
+                shrink(picture)
 
 
 if __name__ == "__main__":

@@ -1089,7 +1089,11 @@ def test_on_spark_uris_and_folders_are_left_to_it_and_warnings_are_told(
 
 
 def test_it_can_be_stopped_while_it_is_imported(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    (tmp_path / "typer.py").write_text(
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+    )
     path = os.pathsep.join([str(tmp_path), *sys.path])
     ended = subprocess.run(
         [sys.executable, "-m", "anon", "--version"],

@@ -294,7 +294,7 @@ def test_limits_are_told() -> None:
 
 def test_progress_is_told_by_table_and_miner() -> None:
     told: list[Any] = []
-    table = {"q": [1, 2] * 4, "s": list("ab") * 4, "t": [True, False] * 4}
+    table = {"q": [1, 2, 3, 4] * 2, "s": list("ab") * 4, "t": [True, False] * 4}
     release = anon.anonymize(table, anon.Schema(["q"], ["s"], neutral="rest"), require=[anon.KAnonymity(4)])
     anon.mining_utility(release, "t", miners=LOOKUP, n_folds=2, progress=lambda *each: told.append(each))
     assert [stage for stage, done, total in told if done == total == 2] == [
