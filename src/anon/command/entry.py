@@ -50,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"error: the output cannot be printed: {os_message(error)}", file=sys.stderr)
         return 2
     finally:
+        try:
+            sys.stderr.flush()
+        except OSError:
+            drop(sys.stderr)
         for number, handler in previous.items():
             signal.signal(number, handler)
 
