@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -170,13 +170,25 @@ def reader(domain: Domain) -> Callable[[str], Cell]:
                 column=domain.name,
                 value=text,
             ) from None
-        return read_back._replace(null=null)
+        return read_back._replace(null=True) if null else read_back
 
     return cell
 
 
+class _Atoms(dict[str, int]):
+    """The codes of labels as atoms write them, each read once."""
+
+    def __init__(self, code_of: Mapping[str, int]) -> None:
+        self.code_of = code_of
+
+    def __missing__(self, atom: str) -> int:
+        code = self[atom] = self.code_of[unquote(atom)]
+        return code
+
+
 def _label_reader(domain: Domain) -> Callable[[str], Cell]:
     code_of = {word: code for code, word in enumerate(texts(domain.values))}
+    atoms = _Atoms(code_of)
     nodes = named_leaves(domain) if domain.tree is not None else {}
     if domain.coding is not None:
         ends = zip(domain.coding.first.tolist(), domain.coding.last.tolist(), strict=True)
@@ -184,7 +196,7 @@ def _label_reader(domain: Domain) -> Callable[[str], Cell]:
 
     def read(body: str) -> Cell:
         if body.startswith("{") and body.endswith("}"):
-            members = tuple(sorted(code_of[unquote(atom)] for atom in _split(body[1:-1])))
+            members = tuple(sorted(map(atoms.__getitem__, _split(body[1:-1]))))
             if len(set(members)) < len(members):
                 raise ValueError("a label twice")
             return Cell(members[0], members[-1], codes=members)

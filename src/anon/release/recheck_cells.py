@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -224,16 +225,20 @@ def _unlike_sets(
     n_codes = domain.n_values + 1
     sizes = np.array([len(members) for members in sets], dtype=np.int64)
     begins = np.cumsum(sizes) - sizes
-    members = np.fromiter((code for some in sets for code in some), dtype=np.int64, count=int(sizes.sum()))
+    members = np.fromiter(chain.from_iterable(sets), dtype=np.int64, count=int(sizes.sum()))
     for first, last in chunks(classes.offsets):
         inside, _ = codes_inside(codes, classes, first, last)
         number = np.arange(last - first)
-        present = np.unique(np.repeat(number * n_codes, classes.sizes[first:last]) + inside)
+        present = np.repeat(number * n_codes, classes.sizes[first:last]) + inside
         size = sizes[index[first:last]]
         begin = np.repeat(begins[index[first:last]] - (np.cumsum(size) - size), size)
-        listed = members[begin + np.arange(len(begin))] + np.repeat(number * n_codes, size)
-        differ = np.setdiff1d if wider else np.setxor1d
-        unlike[first + differ(present, listed, assume_unique=True) // n_codes] = True
+        listed = members[begin + np.arange(len(begin))] + np.repeat(number * n_codes, size)  # ascending
+        at = np.minimum(np.searchsorted(listed, present), len(listed) - 1)
+        is_listed, is_present = listed[at] == present, np.zeros(len(listed), np.bool_)
+        is_present[at[is_listed]] = True
+        unlike[first + present[~is_listed] // n_codes] = True
+        if not wider:
+            unlike[first + listed[~is_present] // n_codes] = True
     return unlike
 
 
