@@ -74,7 +74,7 @@ def ask(browser: Any, expression: str) -> Any:
 
 
 def wait_for(browser: Any, expression: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not ask(browser, expression):
         assert time.monotonic() < end, expression
         time.sleep(0.05)

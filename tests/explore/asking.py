@@ -42,7 +42,7 @@ class Started:
     def stop(self) -> str:
         """End it by Ctrl-C, where it runs; what it said since."""
         self.process.send_signal(signal.SIGINT)
-        out, told = self.process.communicate(timeout=20)
+        out, told = self.process.communicate(timeout=60)
         return out + told
 
 
@@ -64,7 +64,7 @@ class Asker:
     def _sent(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str | None]
     ) -> tuple[HTTPConnection, HTTPResponse]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         own: dict[str, str | None] = {"host": self.host, "origin": f"http://{self.host}"}
         own |= {"cookie": self.cookie, "x-anon-key": self.key, "content-length": str(len(body))}
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)

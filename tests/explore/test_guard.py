@@ -238,7 +238,7 @@ def test_it_ends_when_the_page_is_closed_and_has_logged_nothing(people: Path) ->
         asker.ask("POST", "/do", b"{" + WORD.encode())
         uploads = [each for each in Path(page.door.parent.parent).glob("anon-*") if each.is_dir()]
         parts.close()  # type: ignore[attr-defined]
-        assert not is_running(page.process.pid, server.GRACE + 20)
+        assert not is_running(page.process.pid, server.GRACE + 60)
         assert page.process.stderr is not None
         assert page.process.stderr.read() == ""
         assert all(page.door.parent != each for each in uploads)

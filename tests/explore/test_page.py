@@ -277,7 +277,7 @@ def test_nothing_went_wrong_and_nobody_else_was_asked(page: Started, browser: An
 def test_it_ends_with_its_page(page: Started, browser: Any) -> None:
     assert page.process.poll() is None
     browser.get("about:blank")
-    assert page.process.wait(30) == 0
+    assert page.process.wait(60) == 0
     assert page.process.stderr is not None
     assert page.process.stderr.read() == ""
     assert not os.path.exists(page.door)

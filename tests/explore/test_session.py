@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 import warnings
 from collections.abc import Iterator
@@ -361,3 +362,17 @@ def test_work_that_is_superseded_ends_and_tells_nothing() -> None:
     worker.stop()
     assert told == ["last"]
     assert not worker.thread.is_alive()
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_without_the_extra_one_sentence_says_how_to_get_it(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(["explore", str(people)]) == 2
+    assert capsys.readouterr().err == "error: the page needs a web library: pip install 'anon[app]'\n"
+
+
+def test_the_folder_must_be_there(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explore", str(people), "--folder", str(people.parent / "none")]) == 2
+    assert "does not exist" in capsys.readouterr().err

@@ -25,7 +25,17 @@ COSTLY = {
         "pandas",
         "polars",
     ),
-    *("pyspark", "altair", "duckdb", "adbc_driver_manager", "openpyxl", "pyreadstat", "matplotlib"),
+    *(
+        "pyspark",
+        "altair",
+        "duckdb",
+        "adbc_driver_manager",
+        "openpyxl",
+        "pyreadstat",
+        "matplotlib",
+        "starlette",
+        "uvicorn",
+    ),
     *("anon.public", "anon.tables", "anon.command.options", "anon.command.releases", "anoncore"),
 }
 OF_TYPER = {"rich", "pydantic"}

@@ -43,7 +43,11 @@ METHODS = (
 """The methods that make classes under what is required; an effort stands for Mondrian and Curve too."""
 
 OF_METHODS = tuple(each for each in METHOD_OPTIONS if any(each in BY_NAME[name].options for name in METHODS))
-MISSING = Option("missing", Literal["category", "suppress", "error"], "Missing values: category (default), …")
+MISSING = Option(
+    "missing",
+    Literal["category", "suppress", "error"],
+    "Missing values: category (default), suppress or error.",
+)
 ORDER = Option("order", Literal["class", "input"], "Rows by class (default), or as in the input.")
 FURTHER = (*PUBLISHED, *LIMITS, MISSING, ORDER)
 MADE = frozenset(each.key for each in (*REQUIREMENT_OPTIONS, *METHOD_OPTIONS, *PUBLISHED, *LIMITS))

@@ -144,8 +144,8 @@ def _text(name: str, label: str, form: Mapping[str, str], hint: str = "", more: 
 
 def _control(option: Option, form: Mapping[str, str], of: Iterable[str] = ()) -> str:
     """The control of an option; `of` are the methods that have it, where not all do."""
-    label = option.key.replace("_", " ")
-    more = f' title="{escape(option.help)}"' + (f' data-of="{" ".join(of)}"' if of else "")
+    label = option.help.rstrip(".").replace("--", "")
+    more = f' data-of="{" ".join(of)}"' if of else ""
     words = get_args(option.kind) if get_origin(option.kind) is Literal else ()
     if option.kind is bool:
         words = ("true", "false")
@@ -171,7 +171,7 @@ def _slider(key: str, form: Mapping[str, str], beside: Option | None = None) -> 
 
 def _requirements(form: Mapping[str, str]) -> str:
     options = {option.key: option for option in REQUIREMENT_OPTIONS}
-    shown = {*SLIDERS, *BESIDE}
+    shown = {*SLIDERS, *BESIDE, "presence", "presence_low"}  # the last two need a population, of another file
     further = "".join(_control(each, form) for each in REQUIREMENT_OPTIONS if each.key not in shown)
     return (
         "<fieldset><legend>What the release must satisfy</legend>"
