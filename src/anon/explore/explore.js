@@ -128,7 +128,8 @@ document.addEventListener("change", async ({ target }) => {
     tree(target, new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch { // letters of another encoding would be lost
     target.value = "";
-    told("This hierarchy is not in UTF-8: save it so, and import it again.");
+    at(`column-${target.dataset.column}`).querySelector(".fault").textContent =
+      "This hierarchy is not in UTF-8: save it so, and import it again.";
   }
 });
 
