@@ -23,6 +23,7 @@ from anon.command.job import load_job
 from anon.command.job_file import keys_text
 from anon.explore import Language, Session, views
 from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of, value_of
+from anon.explore.server import Page
 from anon.explore.worker import Superseded, Worker
 from anon.methods import BY_NAME
 from anon.requirements import REQUIREMENT_OPTIONS
@@ -314,6 +315,30 @@ def test_what_is_asked_for_meanwhile_is_not_exported(session: Session, tmp_path:
     assert (tmp_path / keys["hierarchy"]["zip"]).read_text() == TREE
     assert "sex" in pa.parquet.read_schema(tmp_path / "out.parquet").names
     assert "visit" not in pa.parquet.read_schema(tmp_path / "out.parquet").names
+
+
+def test_an_export_is_whole_or_ends_before_it_writes(session: Session, tmp_path: Path) -> None:
+    """Also where something else is asked for meanwhile; what was written is told then."""
+
+    def ends(stage: str, done: int, total: int) -> None:
+        if stage == "write":
+            raise Superseded
+
+    session.plant(2, TREE)
+    with pytest.raises(Superseded):
+        session.export("out.parquet", False, False, ends)
+    assert list(tmp_path.iterdir()) == []
+    page, done = Page(session), Event()
+
+    def run(progress: Any) -> str:
+        page._preview()
+        page._put("last", lambda progress: (done.set(), "")[1])
+        return "written"
+
+    page._put("exported", run)
+    assert done.wait(10)
+    page.worker.stop()
+    assert page.channel.latest["exported"]["html"] == "written"
 
 
 def test_an_answer_to_something_else_is_forgotten(session: Session) -> None:

@@ -163,7 +163,8 @@ class Page:
             try:
                 progress("start", 0, 1)
                 html = run(progress)
-                check("end", 1, 1)
+                if part != "exported":  # which is there, whatever is asked for since
+                    check("end", 1, 1)
             except Superseded:
                 if part != "answer":  # of which another comes
                     self.channel.tell(

@@ -239,9 +239,11 @@ class Session:
         release = self._as_made(keys, name, progress)
         if not release.meets_requirements:
             raise UsageError("the release does not meet what is required, and is not written")
+        progress(
+            "write", 0, 1
+        )  # what ends the work ends it here at the latest: all files are written, or none
         for i, file in trees.items():
             write_file(self.folder / file, texts[i])
-        progress("write", 0, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             release.write(self.folder / name, **self.speak.job(keys).write_options())
