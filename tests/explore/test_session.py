@@ -64,6 +64,12 @@ def session(people: Path, tmp_path: Path) -> Iterator[Session]:
     opened.close()
 
 
+def test_half_a_letter_in_a_control_does_not_stop_the_page(session: Session) -> None:
+    session.fill({"k": "\ud8005"})
+    assert session.preview(on).privacy.k >= 5
+    assert views.content(session).encode()
+
+
 def test_a_form_is_the_job_of_its_controls() -> None:
     form = {
         **FORM,

@@ -85,9 +85,11 @@ class Session:
         return keys_of(self.form, self.names, self.trees)
 
     def fill(self, form: Form) -> None:
-        """Take what controls hold; what is no text under a short name is left out."""
+        """Take what controls hold; what is no text under a short name, and half a letter, is left out."""
         self.form |= {
-            name: value for name, value in form.items() if isinstance(value, str) and len(name) < 100
+            name: value.encode("utf-8", "ignore").decode()
+            for name, value in form.items()
+            if isinstance(value, str) and len(name) < 100
         }
 
     # --- answers
