@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, adult_dir: Path) -> Path:
     pq.write_table(table, folder / "adult.parquet")
     (folder / "status.csv").write_text("".join(f"{value};{above};*\n" for value, above in LEVELS.items()))
     (folder / "bad.csv").write_text("Divorced;was married;*\n")
+    (folder / "latin.csv").write_text("Divorced;séparé;*\n", "latin-1")
     (folder / "out").mkdir()
     return folder
 
@@ -106,6 +107,8 @@ def test_a_hierarchy_is_imported_and_a_bad_one_refused(page: Started, browser: A
     upload = f"#column-{i} input[type=file]"
     from selenium.webdriver.common.by import By
 
+    browser.find_element(By.CSS_SELECTOR, upload).send_keys(str(folder / "latin.csv"))
+    shows(browser, f"#column-{i} .fault", "not in UTF-8")
     browser.find_element(By.CSS_SELECTOR, upload).send_keys(str(folder / "bad.csv"))
     shows(browser, f"#column-{i} .fault", "its hierarchy does not list")
     assert "marital-status" in ask(browser, f"document.querySelector('#column-{i} .fault').innerText")

@@ -23,7 +23,8 @@ from anon.command.job import load_job
 from anon.command.job_file import keys_text
 from anon.explore import Language, Session, views
 from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of, value_of
-from anon.explore.worker import Worker
+from anon.explore.server import Page
+from anon.explore.worker import Superseded, Worker
 from anon.methods import BY_NAME
 from anon.requirements import REQUIREMENT_OPTIONS
 
@@ -61,6 +62,12 @@ def session(people: Path, tmp_path: Path) -> Iterator[Session]:
     opened.fill(FORM)
     yield opened
     opened.close()
+
+
+def test_half_a_letter_in_a_control_does_not_stop_the_page(session: Session) -> None:
+    session.fill({"k": "\ud8005"})
+    assert session.preview(on).privacy.k >= 5
+    assert views.content(session).encode()
 
 
 def test_a_form_is_the_job_of_its_controls() -> None:
@@ -255,6 +262,99 @@ def test_nothing_is_replaced_unless_asked_for(session: Session, tmp_path: Path) 
     assert (tmp_path / "out.job.toml").read_text() != "mine"
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_every_hierarchy_has_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """Also where names differ in a blank alone, or one is what the table of a bucketization is called."""
+    names = ["a b", "a-b", "A b", "sensitive", "ill"]
+    table = pa.table({name: [f"{name}{i % 4}" for i in range(80)] for name in names})
+    pa_csv.write_csv(table, tmp_path / "in.csv")
+    source = anon.read_source(str(tmp_path / "in.csv"), engine="local")
+    session = Session(str(tmp_path / "in.csv"), source, anon.inspect(source), tmp_path, LANGUAGE, {})
+    roles = {f"role.{i}": "quasi" for i in range(4)} | {"role.4": "sensitive"}
+    session.fill({**roles, "k": "4", "how": FAST, "publish": "bucketization", "order": "input"})
+    for i in range(4):
+        session.draft(i)
+    done = session.export(f"out.{suffix}", False, False, on)
+    files = done["files"].splitlines()
+    assert len({each.lower() for each in files}) == len(files) == 7
+    assert f"out.sensitive.{suffix}" in files
+    trees = tomllib.loads((tmp_path / "out.job.toml").read_text())["hierarchy"]
+    for i, name in enumerate(names[:4]):
+        assert (tmp_path / trees[name]).read_text() == session.tree_text(i)
+    monkeypatch.chdir(tmp_path)
+    assert main([*done["command"].split()[1:], "--quiet"]) == 0
+    session.close()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_an_input_that_changed_is_not_exported(people: Path, tmp_path: Path, suffix: str) -> None:
+    """What was looked at is then another release, which the job would not make again."""
+    copy = tmp_path / "in.csv"
+    copy.write_text(people.read_text())
+    source = anon.read_source(str(copy), engine="local")
+    session = Session(str(copy), source, anon.inspect(source), tmp_path, LANGUAGE, {})
+    session.fill(FORM)
+    session.preview(on)
+    copy.write_text(copy.read_text().replace("ill1", "ill2"))
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        session.export(f"out.{suffix}", False, False, on)
+    copy.unlink()
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        session.export(f"out.{suffix}", False, False, on)
+    assert list(tmp_path.iterdir()) == []
+    session.close()
+
+
+def test_what_is_asked_for_meanwhile_is_not_exported(session: Session, tmp_path: Path) -> None:
+    """The job file holds what the release was made for."""
+
+    def progress(stage: str, done: int, total: int) -> None:
+        session.fill({"k": "50", "role.3": "", "role.5": "neutral"})
+        session.trees.pop(2, None)
+
+    session.plant(2, TREE)
+    session.export("out.parquet", False, False, progress)
+    keys = tomllib.loads((tmp_path / "out.job.toml").read_text())
+    assert (keys["k"], keys["quasi"], keys.get("neutral")) == (5, ["age", "zip", "sex"], None)
+    assert (tmp_path / keys["hierarchy"]["zip"]).read_text() == TREE
+    assert "sex" in pa.parquet.read_schema(tmp_path / "out.parquet").names
+    assert "visit" not in pa.parquet.read_schema(tmp_path / "out.parquet").names
+
+
+def test_an_export_is_whole_or_ends_before_it_writes(session: Session, tmp_path: Path) -> None:
+    """Also where something else is asked for meanwhile; what was written is told then."""
+
+    def ends(stage: str, done: int, total: int) -> None:
+        if stage == "write":
+            raise Superseded
+
+    session.plant(2, TREE)
+    with pytest.raises(Superseded):
+        session.export("out.parquet", False, False, ends)
+    assert list(tmp_path.iterdir()) == []
+    page, done = Page(session), Event()
+
+    def run(progress: Any) -> str:
+        page._preview()
+        page._put("last", lambda progress: (done.set(), "")[1])
+        return "written"
+
+    page._put("exported", run)
+    assert done.wait(10)
+    page.worker.stop()
+    assert page.channel.latest["exported"]["html"] == "written"
+
+
+def test_an_answer_to_something_else_is_forgotten(session: Session) -> None:
+    session.preview(on)
+    session.fill({"k": "many"})
+    with pytest.raises(anon.UsageError):
+        session.preview(on)
+    assert session.answer is None
+
+
 def test_a_release_that_cannot_be_is_not_written(session: Session, tmp_path: Path) -> None:
     session.fill({**FORM, "k": "500"})
     with pytest.raises(anon.InfeasibleError):
@@ -275,6 +375,11 @@ def test_a_hierarchy_is_imported_drafted_edited_and_removed(session: Session) ->
     with pytest.raises(anon.DataError):
         session.plant(2, text.replace("60000;", "61000;"))
     assert session.tree_text(2) == TREE  # what was there stays
+    with pytest.raises(anon.DataError) as caught:
+        session.plant(2, "10000;1****;*\n20000;*\n")
+    said = session.without_paths(str(caught.value))
+    assert "(hierarchy of zip), line 2" in said
+    assert str(session.trees[2].parent) not in said
     session.draft(2)
     assert session.tree_text(2) != TREE
     kept = session.trees[2].parent
@@ -343,7 +448,7 @@ def test_text_of_the_table_is_text_on_the_page(tmp_path: Path) -> None:
     session.close()
 
 
-def test_work_that_is_superseded_ends_and_tells_nothing() -> None:
+def test_work_that_is_superseded_ends_and_what_waited_can_say_so() -> None:
     worker, told = Worker(), []
     begun, go, done = Event(), Event(), Event()
 
@@ -353,14 +458,22 @@ def test_work_that_is_superseded_ends_and_tells_nothing() -> None:
         progress("encode", 0, 1)
         told.append("first")
 
+    def waits(progress: Any) -> None:
+        try:
+            progress("start", 0, 1)
+        except Superseded:
+            told.append("ended")
+            raise
+        told.append("waited")
+
     worker.put(first)
     assert begun.wait(10)
-    worker.put(lambda progress: told.append("dropped"))
+    worker.put(waits)
     worker.put(lambda progress: (progress("encode", 0, 1), told.append("last"), done.set()), supersedes=True)
     go.set()
     assert done.wait(10)
     worker.stop()
-    assert told == ["last"]
+    assert told == ["ended", "last"]
     assert not worker.thread.is_alive()
 
 

@@ -122,7 +122,15 @@ document.addEventListener("input", moved);
 document.addEventListener("change", moved);
 
 document.addEventListener("change", async ({ target }) => {
-  if (target.dataset.tree === "import" && target.files[0]) tree(target, await target.files[0].text());
+  if (target.dataset.tree !== "import" || !target.files[0]) return;
+  const bytes = await target.files[0].arrayBuffer();
+  try {
+    tree(target, new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch { // letters of another encoding would be lost
+    target.value = "";
+    at(`column-${target.dataset.column}`).querySelector(".fault").textContent =
+      "This hierarchy is not in UTF-8: save it so, and import it again.";
+  }
 });
 
 async function tree(control, text) {

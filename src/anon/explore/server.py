@@ -144,9 +144,7 @@ class Page:
         self.session.fill(form)
 
     def _words(self, error: BaseException) -> str:
-        said = self.session.speak.words(error)
-        for i, path in self.session.trees.items():
-            said = said.replace(str(path), f"hierarchy of {self.session.names[i]}")
+        said = self.session.without_paths(self.session.speak.words(error))
         return said[:1].upper() + said[1:]
 
     def _put(self, part: str, run: Callable[[Progress], str], supersedes: bool = False) -> None:
@@ -165,7 +163,8 @@ class Page:
             try:
                 progress("start", 0, 1)
                 html = run(progress)
-                check("end", 1, 1)
+                if part != "exported":  # which is there, whatever is asked for since
+                    check("end", 1, 1)
             except Superseded:
                 if part != "answer":  # of which another comes
                     self.channel.tell(
@@ -183,8 +182,8 @@ class Page:
         self._put("answer", self._previewed, supersedes=True)
 
     def _previewed(self, progress: Progress) -> str:
-        made = self.session.preview(progress)
         self.channel.tell({"id": "more", "html": ""})  # what was shown is of another release
+        made = self.session.preview(progress)
         return views.answer(made, self.session.keys())
 
     def _made(self, asked: Any, progress: Progress) -> str:

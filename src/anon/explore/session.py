@@ -10,7 +10,7 @@ import re
 import shlex
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,6 +74,7 @@ class Session:
         self.answer: Answer | None = None
         self.swept: Frontier | None = None
         self._kept = tempfile.TemporaryDirectory(prefix="anon-")  # of the user alone: mode 0700
+        self._read = _state_of(path)
 
     def close(self) -> None:
         """Remove what was uploaded."""
@@ -84,21 +85,24 @@ class Session:
         return keys_of(self.form, self.names, self.trees)
 
     def fill(self, form: Form) -> None:
-        """Take what controls hold; what is no text under a short name is left out."""
+        """Take what controls hold; what is no text under a short name, and half a letter, is left out."""
         self.form |= {
-            name: value for name, value in form.items() if isinstance(value, str) and len(name) < 100
+            name: value.encode("utf-8", "ignore").decode()
+            for name, value in form.items()
+            if isinstance(value, str) and len(name) < 100
         }
 
     # --- answers
 
     def preview(self, progress: Progress) -> Answer:
         """The release as the fast method makes it of the whole table."""
+        self.answer = None  # is not what is asked for any more, whatever comes
         keys = self.keys()
         return self._answer(keys if is_fast(keys) else fast(keys), progress)
 
-    def make(self, progress: Progress) -> Answer:
+    def make(self, progress: Progress, keys: Keys | None = None) -> Answer:
         """The release that is asked for, by its own method; the one at hand where that is it."""
-        keys = self.keys()
+        keys = self.keys() if keys is None else keys
         if self.answer is not None and self.answer.keys == keys:
             return self.answer
         return self._answer(keys, progress)
@@ -195,6 +199,11 @@ class Session:
         if i in self.trees:
             self.trees.pop(i).unlink()
 
+    def without_paths(self, words: str) -> str:
+        """Words in which a hierarchy that is kept here is called by its column."""
+        path = re.escape(self._kept.name) + r"/(\d+)\.[0-9a-f]+\.csv"
+        return re.sub(path, lambda found: f"hierarchy of {self.names[int(found[1])]}", words)
+
     def tree_text(self, i: int) -> str | None:
         """The hierarchy as it can be edited; None where it is too long for that."""
         text = self.trees[i].read_text("utf-8")
@@ -205,15 +214,22 @@ class Session:
     def export(self, name: str, replacing: bool, report: bool, progress: Progress) -> dict[str, str]:
         """Write the release, its job and its hierarchies into the folder; their names, and the command.
 
-        Raises UsageError, before anything is written, where a file is there and is not to be replaced.
+        What controls hold, and hierarchies are, when it begins, is exported. Raises UsageError, before
+        anything is written, where a file is there and is not to be replaced, or the input was written since.
         """
         if not re.fullmatch(r"[^/\\\0]{1,100}", name) or name.startswith(".") or Path(name).name != name:
             raise UsageError("the name of the release is that of a file, without a folder")
         stem, suffix = os.path.splitext(name)
         if suffix not in SUFFIXES:
             raise UsageError(f"the name of the release ends in one of {', '.join(SUFFIXES)}")
-        keys = self.keys()
-        trees = {i: f"{stem}.{_slug(self.names[i], i)}.csv" for i in self.trees if self._is_used(i, keys)}
+        if _state_of(self.path) != self._read:
+            raise UsageError("the input changed since it was read: start anon explore again")
+        kept = dict(self.trees)
+        keys = keys_of(dict(self.form), self.names, kept)
+        of_keys = keys.get("hierarchy", {})
+        used = [i for i, path in kept.items() if of_keys.get(self.names[i]) == str(path)]
+        trees = _tree_files(stem, {i: self.names[i] for i in used})
+        texts = {i: kept[i].read_bytes() for i in used}
         job_file, page = f"{stem}.job.toml", f"{stem}.report.html"
         written = [name, job_file, *trees.values(), *([page] if report else [])]
         if keys.get("publish") == "bucketization":
@@ -221,13 +237,15 @@ class Session:
         self._refuse(written, replacing)
         exported = {**self.reading, **keys, "input": self._input(), "output": name}
         if trees:
-            exported["hierarchy"] = keys["hierarchy"] | {self.names[i]: file for i, file in trees.items()}
-        release = self._as_made({**keys, "output": name}, progress)
+            exported["hierarchy"] = of_keys | {self.names[i]: file for i, file in trees.items()}
+        release = self._as_made(keys, name, progress)
         if not release.meets_requirements:
             raise UsageError("the release does not meet what is required, and is not written")
+        progress(
+            "write", 0, 1
+        )  # what ends the work ends it here at the latest: all files are written, or none
         for i, file in trees.items():
-            write_file(self.folder / file, self.trees[i].read_bytes())
-        progress("write", 0, 1)
+            write_file(self.folder / file, texts[i])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             release.write(self.folder / name, **self.speak.job(keys).write_options())
@@ -238,9 +256,6 @@ class Session:
             origin = Origin(command, (self.path,) if os.path.isfile(self.path) else (), tuple(files), ())
             of_release(release, origin=origin).write(self.folder / page)
         return {"command": command, "files": "\n".join(written)}
-
-    def _is_used(self, i: int, keys: Keys) -> bool:
-        return bool(keys.get("hierarchy", {}).get(self.names[i]) == str(self.trees[i]))
 
     def _input(self) -> str:
         """The input as a job in the folder names it."""
@@ -255,18 +270,33 @@ class Session:
         if any(os.path.isfile(self.path) and os.path.samefile(self.folder / e, self.path) for e in there):
             raise UsageError("this is the input, which is never written over: choose another name")
 
-    def _as_made(self, keys: Keys, progress: Progress) -> Release:
+    def _as_made(self, keys: Keys, output: str, progress: Progress) -> Release:
         """The release as the command makes it, which reads CSV that becomes CSV so that cells without a role
         stay as they were written.
         """
-        job = self.speak.job({**self.reading, **keys})
+        job = self.speak.job({**self.reading, **keys, "output": output})
         schema = job.roles()
         typed = None if schema is None else job.typed(schema)
         if typed is None:
-            return self.make(progress).release
+            return self.make(progress, keys).release
         again = read_source(self.path, **job.read_options(), typed=typed, engine="local", progress=progress)
         return self._released(job, again, progress)
 
 
-def _slug(name: str, i: int) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:40].strip("-") or f"column-{i}"
+def _tree_files(stem: str, names: Mapping[int, str]) -> dict[int, str]:
+    """A file for the hierarchy of each column: no other's, nor that of the values of a bucketization."""
+    files: dict[int, str] = {}
+    for i, name in names.items():
+        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:40].strip("-") or f"column-{i}"
+        while slug.lower() in {"sensitive", *map(str.lower, files.values())}:
+            slug += f"-{i}"
+        files[i] = slug
+    return {i: f"{stem}.{slug}.csv" for i, slug in files.items()}
+
+
+def _state_of(path: str) -> tuple[int, int] | None:
+    """What tells whether a file was written since; None where it is no file."""
+    if not os.path.isfile(path):
+        return None
+    state = os.stat(path)
+    return state.st_mtime_ns, state.st_size

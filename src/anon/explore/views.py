@@ -315,7 +315,7 @@ def answer(made: Answer, asked: Mapping[str, Any]) -> str:
         if each.get("l_distinct") is not None:
             told.append((f"values of {name} in a class, at least (l)", each["l_distinct"]))
         if each.get("t_js") is not None:
-            told.append((f"greatest loss of privacy, {name} (t)", each["t_js"]))
+            told.append((f"greatest loss of privacy, {name} (t, js)", each["t_js"]))
     told.append(("information loss (gcp)", made.gcp))
     first = First(
         decision.state,

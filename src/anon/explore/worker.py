@@ -59,10 +59,10 @@ Task = Callable[[Callable[[str, int, int], None]], None]
 
 
 class Worker:
-    """Tasks one after the other; one that `supersedes` others ends what runs and drops what waits."""
+    """Tasks one after the other; one that `supersedes` others ends what runs, and what waits as it begins."""
 
     def __init__(self) -> None:
-        self.waiting: deque[Task] = deque()
+        self.waiting: deque[tuple[int, Task]] = deque()
         self.changed = threading.Condition()
         self.number = 0  # of the last task that superseded others
         self.busy = self.stopped = False
@@ -73,9 +73,8 @@ class Worker:
         """Have a task done."""
         with self.changed:
             if supersedes:
-                self.waiting.clear()
                 self.number += 1
-            self.waiting.append(task)
+            self.waiting.append((self.number, task))
             self.changed.notify()
 
     def stop(self) -> None:
@@ -94,7 +93,7 @@ class Worker:
                 self.changed.wait_for(lambda: self.waiting or self.stopped)
                 if self.stopped:
                     return
-                task, number, self.busy = self.waiting.popleft(), self.number, True
+                (number, task), self.busy = self.waiting.popleft(), True
 
             def progress(stage: str, done: int, total: int, number: int = number) -> None:
                 if number != self.number:

@@ -37,7 +37,7 @@ def class_means(encoded: Encoded, classes: Classes) -> pa.Array:
     kind = value_type(encoded.table.schema.field(encoded.schema.sampling_weight).type)
     sizes, starts = classes.sizes, classes.offsets[:-1]
     if pa.types.is_floating(kind):
-        of_class = _means(encoded.weights[classes.rows], classes)
+        of_class = _means(encoded.weights, classes)
         means = np.zeros(encoded.n_rows, np.float64)
         means[classes.rows] = np.repeat(of_class, sizes)
         return pa.array(means, mask=_suppressed(encoded, classes)).cast(kind, safe=False)
@@ -59,10 +59,15 @@ def _suppressed(encoded: Encoded, classes: Classes) -> npt.NDArray[np.bool_]:
 
 
 def _means(of_row: npt.NDArray[np.float64], classes: Classes) -> npt.NDArray[np.float64]:
-    """The mean of each class, whose sum may overflow; `of_row` is in the order of `classes.rows`."""
-    starts = classes.offsets[:-1]
-    means = np.add.reduceat(of_row / np.repeat(classes.sizes, classes.sizes), starts)
-    return np.clip(means, np.minimum.reduceat(of_row, starts), np.maximum.reduceat(of_row, starts))
+    """The mean of each class, whose sum may overflow; `of_row` is in the order of the table, in which it is
+    added up: that of `classes.rows` is drawn at random, and would show in the last digits.
+    """
+    n, sizes, starts = classes.n_classes, np.append(classes.sizes, 1), classes.offsets[:-1]
+    class_of = np.full(len(of_row), n)
+    class_of[classes.rows] = np.repeat(np.arange(n), classes.sizes)
+    means = np.bincount(class_of, of_row / sizes[class_of], n + 1)[:n]
+    inside = of_row[classes.rows]
+    return np.clip(means, np.minimum.reduceat(inside, starts), np.maximum.reduceat(inside, starts))
 
 
 def _units(encoded: Encoded, name: str, kind: pa.DataType) -> npt.NDArray[Any]:
