@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from anon.tables import CsvWriter, lines
 
+SPAN = pa.duration("us")
 KINDS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.string(), st.text(st.characters(codec="utf-8"), max_size=4)),
     (pa.large_string(), st.sampled_from(["", '"', "a,b", "x\n", 'say "so"'])),
@@ -26,7 +27,7 @@ KINDS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.timestamp("us"), st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1))),
     (pa.time64("us"), st.times(time(0))),
     (pa.decimal128(8, 2), st.decimals(-999, 999, places=2)),
-    (pa.duration("us"), st.timedeltas(timedelta(-9), timedelta(9))),
+    (SPAN, st.timedeltas(timedelta(-9), timedelta(9))),
     (pa.null(), st.none()),
 ]
 
@@ -39,9 +40,26 @@ def tables(draw: st.DrawFn) -> tuple[pa.Table, pa.Schema]:
         kind, values = draw(st.sampled_from(KINDS))
         column = pa.array(draw(st.lists(st.none() | values, min_size=n_rows, max_size=n_rows)), kind)
         fields.append(pa.field(f'c"{at}', kind))
-        coded = kind not in (pa.null(), pa.duration("us")) and draw(st.booleans())
+        coded = kind not in (pa.null(), SPAN) and draw(st.booleans())
         columns.append(column.dictionary_encode() if coded else column)
     return pa.table(columns, names=[each.name for each in fields]), pa.schema(fields)
+
+
+def spelled(column: pa.ChunkedArray) -> pa.Array:
+    """Durations as cells show them."""
+    units = [("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)]
+
+    def word(span: timedelta | None) -> str | None:
+        if span is None:
+            return None
+        ticks = span // timedelta(microseconds=1)
+        for unit, seconds in units:
+            if ticks % (seconds * 1_000_000) == 0:
+                n = ticks // (seconds * 1_000_000)
+                return f"{n} {unit}" + ("s" if n not in (1, -1) else "")
+        return f"{ticks}us"
+
+    return pa.array([word(each) for each in column.to_pylist()], pa.string())
 
 
 @given(tables(), st.integers(1, 5))
@@ -53,9 +71,11 @@ def test_it_writes_what_arrows_writer_does(drawn: tuple[pa.Table, pa.Schema], pi
         writer = CsvWriter(ours, schema)
         writer.write_table(table)
         writer.write_table(table.slice(1))
-    with pa_csv.CSVWriter(theirs, schema) as arrow:
+    shown = pa.schema([each.with_type(pa.string()) if each.type == SPAN else each for each in schema])
+    with pa_csv.CSVWriter(theirs, shown) as arrow:
         for each in (table, table.slice(1)):
-            arrow.write_table(each.cast(schema))
+            columns = [spelled(column) if column.type == SPAN else column for column in each.columns]
+            arrow.write_table(pa.table(columns, schema.names).cast(shown))
     assert ours.getvalue() == theirs.getvalue()
 
 

@@ -46,7 +46,6 @@ from anon.classes.text import (
     number,
     quote,
     texts,
-    ticks_of_duration,
 )
 from anon.classes.union import Union, refuse_smaller, union_of
 from anon.classes.uniques import Model as UniquesModel
@@ -117,7 +116,6 @@ __all__ = [
     "starts_of_sizes",
     "take",
     "texts",
-    "ticks_of_duration",
     "to_levels",
     "union_of",
     "value_cells",

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from anon.schema import TICKS_PER_SECOND
+from anon.tables import duration_texts, ticks_of_duration
 
 Rendering = Literal["interval", "bounds", "midpoint", "mean", "median", "level"]
 BY_NUMBER = ("midpoint", "mean", "median")  # renderings that stand for a cell without telling it
@@ -25,8 +26,6 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 _MOMENT = re.compile(
     r"(?P<local>-?[0-9]{4,}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+)?)(?P<zone>Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
-_LONGER = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}  # in seconds
-_DURATION = re.compile(r"(-?[0-9]+)(?: (day|hour|minute|second)s?|(s|ms|us|ns))")
 OPEN_END = re.compile(r"(>=|<=|<) ([^ \"].*)")
 ATOM = re.compile(r'"(?:[^"\\]|\\.)*"|[^{}\[\],"*]+')
 
@@ -66,7 +65,7 @@ def texts(values: pa.Array) -> list[str]:
     if types.is_decimal(kind):
         return [format(value, "f") for value in values.to_pylist()]
     if types.is_duration(kind):
-        return [_duration(value, kind.unit) for value in ticks_of(values)]
+        return list(duration_texts(values).to_pylist())
     if types.is_date(kind):
         return [str(day) for day in values.cast(pa.date32()).cast(pa.int32()).to_numpy().astype("M8[D]")]
     if types.is_timestamp(kind) or types.is_time(kind):
@@ -117,29 +116,6 @@ def _moment(text: str, kind: pa.DataType) -> int:
         return local
     minutes = 60 * int(zone[1:3]) + int(zone[-2:])
     return local + (60 if zone[0] == "-" else -60) * minutes * TICKS_PER_SECOND[unit]
-
-
-def _duration(ticks: int, unit: str) -> str:
-    """In the longest of whole days, hours, minutes and seconds that fits, else in ticks with their unit."""
-    for name, seconds in _LONGER.items():
-        n, rest = divmod(ticks, seconds * TICKS_PER_SECOND[unit])
-        if not rest:
-            return f"{n} {name}{'' if abs(n) == 1 else 's'}"
-    return f"{ticks}{unit}"
-
-
-def ticks_of_duration(text: str, unit: str) -> int:
-    """The duration that `texts` wrote, in ticks of this unit. Raises ValueError where the text is none."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise ValueError("not a duration")
-    n, long, short = int(match[1]), match[2], match[3]
-    if long:
-        return n * _LONGER[long] * TICKS_PER_SECOND[unit]
-    ticks, rest = divmod(n * TICKS_PER_SECOND[unit], TICKS_PER_SECOND[short])
-    if rest:
-        raise ValueError("not a whole number of ticks")
-    return ticks
 
 
 def ticks_of(values: pa.Array) -> list[int]:

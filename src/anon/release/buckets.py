@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Classes, group, ticks_of_duration
+from anon.classes import Classes, group
 from anon.encoding import Codes, Domain, Encoded, encode
 from anon.errors import DataError, Parameter
 from anon.release.metadata import CLASS_ID, PAIR, metadata_of, sensitive_path
 from anon.schema import Attribute, Schema, check_names, is_text, value_type
-from anon.tables import Source, as_written, read_source, read_table
+from anon.tables import Source, as_written, read_source, read_table, ticks_of_duration
 
 if TYPE_CHECKING:
     from anon.tables import Scan

@@ -7,6 +7,7 @@ at all, `new_table` a table of a database. Knows nothing of privacy.
 
 from anon.tables.columns import check_publishable, takeable
 from anon.tables.databases import Target, check_target, identities, new_table
+from anon.tables.durations import duration_texts, ticks_of_duration
 from anon.tables.files import (
     content_of,
     not_written,
@@ -50,6 +51,7 @@ __all__ = [
     "check_publishable",
     "check_target",
     "content_of",
+    "duration_texts",
     "identities",
     "is_uri",
     "labels_of",
@@ -68,6 +70,7 @@ __all__ = [
     "takeable",
     "target_of",
     "thousands_pattern",
+    "ticks_of_duration",
     "write_file",
     "write_new",
     "write_program",

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from anon.schema import is_text
+from anon.tables.durations import duration_texts
 from anon.threads import available_threads, in_threads
 from anoncore.lines import lines
 
@@ -25,8 +26,8 @@ _Texts = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]  # where each start
 class CsvWriter:
     """Writes tables of `schema`, whose texts may have dictionaries, to a file as Arrow's writer of CSV does.
 
-    Every text is in quotes, null is an empty field without, all else has none. Raises ArrowInvalid where a
-    type has no text.
+    Every text is in quotes, null is an empty field without, all else has none; durations, which Arrow does
+    not write, are texts as in cells ("3 days"). Raises ArrowInvalid where a type has no text.
     """
 
     file: Any
@@ -94,6 +95,8 @@ def _decoded(chunk: pa.Array, kind: pa.DataType) -> pa.Array:
 def _written(values: pa.Array, kind: pa.DataType, end: str) -> _Texts:
     """Cells, each with what ends it."""
     types = pa.types
+    if types.is_duration(kind):
+        return _written(duration_texts(values.cast(kind)), pa.large_string(), end)
     is_bytes = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
     if is_text(kind) or is_bytes:
         plain = (values.cast(pa.large_binary()) if is_bytes else values).cast(pa.large_string())
@@ -101,9 +104,7 @@ def _written(values: pa.Array, kind: pa.DataType, end: str) -> _Texts:
             plain = pc.replace_substring(plain, '"', '""')
         parts = ['"', plain, f'"{end}', ""]
     else:
-        typed = values.cast(kind)
-        typed = typed.cast(pa.int64()) if types.is_duration(kind) else typed
-        parts = [typed.cast(pa.large_string()), end, ""]
+        parts = [values.cast(kind).cast(pa.large_string()), end, ""]
     scalars = [pa.scalar(each, pa.large_string()) if isinstance(each, str) else each for each in parts]
     cells = pc.fill_null(pc.binary_join_element_wise(*scalars), pa.scalar(end, pa.large_string()))
     _, offsets, words = cells.buffers()
