@@ -57,7 +57,7 @@ class Answer:
 
 
 class Session:
-    """What one page works on. Its methods are called one at a time; each answer is computed anew.
+    """What one page works on. Answers are made one at a time, each anew; meanwhile what is asked may change.
 
     `reading` are the keys of a job that say how the `source` was read, `folder` is the only one that is
     written to.
@@ -96,9 +96,9 @@ class Session:
         keys = self.keys()
         return self._answer(keys if is_fast(keys) else fast(keys), progress)
 
-    def make(self, progress: Progress) -> Answer:
-        """The release that is asked for, by its own method; the one at hand where that is it."""
-        keys = self.keys()
+    def make(self, progress: Progress, keys: Keys | None = None) -> Answer:
+        """The release that `keys` ask for (None: the page), by its own method; or the one at hand."""
+        keys = self.keys() if keys is None else keys
         if self.answer is not None and self.answer.keys == keys:
             return self.answer
         return self._answer(keys, progress)
@@ -219,14 +219,15 @@ class Session:
         if keys.get("publish") == "bucketization":
             written.append(f"{stem}.sensitive{suffix}")
         self._refuse(written, replacing)
+        texts = {file: Path(keys["hierarchy"][self.names[i]]).read_bytes() for i, file in trees.items()}
         exported = {**self.reading, **keys, "input": self._input(), "output": name}
         if trees:
             exported["hierarchy"] = keys["hierarchy"] | {self.names[i]: file for i, file in trees.items()}
-        release = self._as_made({**keys, "output": name}, progress)
+        release = self._as_made(keys, name, progress)
         if not release.meets_requirements:
             raise UsageError("the release does not meet what is required, and is not written")
-        for i, file in trees.items():
-            write_file(self.folder / file, self.trees[i].read_bytes())
+        for file, text in texts.items():
+            write_file(self.folder / file, text)
         progress("write", 0, 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
@@ -255,15 +256,15 @@ class Session:
         if any(os.path.isfile(self.path) and os.path.samefile(self.folder / e, self.path) for e in there):
             raise UsageError("this is the input, which is never written over: choose another name")
 
-    def _as_made(self, keys: Keys, progress: Progress) -> Release:
+    def _as_made(self, keys: Keys, name: str, progress: Progress) -> Release:
         """The release as the command makes it, which reads CSV that becomes CSV so that cells without a role
         stay as they were written.
         """
-        job = self.speak.job({**self.reading, **keys})
+        job = self.speak.job({**self.reading, **keys, "output": name})
         schema = job.roles()
         typed = None if schema is None else job.typed(schema)
         if typed is None:
-            return self.make(progress).release
+            return self.make(progress, keys).release
         again = read_source(self.path, **job.read_options(), typed=typed, engine="local", progress=progress)
         return self._released(job, again, progress)
 
