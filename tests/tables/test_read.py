@@ -429,6 +429,23 @@ def test_layouts_that_arrow_cannot_sort_or_take_are_plain(
     source.table.take([0])
 
 
+def test_null_as_a_value_of_a_dictionary_is_a_missing_value(tmp_path: Path) -> None:
+    one = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2], pa.int8()), pa.array(["a", None, 'q"x']))
+    other = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(["z", "a"]))
+    column = pa.chunked_array([one, other, one.slice(1)])
+    table = pa.table({"age": list(range(len(column))), "d": column})
+    read = read_source(table).table["d"]
+    assert read.type == column.type
+    assert read.to_pylist() == column.to_pylist()
+    assert read.null_count == column.to_pylist().count(None)
+    release = anon.anonymize(
+        table, Schema(["age"], neutral=["d"]), require=[anon.KAnonymity(3)], order="input"
+    )
+    for name in ("out.csv", "out.parquet"):
+        release.write(tmp_path / name)
+        assert read_table(tmp_path / name)["d"].to_pylist() == column.to_pylist()
+
+
 def test_integers_of_more_than_64_bits_are_refused() -> None:
     for source in ({"n": [1], "q": [2**70]}, pd.DataFrame({"n": [1], "q": [2**70]})):
         assert "column 'q' holds integers of more than 64 bits" in refused(
