@@ -145,7 +145,7 @@ class Page:
 
     def _words(self, error: BaseException) -> str:
         said = self.session.speak.words(error)
-        for i, path in self.session.trees.items():
+        for i, path in [*self.session.trees.items()]:
             said = said.replace(str(path), f"hierarchy of {self.session.names[i]}")
         return said[:1].upper() + said[1:]
 

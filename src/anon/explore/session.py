@@ -213,7 +213,7 @@ class Session:
         if suffix not in SUFFIXES:
             raise UsageError(f"the name of the release ends in one of {', '.join(SUFFIXES)}")
         keys = self.keys()
-        trees = {i: f"{stem}.{_slug(self.names[i], i)}.csv" for i in self.trees if self._is_used(i, keys)}
+        trees = {i: f"{stem}.{_slug(self.names[i], i)}.csv" for i in [*self.trees] if self._is_used(i, keys)}
         job_file, page = f"{stem}.job.toml", f"{stem}.report.html"
         written = [name, job_file, *trees.values(), *([page] if report else [])]
         if keys.get("publish") == "bucketization":
