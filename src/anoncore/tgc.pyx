@@ -735,7 +735,7 @@ cdef void refresh_width(Growth* g, int64_t a) noexcept nogil:
     cdef const uint32_t* codes = g.codes[a]
     cdef const double* places = g.places[a]
     cdef double* widths = g.widths[a]
-    cdef double low, high, inside, outside
+    cdef double low, high
     cdef double whole = extent.whole, weight = extent.weight
     cdef int64_t r
     if g.plain[a]:
