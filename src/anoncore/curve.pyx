@@ -1062,7 +1062,7 @@ cdef void empty(Pool* pool, int64_t c) noexcept nogil:
 cdef void deal_anew(Pool* pool, int64_t* slots, int n_old, int64_t spare) noexcept nogil:
     # The rows of n_old classes, grown anew from their outermost row, then improved; kept if the loss falls.
     cdef int64_t old_size[8]
-    cdef int64_t n = 0, n_left, before = 0, after = 0, best, cost, i, j, at, c, n_grown = 0, most = n_old
+    cdef int64_t n = 0, n_left, before = 0, after = 0, best, cost, i, at, c, n_grown = 0, most = n_old
     cdef int32_t* left
     cdef int32_t* widths = pool.grown_widths
     cdef int32_t row

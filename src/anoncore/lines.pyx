@@ -78,7 +78,7 @@ def lines(codes, starts, texts, n_rows):
             keep.append(numbers)
         begin = start
         columns[j].start = &begin[0]
-        columns[j].text = NULL
+        columns[j].text = <const uint8_t*>columns[j].start  # of no bytes none are copied, but from somewhere
         if len(text):
             bytes_of = text
             columns[j].text = &bytes_of[0]

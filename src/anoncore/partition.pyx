@@ -12,7 +12,7 @@ neither threads nor scheduling can change the answer:
     depth 2   buffer A  [ .. )[ ..class )[ ... )[ .... )
 """
 
-from libc.math cimport INFINITY, log
+from libc.math cimport log
 from libc.string cimport memcpy, memset
 
 from collections.abc import Iterable

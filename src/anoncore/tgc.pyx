@@ -735,7 +735,7 @@ cdef void refresh_width(Growth* g, int64_t a) noexcept nogil:
     cdef const uint32_t* codes = g.codes[a]
     cdef const double* places = g.places[a]
     cdef double* widths = g.widths[a]
-    cdef double low, high, inside, outside
+    cdef double low, high
     cdef double whole = extent.whole, weight = extent.weight
     cdef int64_t r
     if g.plain[a]:
@@ -1123,7 +1123,7 @@ cdef struct Exchange:
     int64_t* n_distinct
     double* width         # by cluster: the sum of its widths
     Side sides[2]
-    const uint8_t* stopped  # by another thread: no class needs to be looked at any more
+    const volatile uint8_t* stopped  # by another thread: no class needs to be looked at any more
 
 
 cdef inline double pair_of(const Nearness* nearness, int64_t u, int64_t v) noexcept nogil:
@@ -1534,7 +1534,7 @@ cdef class _Improving:
     cdef Objective objective
     cdef int64_t k
     cdef object n_clusters
-    cdef uint8_t stopped
+    cdef volatile uint8_t stopped
 
     def __init__(self, codes, offsets, home, n_clusters, most, objective, k):
         self.stopped = False

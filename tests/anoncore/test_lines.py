@@ -43,3 +43,10 @@ def test_two_rows() -> None:
     starts = np.array([0, 2, 5]), np.array([0, 2, 5])
     made = lines.lines([np.array([1, 0], np.uint32), None], starts, text, 2)
     assert made.tobytes() == b"bc,1\na,22\n"
+
+
+def test_a_column_of_nothing() -> None:
+    nothing, starts = np.empty(0, np.uint8), np.zeros(2, np.int64)
+    text = np.frombuffer(b"a\n", np.uint8)
+    made = lines.lines([np.zeros(2, np.uint32)] * 2, [starts, np.array([0, 2])], [nothing, text], 2)
+    assert made.tobytes() == b"a\na\n"

@@ -362,6 +362,33 @@ def test_a_release_that_cannot_be_is_not_written(session: Session, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_asked_meanwhile_changes_no_export(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.fill(FORM)
+    session.preview(on)
+    monkeypatch.setattr(session, "_refuse", lambda files, replacing: session.fill({"k": "50"}))
+    session.export("release.parquet", False, False, on)
+    assert tomllib.loads((session.folder / "release.job.toml").read_text())["k"] == 5
+    assert session.answer is not None
+    assert session.answer.keys["k"] == 5
+
+
+def test_an_order_is_no_file(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "order.txt"
+    path.write_text("m\nf\n")
+    session.fill(FORM | {"kind.3": "ordinal", "ordinal.3": str(path)})
+    with pytest.raises(anon.UsageError, match="column 'sex': an order is written low<middle<high"):
+        session.keys()
+    session.fill({"ordinal.3": "m<f"})
+    assert session.keys()["ordinal"] == {"sex": "m<f"}
+
+
+@pytest.mark.parametrize("text", ["nan", "-nan", "+inf", "-infinity", "9" * 5000, "many"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    [k] = [each for each in REQUIREMENT_OPTIONS if each.key == "k"]
+    with pytest.raises(anon.UsageError, match="give a number"):
+        value_of(k, text)
+
+
 def test_a_hierarchy_is_imported_drafted_edited_and_removed(session: Session) -> None:
     with pytest.raises(anon.DataError, match="its hierarchy does not list"):
         session.plant(2, "10000;1****;*\n")

@@ -29,6 +29,8 @@ import anon
 from anon.encoding.table import encode
 from anon.errors import AnonError, DataError, UsageError
 from anon.schema.schema import Schema
+from anon.tables import inferred
+from anon.tables.inferred import with_one_dictionary
 from anon.tables.read import read_source, read_table
 
 PLAIN = {"q": ["x", "x", None, "y"], "n": [1, 2, 3, None]}
@@ -427,6 +429,44 @@ def test_layouts_that_arrow_cannot_sort_or_take_are_plain(
     assert source.table["q"].to_pylist() == column.to_pylist() * n_chunks
     source.table["q"].validate(full=True)
     source.table.take([0])
+
+
+@pytest.mark.slow
+def test_more_text_than_one_dictionary_holds_is_plain() -> None:
+    def part(letter: str) -> pa.Array:
+        long = pa.array([letter * (1100 << 20)])
+        return pa.DictionaryArray.from_arrays(pa.array([0, 0, 0, 0], pa.int32()), long)
+
+    column = with_one_dictionary(pa.chunked_array([part("a").slice(3), part("b").slice(3)]))
+    assert column.type == pa.string()
+    assert [each[0].as_py()[:1] for each in column.chunks] == ["a", "b"]
+
+
+@pytest.mark.parametrize("most", [1, 300, 1 << 28])
+def test_types_do_not_depend_on_what_is_typed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(inferred, "MOST_BYTES", most)
+    path = tmp_path / "table.csv"
+    path.write_text("a,b,c,d\n" + "".join(f"{i},{i}.5,x{i % 3},{i % 4 or ''}\n" for i in range(40)))
+    assert read_table(path).schema.types == [pa.int64(), pa.float64(), pa.string(), pa.int64()]
+
+
+def test_null_as_a_value_of_a_dictionary_is_a_missing_value(tmp_path: Path) -> None:
+    one = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2], pa.int8()), pa.array(["a", None, 'q"x']))
+    other = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(["z", "a"]))
+    column = pa.chunked_array([one, other, one.slice(1)])
+    table = pa.table({"age": list(range(len(column))), "d": column})
+    read = read_source(table).table["d"]
+    assert read.type == column.type
+    assert read.to_pylist() == column.to_pylist()
+    assert read.null_count == column.to_pylist().count(None)
+    release = anon.anonymize(
+        table, Schema(["age"], neutral=["d"]), require=[anon.KAnonymity(3)], order="input"
+    )
+    for name in ("out.csv", "out.parquet"):
+        release.write(tmp_path / name)
+        assert read_table(tmp_path / name)["d"].to_pylist() == column.to_pylist()
 
 
 def test_integers_of_more_than_64_bits_are_refused() -> None:

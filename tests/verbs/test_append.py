@@ -256,6 +256,7 @@ def test_held_rows_are_pooled_with_the_next_batch(levels: Rules, tmp_path: Path)
         (pa.array([datetime.date(2020, 1, 1)]), pa.array(["2020-01-01"]), [True]),
         (pa.array(["a", "b"]).dictionary_encode(), pa.array(["b"], pa.large_string()), [False, True]),
         (pa.array([Decimal("7.00")]), pa.array([7]), [True]),
+        (pa.array([10**18 + 1, 10**18]), pa.array([Decimal(10**18)]), [False, True]),
     ],
 )
 def test_persons_are_compared_by_values(

@@ -79,6 +79,8 @@ def test_a_trial_is_written_by_that_word_alone_and_for_its_owner(tmp_path: Path)
         release.trial.write(tmp_path / "trial.parquet")
     with pytest.raises(UsageError, match="this is no trial"):
         release.write(tmp_path / "release.parquet", trial=True)
+    with pytest.raises(UsageError, match="write it to a file"):
+        release.trial.write(tmp_path / "trial.sqlite", table="trial", trial=True)
     assert not [*tmp_path.iterdir()]
     release.trial.write(tmp_path / "trial.parquet", trial=True)
     assert (tmp_path / "trial.parquet").stat().st_mode & 0o777 == 0o600

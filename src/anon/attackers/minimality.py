@@ -443,7 +443,7 @@ def _cuts(domain: Domain, codes: Ints) -> Iterator[Bools]:
 def _by_levels(
     release: Release, codes: npt.NDArray[Any], passes: Passes, seed: int
 ) -> tuple[list[Told], int, int]:
-    """Of each level combination one step finer: some class of the table failed there."""
+    """Of each level combination one step finer: some part of a published class failed there."""
     classes, levels = release.classes, release.levels
     assert levels is not None
     fine = _uncoded(release)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,10 @@ def _of_column(keys: Keys, form: Form, i: int, name: str, trees: Mapping[int, Pa
 
     for key in ("kind", "ordinal"):
         if text := form.get(f"{key}.{i}", "").strip():
+            if key == "ordinal" and "<" not in text:  # a job would take it for a file
+                raise UsageError(
+                    f"column {name!r}: an order is written low<middle<high, the lowest value first"
+                )
             say(key, text)
     tree = trees.get(i) or form.get(f"hierarchy.{i}", "").strip()
     if tree:
@@ -152,7 +157,7 @@ def value_of(option: Option, text: str) -> Any:
         return text == "true"
     if get_origin(option.kind) is list or any(get_origin(each) is list for each in kinds):
         items = [item.strip() for item in text.split(",")]
-        return [int(item) if item.isdigit() else item for item in items]
+        return [int(item) if item.isdecimal() else item for item in items]
     if option.kind in (int, float) or {int, float} & {*kinds}:
         if not _is_number(text):
             raise UsageError(f"{option.key.replace('_', ' ')}: give a number")
@@ -196,10 +201,9 @@ def method_name(keys: Mapping[str, Any]) -> str:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return text.strip().lower() not in ("nan", "inf", "-inf", "infinity")
 
 
 def _number(text: str) -> int | float:

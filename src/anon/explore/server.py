@@ -207,7 +207,7 @@ class Page:
     def _taken(self, asked: Any, progress: Progress) -> str:
         point = self.session.take(str(asked["name"]))
         assert self.session.swept is not None
-        self.channel.tell({"id": "set", "values": self.session.form})
+        self.channel.tell({"id": "set", "values": dict(self.session.form)})
         self.channel.tell({"id": "frontier", "html": views.frontier(self.session.swept, point)})
         return self._previewed(progress)
 

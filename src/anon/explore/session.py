@@ -57,7 +57,7 @@ class Answer:
 
 
 class Session:
-    """What one page works on. Its methods are called one at a time; each answer is computed anew.
+    """What one page works on. Answers are made one at a time, each anew; meanwhile what is asked may change.
 
     `reading` are the keys of a job that say how the `source` was read, `folder` is the only one that is
     written to.
@@ -101,7 +101,7 @@ class Session:
         return self._answer(keys if is_fast(keys) else fast(keys), progress)
 
     def make(self, progress: Progress, keys: Keys | None = None) -> Answer:
-        """The release that is asked for, by its own method; the one at hand where that is it."""
+        """The release that `keys` ask for (None: the page), by its own method; or the one at hand."""
         keys = self.keys() if keys is None else keys
         if self.answer is not None and self.answer.keys == keys:
             return self.answer
@@ -241,9 +241,7 @@ class Session:
         release = self._as_made(keys, name, progress)
         if not release.meets_requirements:
             raise UsageError("the release does not meet what is required, and is not written")
-        progress(
-            "write", 0, 1
-        )  # what ends the work ends it here at the latest: all files are written, or none
+        progress("write", 0, 1)  # the last place that can end it: all files are written, or none
         for i, file in trees.items():
             write_file(self.folder / file, texts[i])
         with warnings.catch_warnings():

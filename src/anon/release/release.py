@@ -205,6 +205,8 @@ class Release(Recoded):
         if trial and not self.is_trial:
             raise UsageError("this is no trial, which `release.trial` of anonymize(..., control=) is")
         place = target_of(path)
+        if place is not None and trial:
+            raise UsageError("a trial is for its owner alone: write it to a file, such as trial.parquet")
         if place is not None:
             self._write_table(place, table, replace, csv_guard)
             return

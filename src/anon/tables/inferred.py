@@ -16,13 +16,22 @@ AS_WRITTEN = pa.dictionary(pa.int32(), pa.string())
 BLOCK = 1 << 24  # bytes of CSV that are read at a time
 HEAD = 1000  # texts by which most columns are told to be text
 MOST_CELLS = 1 << 20  # that are typed at a time, but for one column's own
+MOST_BYTES = 1 << 28  # of their texts
 
 
 def coded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column `AS_WRITTEN`: with one dictionary where texts repeat, of plain texts where they do not."""
     if 2 * sum(len(chunk.dictionary) for chunk in column.chunks) > len(column):
         return column.cast(pa.string())
-    return column.unify_dictionaries()
+    return with_one_dictionary(column)
+
+
+def with_one_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column `AS_WRITTEN` with the same dictionary everywhere; of plain texts where one cannot hold all."""
+    try:
+        return column.unify_dictionaries()
+    except pa.ArrowCapacityError:  # 2 GiB
+        return column.cast(pa.string())
 
 
 def texts_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -78,11 +87,14 @@ def _read(texts: Mapping[int, pa.ChunkedArray], convert: pa_csv.ConvertOptions) 
 def _alike(texts: Mapping[int, pa.ChunkedArray]) -> Iterator[dict[int, pa.ChunkedArray]]:
     """The columns in groups that are about as long: the reader starts once for each."""
     group: dict[int, pa.ChunkedArray] = {}
+    n_bytes = 0
     for at in sorted(texts, key=lambda at: len(texts[at])):
-        first = next(iter(group.values()), ())
-        if group and (len(texts[at]) > 2 * len(first) or len(texts[at]) * (len(group) + 1) > MOST_CELLS):
+        first, size = next(iter(group.values()), ()), texts[at].nbytes
+        is_much = len(texts[at]) * (len(group) + 1) > MOST_CELLS or n_bytes + size > MOST_BYTES
+        if group and (len(texts[at]) > 2 * len(first) or is_much):
             yield group
-            group = {}
+            group, n_bytes = {}, 0
         group[at] = texts[at]
+        n_bytes += size
     if group:
         yield group

@@ -30,9 +30,15 @@ def in_plain_types(table: pa.Table) -> pa.Table:
     columns = {
         i: pa.chunked_array([_plain(chunk) for chunk in table.column(i).chunks], type=kind)
         for i, (kind, field) in enumerate(zip(kinds, schema, strict=True))
-        if kind != field.type
+        if kind != field.type or _has_null_values(table.column(i))
     }
     return with_columns(table, columns)
+
+
+def _has_null_values(column: pa.ChunkedArray) -> bool:
+    """Is null a value of a dictionary? Arrow does not join such ones, nor count their nulls."""
+    is_coded = pa.types.is_dictionary(column.type)
+    return is_coded and any(chunk.dictionary.null_count > 0 for chunk in column.chunks)
 
 
 @dataclass(frozen=True)
@@ -216,7 +222,8 @@ def _is_of_nested(arrow_type: pa.DataType) -> bool:
 def _plain(array: pa.Array) -> pa.Array:
     """An array in its plain type."""
     plain = _plain_type(array.type)
-    if plain == array.type:
+    is_coded = pa.types.is_dictionary(plain)
+    if plain == array.type and not (is_coded and array.dictionary.null_count):
         return array
     if _is_of_nested(array.type):
         return values_alone(array)
@@ -226,8 +233,11 @@ def _plain(array: pa.Array) -> pa.Array:
     if not pa.types.is_dictionary(array.type):
         return array.cast(plain)
     values = _plain(array.dictionary)
-    if pa.types.is_dictionary(plain):
-        return pa.DictionaryArray.from_arrays(array.indices, values, ordered=plain.ordered)
+    if is_coded:
+        is_valid = values.is_valid()
+        place = pc.if_else(is_valid, pc.cumulative_sum(is_valid.cast(pa.int64())), None)
+        codes = pc.subtract(place.take(array.indices), 1).cast(plain.index_type)
+        return pa.DictionaryArray.from_arrays(codes, values.drop_null(), ordered=plain.ordered)
     return values.take(array.indices)
 
 

@@ -41,7 +41,8 @@ from anon.tables.formats import (
     unreadable,
     wanted_names,
 )
-from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema
+from anon.tables.inferred import AS_WRITTEN, with_one_dictionary
+from anon.tables.memory import Meaning, from_memory, in_plain_types, plain_schema, with_columns
 from anon.tables.places import place_of
 from anon.tables.source import Engine, Source
 from anon.tables.suspicions import note_on_names, notes_on_csv
@@ -206,7 +207,7 @@ def read_source(
     whole = whole if columns is None else whole.select(wanted_names(columns, whole.column_names))
     own = whole.schema
     if format == "csv":  # texts that repeat are dictionaries in memory alone
-        whole = whole.unify_dictionaries()
+        whole = _with_one_dictionary_each(whole)
         own = _schema_of_values(own)
     notes = notes_on_csv(how, paths, whole) if format == "csv" else ()
     return _checked(Source(whole, own, format, tuple(paths), how, notes=notes), meaning, columns is None)
@@ -230,13 +231,19 @@ def as_written(source: Source, names: Iterable[str]) -> Source:
             source.paths, "csv", scanned.column_names, csv, scanned.memory, scanned.folder, scanned.meaning
         )
         return replace(source, table=rows, schema=rows.file_schema, csv=csv)
-    written = pa.concat_tables(csv.tables(source.paths, names)).unify_dictionaries()
+    written = _with_one_dictionary_each(pa.concat_tables(csv.tables(source.paths, names)))
     if written.num_rows != source.table.num_rows:
         raise DataError("the input has changed while it was read; start again")
     table = source.table
     for name in names:
         table = table.set_column(table.column_names.index(name), name, written.column(name))
     return replace(source, table=table, schema=_schema_of_values(table.schema), csv=csv)
+
+
+def _with_one_dictionary_each(table: pa.Table) -> pa.Table:
+    """Texts of CSV files as one dictionary per column, where it holds them all."""
+    coded = [i for i, kind in enumerate(table.schema.types) if kind == AS_WRITTEN]
+    return with_columns(table, {i: with_one_dictionary(table.column(i)) for i in coded})
 
 
 def _schema_of_values(schema: pa.Schema) -> pa.Schema:

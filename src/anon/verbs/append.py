@@ -251,8 +251,11 @@ def _common(ours: pa.DataType, theirs: pa.DataType) -> pa.DataType:
     kinds, types = (ours, theirs), pa.types
     if ours == theirs:
         return ours
-    if all(types.is_integer(kind) for kind in kinds):
-        return pa.decimal128(20)
+    if all(types.is_integer(kind) or types.is_decimal(kind) for kind in kinds):  # as exact as they are
+        scales = [getattr(kind, "scale", 0) for kind in kinds]
+        whole = max(getattr(kind, "precision", 20) - at for kind, at in zip(kinds, scales, strict=True))
+        if whole + max(*scales, 0) <= 38:
+            return pa.decimal128(whole + max(*scales, 0), max(*scales, 0))
     if all(map(_is_number, kinds)):
         return pa.float64()
     if all(types.is_date(kind) or types.is_timestamp(kind) for kind in kinds):
