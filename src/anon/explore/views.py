@@ -212,8 +212,9 @@ def _requirements(form: Mapping[str, str]) -> str:
     further = "".join(_control(each, form) for each in REQUIREMENT_OPTIONS if each.key not in shown)
     return (
         "<fieldset><legend>What the release must satisfy</legend>"
-        "<p>k: at least so many people look alike. l: with so many different sensitive values among them. "
-        "t: whose shares differ by no more than this from those in the whole table.</p>"
+        "<p>k: at least so many people look alike. l: no sensitive value is more frequent among them than "
+        "one in l, or as the list beside it says. t: shares of sensitive values among them differ by no more "
+        "than this from those in the whole table.</p>"
         f"{_slider('k', form)}{_slider('l', form, options['l_kind'])}"
         f"{_slider('t', form, options['t_distance'])}"
         f'<details><summary>More requirements</summary><div class="controls">{further}</div></details>'
