@@ -76,6 +76,11 @@ PRIVACY = {
 
 UTILITY = {
     "n_rows": 1234,
+    "n_suppressed": 34,
+    "n_classes": 99,
+    "class_size": 12.1212,
+    "min_support": 0.05,
+    "u_loss": 0.0625,
     "gcp": 0.125,
     "precision": None,
     "kl": "inf",
@@ -779,6 +784,17 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     assert calls["schema"] is None
     assert not {"r", "min_support"} & set(calls)  # left to the engine
     assert calls["sensitive_table"] is None
+    assert capsys.readouterr().out.splitlines() == [
+        "Utility of release.parquet",
+        "  1,200 of 1,234 rows are published, in 99 classes of 12.1 on average",
+        "  loss 0.125: of the detail of the quasi-identifiers, 0 is nothing and 1 all (gcp)",
+        "    'age' lost 25 %",
+        "    'zip' lost nothing",
+        "  shares of sensitive values, in groups of 5 % of the rows or more, are off by 0.0625: 0 is nothing "
+        "and 0.693 all (u_loss)",
+        "  all measures: --all, or --json",
+    ]
+    assert main(["compare", people, "release.parquet", "--all"]) == 0
     printed = capsys.readouterr().out
     assert re.search(r"Utility of\s+release.parquet", printed)
     assert re.search(r"gcp +0.125", printed)
@@ -836,6 +852,41 @@ def test_compare_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert SECRET not in json.dumps(document)
     assert main([*words[:-1], "--show-values"]) == 2
     assert SECRET in capsys.readouterr().err
+
+
+def test_compare_says_what_became_of_matched_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original, released = str(tmp_path / "people.csv"), str(tmp_path / "release.csv")
+    rows = [(f"p{i}", 20 + i, "flu" if i % 2 else "cold") for i in range(4)]
+    Path(original).write_text("id,age,ill\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    Path(released).write_text(
+        "id,age,ill\np0,[20-21],cold\np1,[20-21],cold\np2,[22-23],cold\np3,[20-21],flu\n"
+    )
+    words = ["compare", original, released, "--quasi", "age", "--sensitive", "ill", "--id", "id"]
+    assert main([*words, "--sampling-fraction", "0.5"]) == 0
+    told = capsys.readouterr().out
+    assert "all 4 rows are published, in 2 classes of 2 on average" in told
+    assert "'age': 25 % of the cells do not hold the value of their row" in told
+    assert "'age': cells, or their middles, are 1 from their values on average" in told  # .5, .5, .5, 2.5
+    assert "'ill': 25 % of the values changed" in told
+    assert re.search(
+        r"risk of being found in the population: at most [\d.]+ %, in the original [\d.]+ %", told
+    )
+
+
+def test_of_many_columns_compare_tells_those_that_lost_most(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"q{i}" for i in range(15)]
+    rows = [[i % 2] * 15 for i in range(6)]
+    for name, last in (("people.csv", "1"), ("release.csv", "*")):
+        lines = [",".join([*map(str, row[:-1]), str(row[-1]) if last == "1" else last]) for row in rows]
+        (tmp_path / name).write_text("\n".join([",".join(names), *lines]) + "\n")
+    words = [str(tmp_path / name) for name in ("people.csv", "release.csv")]
+    assert main(["compare", *words, "--quasi", ",".join(names)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[3] == "    'q14' lost 100 %"
+    assert told[4:15] == [f"    'q{i}' lost nothing" for i in range(11)]
+    assert told[15] == "    3 other columns lost no more than that"
 
 
 def test_inspect(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

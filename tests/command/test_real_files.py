@@ -72,7 +72,12 @@ def test_trap_42_flags_reach_every_column(tmp_path: Path, capsys: pytest.Capture
     code, _, said = run(capsys, *words, "--quasi", "zip,k=v")
     assert code == 2
     assert "no column 'zip'; ' zip ' differs from it by white space alone" in said
-    assert """'" zip "'""" in said
+    assert """'" zip "'; of CSV, Excel, SPSS, Stata and SAS files --trim drops the blanks""" in said
+    assert run(capsys, *words, "--quasi", "zip,k=v", "--trim")[0] == 0
+    path.write_text("zip , zip,ill\n1,x,3\n1,x,4\n")  # both would have one name
+    said = run(capsys, *words, "--quasi", "zip", "--sensitive", "ill")[2]
+    assert "'zip ' differs from it by white space alone" in said
+    assert "--trim" not in said
 
 
 @pytest.mark.parametrize("engine", ["local", "stream"])

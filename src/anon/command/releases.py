@@ -419,7 +419,7 @@ def _beside(
     ),
     Flag("r", float, "Range r of S-diversity (1)."),
     replace(MIN_SUPPORT, panel=None),
-    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, *PRINTING),
+    *(*OF_POPULATION, *READING, QUERY, REPORT, REPORT_PUBLIC, *COVER, ALL, *PRINTING),
 )
 def compare(
     context: typer.Context,
@@ -431,6 +431,7 @@ def compare(
     id_column: str | None,
     report: str | None,
     report_public: str | None,
+    all_measures: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -470,4 +471,7 @@ def compare(
         print_json({**utility, **reported})
     elif not quiet:
         name = name_of(released, release_options(context, job, released).get("table"))
-        print_tables(*utility_words(f"Utility of {name}", utility))
+        if all_measures:
+            print_tables(*utility_words(f"Utility of {name}", utility))
+        else:
+            print_answers(f"Utility of {name}", *answers.on_compared(utility))

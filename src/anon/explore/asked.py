@@ -31,12 +31,17 @@ OF_LISTS = {
     "identifying": "identifying (dropped)",
     "neutral": "neutral (as it is)",
 }
-OF_ONE = {"unit": "whose a row is", "sampling_weight": "sampling weight"}
+OF_ONE = {"unit": "person or household of a row", "sampling_weight": "sampling weight"}
 ROLES = {"": "not published", **OF_LISTS, **OF_ONE}
 """What a column may be, by the key of a job, and what the page calls it."""
 
-KINDS = {"": "as its values are", "numeric": "numeric", "nominal": "nominal"}
-CODED = {"least": "Least level", "top": "Top", "bottom": "Bottom", "ends": "Ends rounded to"}
+KINDS = {"": "as its values are", "numeric": "numbers", "nominal": "categories"}
+CODED = {
+    "least": "Least level that is shown",
+    "top": "Top code: from here on as one",
+    "bottom": "Bottom code: up to here as one",
+    "ends": "Ends of intervals rounded to",
+}
 METHODS = (
     *("mondrian", "curve", "full-domain", "local-suppression", "microaggregation"),
     *("kmembers", "tgc", "anatomy"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -55,10 +56,47 @@ EFFORTS = {
     "effort=balanced": "balanced: Curve",
     "effort=best": "best: Curve, longer",
 }
-AXES = {
-    "privacy": (PRIVACY_AXIS, "prosecutor.max", "k", "t_js", "risk_linkability"),
-    "utility": (UTILITY_AXIS, "dm", "avg_class_size", "u_loss"),
+OF_METHOD = {
+    "full-domain": "one level for each column",
+    "local-suppression": "single cells blanked",
+    "microaggregation": "means of near rows",
+    "kmembers": "near rows, slow",
+    "tgc": "utility against diversity",
+    "anatomy": "sensitive values in buckets",
 }
+"""What a method does, where its name does not stand for an effort too."""
+
+AXES = {
+    "privacy": {
+        PRIVACY_AXIS: "mean risk of being found",
+        "prosecutor.max": "greatest risk of being found",
+        "k": "rows of the smallest class",
+        "t_js": "greatest loss of privacy",
+        "risk_linkability": "risk of linking",
+    },
+    "utility": {
+        UTILITY_AXIS: "information loss",
+        "dm": "discernibility",
+        "avg_class_size": "rows of a class, mean",
+        "u_loss": "error about large groups",
+    },
+}
+LABELS = {
+    "l_kind": "Kind of l-diversity",
+    "t_distance": "Distance of t-closeness",
+    "publish": "What is published",
+    "numeric": "Numbers are shown by",
+}
+"""Of options whose help only lists what may be chosen."""
+
+SAID = {"true": "yes", "false": "no", "js": "Jensen-Shannon"}
+TYPES = {
+    "int": "whole numbers", "uint": "whole numbers", "float": "numbers", "double": "numbers",
+    "halffloat": "numbers", "decimal": "numbers", "string": "text", "large_string": "text",
+    "string_view": "text", "dictionary": "text", "bool": "yes or no", "date": "dates", "timestamp": "moments",
+    "time": "times", "duration": "durations", "null": "nothing",
+}  # fmt: skip
+"""What the values of a column are, by the first letters of their Arrow type."""
 
 SHELL = """<!doctype html>
 <html lang="en">
@@ -144,16 +182,15 @@ def _text(name: str, label: str, form: Mapping[str, str], hint: str = "", more: 
 
 def _control(option: Option, form: Mapping[str, str], of: Iterable[str] = ()) -> str:
     """The control of an option; `of` are the methods that have it, where not all do."""
-    label = option.help.rstrip(".").replace("--", "")
+    label = LABELS.get(option.key) or option.help.rstrip(".").replace("--", "")
     more = f' data-of="{" ".join(of)}"' if of else ""
     words = get_args(option.kind) if get_origin(option.kind) is Literal else ()
     if option.kind is bool:
         words = ("true", "false")
     if words:
-        said = {"true": "yes", "false": "no"} if option.kind is bool else {}
         default = next((word for word in words if f"{word} (default)" in option.help), "default")
-        others = {word: said.get(word, word) for word in words if word != default}
-        return _select(option.key, label, {"": default, **others}, form, more)
+        others = {word: SAID.get(word, word) for word in words if word != default}
+        return _select(option.key, label, {"": SAID.get(default, default), **others}, form, more)
     return _text(option.key, label, form, "not asked for" if not of else "default", more)
 
 
@@ -175,6 +212,9 @@ def _requirements(form: Mapping[str, str]) -> str:
     further = "".join(_control(each, form) for each in REQUIREMENT_OPTIONS if each.key not in shown)
     return (
         "<fieldset><legend>What the release must satisfy</legend>"
+        "<p>k: at least so many people look alike. l: no sensitive value is more frequent among them than "
+        "one in l, or as the list beside it says. t: shares of sensitive values among them differ by no more "
+        "than this from those in the whole table.</p>"
         f"{_slider('k', form)}{_slider('l', form, options['l_kind'])}"
         f"{_slider('t', form, options['t_distance'])}"
         f'<details><summary>More requirements</summary><div class="controls">{further}</div></details>'
@@ -184,7 +224,8 @@ def _requirements(form: Mapping[str, str]) -> str:
 
 def _method(form: Mapping[str, str]) -> str:
     line = ' class="line"'
-    methods = {**EFFORTS, **{f"method={name}": name for name in METHODS}}
+    named = {name: f"{name}: {OF_METHOD[name]}" if name in OF_METHOD else name for name in METHODS}
+    methods = {**EFFORTS, **{f"method={name}": words for name, words in named.items()}}
     of_methods = "".join(
         _control(each, form, [name for name in METHODS if each in BY_NAME[name].options])
         for each in OF_METHODS
@@ -206,7 +247,8 @@ def _columns(session: Session) -> str:
     )
     return (
         '<fieldset class="roles-of"><legend>The columns</legend><p>The roles are guesses, which cannot know '
-        "what others know. What has no role is not published.</p>"
+        "what others know. A quasi-identifier may be known to others, and helps to find a person; what is "
+        "sensitive must not be learned. What has no role is not published.</p>"
         '<table class="columns"><thead><tr><th scope="col">Column</th><th scope="col">Role</th></tr></thead>'
         f"{rows}</table></fieldset>"
     )
@@ -231,17 +273,18 @@ def column_row(session: Session, i: int, fault: str = "") -> str:
 
 
 def _like(column: Column) -> str:
+    type = TYPES.get(re.split(r"[\d\[(<]", column.type)[0], column.type)
     many = "" if column.n_distinct is None else f", {column.n_distinct:,} values"
     missing = f", {column.n_null:,} missing" if column.n_null else ""
     note = f". {column.note}" if column.note else ""
-    return f"{column.type}{many}{missing}. {column.role}: {column.why}{note}"
+    return f"{type}{many}{missing}. {column.role}: {column.why}{note}"
 
 
 def _tree(session: Session, i: int) -> str:
     name = escape(session.names[i])
     acts = (
-        f'<label class="file">Import an ARX file<input type="file" accept=".csv,text/csv" data-tree="import" '
-        f'data-column="{i}" aria-label="Import a hierarchy of {name}"></label>'
+        '<label class="file">Import a file, as ARX has it<input type="file" accept=".csv,text/csv" '
+        f'data-tree="import" data-column="{i}" aria-label="Import a hierarchy of {name}"></label>'
         f'<button type="button" data-tree="draft" data-column="{i}">Draft one</button>'
     )
     if i not in session.trees:
@@ -259,7 +302,8 @@ def _tree(session: Session, i: int) -> str:
 
 def _frontier(form: Mapping[str, str]) -> str:
     axes = "".join(
-        _select(axis, f"Axis of {axis}", {name: name for name in names}, form) for axis, names in AXES.items()
+        _select(axis, f"Axis of {axis}", {name: f"{words} ({name})" for name, words in names.items()}, form)
+        for axis, names in AXES.items()
     )
     wide = ' class="wide"'
     return (

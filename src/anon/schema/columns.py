@@ -88,14 +88,18 @@ def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             alike = [each for each in columns if "".join(each.split()) == "".join(name.split())]
-            hint = (
-                f"{alike[0]!r} differs from it by white space alone (in a list of names: "
-                f"{shlex.quote(quoted(alike[0], always=True))}); "
-                if alike
-                else did_you_mean(name, columns)
-            )
+            hint: list[str | Parameter] = [did_you_mean(name, columns)]
+            if alike:
+                in_list = shlex.quote(quoted(alike[0], always=True))
+                hint = [f"{alike[0]!r} differs from it by white space alone (in a list of names: {in_list}"]
+                if [each.strip() for each in columns].count(name) == 1:
+                    trim = Parameter("trim=True", "--trim")
+                    hint += ["; of CSV, Excel, SPSS, Stata and SAS files ", trim, " drops the blanks"]
+                hint.append("); ")
             raise DataError(
-                f"the table has no column {name!r}; {hint}its columns are {names_listed(columns)}",
+                f"the table has no column {name!r}; ",
+                *hint,
+                f"its columns are {names_listed(columns)}",
                 column=name,
             )
 
