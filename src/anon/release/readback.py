@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was written is read back, as `check` reads it, before it takes its name.
 
-The file's rows are grouped by the cells that were read. They are compared, row by row, with what the
-release shows, and every requirement that a file can decide is tested on what was read, by the code of the
-re-check. A format that does not carry two values apart is refused with the column and the count.
+The file's rows are grouped by the cells that were read. All columns but neutral ones are compared, row by
+row, with what the release shows, and every requirement that a file can decide is tested on what was read,
+by the code of the re-check. A format that does not carry two values apart is refused with the column and
+the count.
 """
 
 from __future__ import annotations
