@@ -217,7 +217,7 @@ def test_the_command_tells_them(tmp_path: Path, capsys: Any) -> None:
     assert main(["compare", str(source), str(out), "--quasi", "x,y", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["numbers"]
     assert told["eigen"] == pytest.approx(0.8038243, abs=5e-8)
-    assert main(["compare", str(source), str(out), "--quasi", "x,y"]) == 0
+    assert main(["compare", str(source), str(out), "--quasi", "x,y", "--all"]) == 0
     assert "numbers.eigen" in capsys.readouterr().out
 
 

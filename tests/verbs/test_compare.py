@@ -485,7 +485,7 @@ def test_the_command_matches_rows(tmp_path: Path, capsys: pytest.CaptureFixture[
     words = ["compare", str(tmp_path / "a.parquet"), str(tmp_path / "b.csv"), "--quasi", "q", "--id", "id"]
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["aligned"]["outside"] == {"q": pytest.approx(1 / 3)}
-    assert main(words) == 0
+    assert main([*words, "--all"]) == 0
     assert "aligned.outside.q" in capsys.readouterr().out
     assert main([*words[:-1], "q"]) == 2
     assert "neutral" in capsys.readouterr().err
