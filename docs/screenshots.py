@@ -18,9 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from selenium import webdriver
-from selenium.webdriver.support.ui import WebDriverWait
-
 HERE = Path(__file__).parent
 CENSUS = ["--config", str(HERE / "screenshots.toml")]
 # name: which page, how wide and high, dark
@@ -72,6 +69,8 @@ def opened(table: Path) -> Iterator[Path]:
 
 def shoot(browser: Any, page: Path, picture: Path, width: int, height: int, dark: bool) -> None:
     """Write what a window of that size shows of a page, once it answers what it asks to begin with."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
     metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -94,6 +93,8 @@ def shrink(picture: Path) -> None:
 
 def main(pictures: Path = HERE / "pictures") -> None:
     """Make the reports and write the pictures."""
+    from selenium import webdriver
+
     pictures.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder))

@@ -73,7 +73,12 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT).with_suffix(""))
 
 
-NEEDED = {"docs/scenarios": [pytest.mark.opendp], "docs/howto/jupyter": [pytest.mark.polars]}
+NEEDED = {
+    "docs/howto/jupyter": [pytest.mark.polars],
+    "docs/kernels": [pytest.mark.numba],
+    "docs/scenarios": [pytest.mark.opendp],
+    "docs/spark": [pytest.mark.java],
+}
 
 
 @pytest.mark.parametrize(
