@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +39,8 @@ def explore(job: Job, source: str, folder: str, browser: bool | None, quiet: boo
 
     anon explore people.csv
     """
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise UsageError("the page needs a web library: pip install 'anon[app]'") from None
+    if not all(map(find_spec, ("starlette", "uvicorn"))):
+        raise UsageError("the page needs a web library: pip install 'anon[app]'")
     import anon
     from anon.choice import let_memory_go
     from anon.command.ends import failure_of
