@@ -116,9 +116,7 @@ class Session:
         return self.answer
 
     def _released(self, job: Job, source: Source, progress: Progress, **more: Any) -> Release:
-        schema = job.roles()
-        if schema is None or not schema.quasi:
-            raise UsageError("choose a quasi-identifier: no column is one yet")
+        schema = _roles(job)
         require = job.requirements()
         if not require:
             raise UsageError("ask for something: nothing is required yet, such as k")
@@ -138,9 +136,7 @@ class Session:
         elif is_fast(keys):
             keys.pop("effort")
         job = self.speak.job({key: value for key, value in keys.items() if key not in of_grid})
-        schema = job.roles()
-        if schema is None:
-            raise UsageError("choose a quasi-identifier: no column is one yet")
+        schema = _roles(job)
         self.swept = frontier(self.source, schema, **job.sweep(), progress=progress)
         return self.swept
 
@@ -279,6 +275,13 @@ class Session:
             return self.make(progress, keys).release
         again = read_source(self.path, **job.read_options(), typed=typed, engine="local", progress=progress)
         return self._released(job, again, progress)
+
+
+def _roles(job: Job) -> Schema:
+    schema = job.roles()
+    if schema is None or not schema.quasi:
+        raise UsageError("choose a quasi-identifier: no column is one yet")
+    return schema
 
 
 def _tree_files(stem: str, names: Mapping[int, str]) -> dict[int, str]:
