@@ -886,7 +886,6 @@ def test_names_that_go_on_in_the_next_line(tmp_path: Path, engine: Any) -> None:
 
 
 def test_trim_drops_blanks_at_the_ends_of_names_in_excel(tmp_path: Path) -> None:
-    pytest.importorskip("python_calamine")
     pd.DataFrame({" zip ": ["021 "], "b": [1]}).to_excel(tmp_path / "in.xlsx", index=False)
     read = anon.read_source(tmp_path / "in.xlsx", trim=True)
     assert anon.read_table(read).to_pydict() == {"zip": ["021"], "b": [1]}
