@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -13,11 +14,11 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from anon.command.job import Job
-from anon.engines.spark import arrow_schema, check_asked, measure_release, release_spark
-from anon.errors import DataError, UsageError
+from anon.engines.spark import arrow_schema, check_asked, measure_release, release_spark, write_release
+from anon.errors import DataError, PrivacyWarning, UsageError
 from anon.measures import Privacy
 from anon.methods import chosen
-from anon.release import counts_rows
+from anon.release import counts_rows, note_on_one_class
 from anon.requirements import flag
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
         with _plainly(f"{job.input!r} cannot be read: it is not there, or not Parquet that Spark can read"):
             df = spark.read.parquet(job.input)
         with _plainly("Spark could not do the work; its log tells more, and nothing was written"):
-            made = release_spark(df, schema, require=require, progress=progress, **by, **options)
+            how = {**by, **options, "progress": progress, "recheck": False}
+            made = release_spark(df, schema, require=require, **how)
             held.append(made.held)
         published = {attribute.name for attribute in schema.quasi}
         if job.publish != "bucketization":
@@ -106,12 +108,14 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
         names = [name for name in made.frames[0].columns if name in published]
         sensitive = schema.bind(arrow_schema(df)).sensitive
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
-            for frame, folder in zip(made.frames, begun, strict=True):
-                frame.write.mode("overwrite").parquet(folder)
+            write_release(made, begun)
             files = [spark.read.parquet(folder) for folder in begun]
             decided = require if schema.unit is None else [each for each in require if counts_rows(each)]
             measured = measure_release(files, names, sensitive, made.totals, decided, made.n_rows)
             _move_all(spark, outputs)
+        notes = [*made.notes, *([note_on_one_class(job.publish)] if measured.n_classes == 1 else [])]
+        for note in dict.fromkeys(notes):
+            warnings.warn(note, PrivacyWarning, stacklevel=2)
         return measured, schema.unpublished(df.columns)
     finally:
         for frame in held:

@@ -25,7 +25,7 @@ from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, note_on_perturbed, perturbed_by, sensitive_path
 from anon.release.recheck import alike, failing_groups, unmet
 from anon.release.recheck_noise import recheck_noise
-from anon.release.recoded import Publish, counts_rows, note_on_unpublished, shows_middles
+from anon.release.recoded import Publish, counts_rows, note_on_one_class, note_on_unpublished, shows_middles
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import HeldOut, Release, with_held
 from anon.release.rules import NothingFits, Rules
@@ -59,6 +59,7 @@ __all__ = [
     "metadata_of",
     "note_on_kept_weights",
     "note_on_known",
+    "note_on_one_class",
     "note_on_perturbed",
     "note_on_unpublished",
     "perturbed_by",

@@ -382,3 +382,13 @@ def _rendering(release: Recoded, cells: Cells) -> str:
     if cells.domain.kind == "ordinal":
         return "interval"
     return "set" if cells.domain.tree is None else "node"
+
+
+def note_on_one_class(publish: Publish) -> str:
+    """The warning of a release of one class."""
+    told = (
+        "every quasi-identifier is fully generalized"
+        if publish == "generalization"
+        else "the sensitive values of all rows are told together"
+    )
+    return f"only one class satisfies the requirements: {told}"

@@ -35,6 +35,7 @@ from anon.release import (
     check_weights,
     metadata_of,
     note_on_kept_weights,
+    note_on_one_class,
     recheck_noise,
     with_held,
 )
@@ -216,14 +217,7 @@ def anonymize(
     if made.impossible is not None:
         notes.append(f"{made.impossible}; this one-class release can be measured, not written")
     elif made.require and made.classes.n_classes == 1:
-        notes.append(
-            "only one class satisfies the requirements: "
-            + (
-                "every quasi-identifier is fully generalized"
-                if publish == "generalization"
-                else "the sensitive values of all rows are told together"
-            )
-        )
+        notes.append(note_on_one_class(publish))
 
     if n_failing := made.left_out.get("classes that fail"):
         notes.append(f"{n_failing} of {encoded.n_rows} rows are left out, as their classes failed")

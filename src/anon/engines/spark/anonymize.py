@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -34,7 +35,7 @@ from anon.engines.spark.frames import Batches, Ints, rows_of
 from anon.engines.spark.read import (
     ReadFrame,
     batches_of_bytes,
-    chunked,
+    coded_chunks,
     kept_columns,
     own_errors,
     read_frame,
@@ -51,6 +52,7 @@ from anon.release import (
     check_weights,
     failing_groups,
     note_on_kept_weights,
+    note_on_one_class,
     refuse_clashes,
     unmet,
 )
@@ -109,13 +111,15 @@ def anonymize_spark(
         node_rows=node_rows,
         progress=progress,
     )
+    for note in made.notes:
+        warnings.warn(note, PrivacyWarning, stacklevel=2)
     frames = _in_place_of(made.held, df, *made.frames)
     return (frames[0], frames[1]) if publish == "bucketization" else frames[0]
 
 
 @dataclass(frozen=True)
 class Made:
-    """A release that was checked: the DataFrames to write, computed from `held`, which is persisted.
+    """A release: the DataFrames to write, computed from `held`, which is persisted, and `notes` on it.
 
     `totals` are the sensitive attributes and the rows with each of their codes, `n_rows` all published rows.
     """
@@ -124,6 +128,7 @@ class Made:
     held: DataFrame
     totals: tuple[tuple[Domain, Ints], ...]
     n_rows: int
+    notes: tuple[str, ...]
 
 
 def release_spark(
@@ -140,8 +145,13 @@ def release_spark(
     seed: int = 0,
     node_rows: int = NODE_ROWS,
     progress: Progress | None = None,
+    recheck: bool = True,
 ) -> Made:
-    """As `anonymize_spark`, the rows being persisted as bytes where Spark has no need to look at them."""
+    """As `anonymize_spark`, the rows being persisted as bytes where Spark has no need to look at them.
+
+    Without `recheck` a release whose files tell all of it is not computed before it is written: whoever
+    writes it then gives the files to `measure_release`.
+    """
     method = chosen(method, effort, "on Spark")
     refuse_others(df)
     check_asked(
@@ -155,8 +165,37 @@ def release_spark(
     )
     tell = progress or (lambda stage, done, total: None)
     tell("domains", 0, 1)
-    read = read_frame(df, schema, method, missing)
-    notes = _notes_on_neutral(df, read.schema, read.arrow)
+    with own_errors(), batches_of_bytes(df):
+        read = read_frame(df, schema, method, missing, publish)
+        try:
+            return _made(read, require, method, publish, numeric, weights, seed, node_rows, tell, recheck)
+        except BaseException:
+            read.chunks.unpersist()
+            raise
+
+
+def write_release(made: Made, folders: Sequence[str]) -> None:
+    """Write the tables of a release as Parquet into folders, which may exist."""
+    for frame, folder in zip(made.frames, folders, strict=True):
+        with own_errors(), batches_of_bytes(frame):
+            frame.write.mode("overwrite").parquet(folder)
+
+
+def _made(
+    read: ReadFrame,
+    require: Sequence[Requirement],
+    method: Method,
+    publish: Publish,
+    numeric: Rendering,
+    weights: Weights,
+    seed: int,
+    node_rows: int,
+    tell: Progress,
+    recheck: bool,
+) -> Made:
+    from pyspark.sql.types import StructField, StructType
+
+    notes = _notes_on_neutral(read.df, read.schema, read.arrow)
     unit = read.schema.unit
     require = counting(require, unit)
     if unit is None:
@@ -170,54 +209,46 @@ def release_spark(
     hidden = "unit"
     while hidden in release_schema.names:
         hidden += "_"
-    with own_errors(), batches_of_bytes(df):
-        chunks = chunked(read, plan, publish).persist()
-        try:
-            if unit is not None and read.n_kept:
-                plan = unit_totals(chunks, plan)
-                by_units = plan.rules().by_units
-                counts = plan.unit_counts if by_units else read.counts
-                _refuse_impossible(require, read, counts, plan.n_units)
-            nodes = top_tree(chunks, plan, node_rows, tell)
-            tell("partition", 0, 1)
-            held = solved(*(chunks, nodes, read, plan, publish, numeric, weights, seed, hidden))
-            rows = _as_rows(held, read, release_schema, hidden)
-            if unit is not None or publish == "bucketization":  # read more than once, and not as a whole
-                held = rows
-            held.persist()
-            try:
-                tell("check", 0, 1)
-                n_classes = _recheck(held, rows, read, plan, publish, release_schema, hidden)
-                if read.schema.sampling_weight is not None and weights == "keep":
-                    notes.append(_note_on_weights(rows, read, publish, release_schema))
-            except BaseException:
-                held.unpersist()
-                raise
-        finally:
-            chunks.unpersist()
+    codes = coded_chunks(read, plan).persist()
+    try:
+        if unit is not None and read.n_kept:
+            plan = unit_totals(codes, plan)
+            by_units = plan.rules().by_units
+            counts = plan.unit_counts if by_units else read.counts
+            _refuse_impossible(require, read, counts, plan.n_units)
+        nodes = top_tree(codes, plan, node_rows, tell)
+    finally:
+        codes.unpersist()
+    tell("partition", 0, 1)
+    kept_weights = read.schema.sampling_weight is not None and weights == "keep"
+    whole = unit is not None or publish == "bucketization"
+    fields = list(release_schema.fields)
+    if unit is not None:
+        fields.append(StructField(hidden, read.df.schema[unit].dataType))
+    shape, totals = StructType(fields), tuple(zip(read.sensitive, read.counts, strict=True))
+    solve = partial(solved, read, nodes, plan, publish, numeric, weights, seed, hidden)
+    if not (recheck or kept_weights or whole):
+        return Made((solve(shape),), read.chunks, totals, read.n_kept, tuple(notes))
+    # read more than once, and not as a whole; else as bytes
+    held = solve(shape) if whole else solve(None)
+    rows = held if whole else held.mapInArrow(rows_of, shape)
+    held.persist()
+    try:
+        tell("check", 0, 1)
+        n_classes = _recheck(held, rows, read, plan, publish, release_schema, hidden)
+        if kept_weights:
+            notes.append(_note_on_weights(rows, read, publish, release_schema))
+    except BaseException:
+        held.unpersist()
+        raise
+    read.chunks.unpersist()
     if n_classes == 1:
-        notes.append("only one class satisfies the requirements: every quasi-identifier is fully generalized")
-    for note in notes:
-        warnings.warn(note, PrivacyWarning, stacklevel=3)
+        notes.append(note_on_one_class(publish))
     frames: tuple[DataFrame, ...] = (rows if unit is None else rows.drop(hidden),)
     if publish == "bucketization":
         first = rows.drop(hidden, *(domain.name for domain in read.sensitive))
         frames = (first, _sensitive_table(rows, read))
-    return Made(frames, held, tuple(zip(read.sensitive, read.counts, strict=True)), read.n_kept)
-
-
-def _as_rows(held: DataFrame, read: ReadFrame, release_schema: Any, hidden: str) -> DataFrame:
-    """The rows that `solved` made, as Spark reads them."""
-    from pyspark.sql.types import StructField, StructType
-
-    fields, unit = list(release_schema.fields), read.schema.unit
-    if unit is not None:
-        fields.append(StructField(hidden, read.rows.schema[unit].dataType))
-
-    def look(batches: Batches) -> Batches:
-        return rows_of(batches)
-
-    return held.mapInArrow(look, StructType(fields))
+    return Made(frames, held, totals, read.n_kept, tuple(notes))
 
 
 def _refuse_impossible(
@@ -350,7 +381,7 @@ def _published_schema(read: ReadFrame, publish: Publish, numeric: Rendering) -> 
     derived = []
     names = read.schema.published(read.arrow.names)
     for name in names:
-        field, domain = read.rows.schema[name], quasi.get(name)
+        field, domain = read.df.schema[name], quasi.get(name)
         if domain is None or publish == "bucketization":
             fields.append(StructField(field.name, _without_metadata(field.dataType)))
             continue
@@ -469,7 +500,7 @@ def _recheck(
 
 def _shown(read: ReadFrame, publish: str, release_schema: Any) -> list[str]:
     """The columns that rows of one class have alike."""
-    kept = set(kept_columns(read, publish))
+    kept = set(kept_columns(read.schema, read.arrow, publish))
     if publish == "bucketization":
         return [CLASS_ID]
     return [field.name for field in release_schema.fields if field.name not in kept]

@@ -71,6 +71,14 @@ def packed(batch: pa.RecordBatch) -> bytes:
     return bytes(batch.serialize())
 
 
+def stream(table: pa.Table) -> bytes:
+    """A table as bytes of an Arrow stream, which knows its schema."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
 def unpacked(column: pa.ChunkedArray | pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches of this schema that were `packed`, one per row of a column."""
     for value in column:
@@ -80,12 +88,7 @@ def unpacked(column: pa.ChunkedArray | pa.Array, schema: pa.Schema) -> Iterator[
 def slices(table: pa.Table) -> pa.Table:
     """A table as few rows of bytes, each an Arrow stream of some of its rows: `rows_of` reads them."""
     size = max(1, min(CHUNK_ROWS, CHUNK_BYTES * table.num_rows // max(table.nbytes, 1)))
-    pieces = []
-    for start in range(0, table.num_rows, size):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table.slice(start, size))
-        pieces.append(sink.getvalue().to_pybytes())
+    pieces = [stream(table.slice(start, size)) for start in range(0, table.num_rows, size)]
     return pa.table({SLICES: pa.array(pieces, pa.binary())})
 
 

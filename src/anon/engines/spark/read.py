@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import anon.errors
-from anon.encoding import Domain, Missing, encode_like, encode_weights, narrowed
+from anon.encoding import Codes, Domain, Missing, code_type, encode_like, encode_weights, narrowed
 from anon.engines.spark.classes import arrow_schema, cell, domain_of, named, too_many
 from anon.engines.spark.frames import (
     CHUNK_BYTES,
@@ -23,6 +25,7 @@ from anon.engines.spark.frames import (
     gathered,
     one_batch,
     packed,
+    stream,
     unpacked,
 )
 from anon.engines.spark.tree import Plan
@@ -33,6 +36,7 @@ from anon.schema import Attribute, Schema, check_names, kind_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+BY_ATTRIBUTE = "attribute long, values binary"  # what a task counted of a column's values
 NO_ROWS = "the table has no rows"
 MOST_VALUES = 10_000_000  # of a domain: its histogram is held by one task, its values by the driver
 ROWS_PER_TASK = 1_000_000  # that share their units with no other
@@ -41,14 +45,15 @@ ROWS_PER_PART = 32  # that a task gathers for each node before it sends them, on
 
 @dataclass(frozen=True)
 class ReadFrame:
-    """What a DataFrame holds: `rows` are its rows to be published, `schema` has every kind settled.
+    """What a DataFrame holds, and `chunks`: its rows to be published, persisted. The `schema` is bound.
 
     `quasi` are the domains of the whole table, `sensitive` and `counts` those of the published rows.
     """
 
-    rows: DataFrame
+    df: DataFrame
     arrow: pa.Schema
     schema: Schema
+    chunks: DataFrame
     quasi: tuple[Domain, ...]
     sensitive: tuple[Domain, ...]
     target: Domain | None
@@ -56,7 +61,8 @@ class ReadFrame:
     n_kept: int
 
 
-def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) -> ReadFrame:
+def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing, publish: str) -> ReadFrame:
+    """Read a DataFrame once: what it holds, and its rows as chunks, which the caller unpersists."""
     from pyspark.sql.functions import isnan, lit
     from pyspark.sql.types import DoubleType, FloatType
 
@@ -65,8 +71,7 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
     arrow = arrow_schema(df)
     bound = schema.bind(arrow)
     _check_method(bound, method, arrow)
-    if bound.unit is not None:
-        check_units(df, bound.unit, arrow)
+    n_rows = 0 if bound.unit is None else check_units(df, bound.unit, arrow)
     if bound.sampling_weight is not None:
         check_sampling_weights(df, bound.sampling_weight, arrow)
     attributes = [*bound.quasi, *bound.sensitive]
@@ -79,16 +84,22 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
         column = named(attribute.name)
         floating = isinstance(df.schema[attribute.name].dataType, DoubleType | FloatType)
         kept &= ~(column.isNull() | isnan(column)) if floating else column.isNotNull()
-    domains = domains_of(df, attributes, kept, arrow)
-    for domain, rows, _ in domains[:n]:
-        if missing == "error" and domain.has_null:
-            raise DataError(
-                f"column {domain.name!r} is missing in {int(rows[-1])} rows; fill it, or choose ",
-                CATEGORY,
-                " or 'suppress'",
-                column=domain.name,
-                count=int(rows[-1]),
-            )
+    ranked = isinstance(method, Mondrian) and method.relaxed
+    chunks = _chunked(df, bound, arrow, attributes, kept, publish, n_rows, ranked).persist()
+    try:
+        domains = _domains(chunks, attributes, arrow)
+        for domain, rows, _ in domains[:n]:
+            if missing == "error" and domain.has_null:
+                raise DataError(
+                    f"column {domain.name!r} is missing in {int(rows[-1])} rows; fill it, or choose ",
+                    CATEGORY,
+                    " or 'suppress'",
+                    column=domain.name,
+                    count=int(rows[-1]),
+                )
+    except BaseException:
+        chunks.unpersist()
+        raise
     m = len(bound.quasi)
     sensitive, counts = [], []
     for domain, _, rows in domains[m:n]:
@@ -96,9 +107,10 @@ def read_frame(df: DataFrame, schema: Schema, method: Method, missing: Missing) 
         sensitive.append(narrowed(domain, occurs) if missing == "suppress" else domain)
         counts.append(rows[occurs] if missing == "suppress" else rows)
     return ReadFrame(
-        df.where(kept) if missing == "suppress" else df,
+        df,
         arrow,
         bound,
+        chunks,
         tuple(domain for domain, _, _ in domains[:m]),
         tuple(sensitive),
         domains[n][0] if len(domains) > n else None,
@@ -130,21 +142,82 @@ def domains_of(
 
     Every task counts the values of its rows, and one task per column adds them up.
     """
-    names = [attribute.name for attribute in attributes]
-    schemas = [
-        pa.schema([("value", arrow.field(name).type), ("rows", pa.int64()), ("kept", pa.int64())])
-        for name in names
-    ]
-    n_rows, n_bytes, most = 4 * CHUNK_ROWS, CHUNK_BYTES, MOST_VALUES
+    schemas = _of_values(attributes, arrow)
+    n_rows, n_bytes = 4 * CHUNK_ROWS, CHUNK_BYTES
 
     def count(batches: Batches) -> Batches:
         for table in gathered(batches, n_rows, n_bytes):
-            is_kept, ones = table["kept"].cast(pa.int64()), np.ones(table.num_rows, np.int64)
-            counted = []
-            for column, fields in zip(table.columns[:-1], schemas, strict=True):
-                alone = pa.table({"value": column, "rows": ones, "kept": is_kept})
-                counted.append(packed(one_batch(_added(alone, fields))))
-            yield pa.RecordBatch.from_pydict({"attribute": list(range(len(counted))), "values": counted})
+            is_kept = table["kept"].to_numpy()
+            columns = zip(table.columns[:-1], schemas, strict=True)
+            yield _by_attribute([[_counted(column, is_kept, of)[0]] for column, of in columns], schemas)
+
+    columns = [named(attribute.name).alias(str(a)) for a, attribute in enumerate(attributes)]
+    counted = df.select(*columns, kept.alias("kept")).mapInArrow(count, BY_ATTRIBUTE)
+    return _added_up(counted, attributes, schemas)
+
+
+def _domains(
+    chunks: DataFrame, attributes: Sequence[Attribute], arrow: pa.Schema
+) -> list[tuple[Domain, Ints, Ints]]:
+    """As `domains_of`, of the rows that chunks were made of."""
+    schemas = _of_values(attributes, arrow)
+
+    def collect(batches: Batches) -> Batches:
+        for batch in filter(len, batches):
+            values = batch["values"].flatten().to_pylist()
+            of_each = [values[a :: len(schemas)] for a in range(len(schemas))]
+            yield _by_attribute(
+                [
+                    [pa.ipc.read_record_batch(pa.py_buffer(one), of) for one in some]
+                    for some, of in zip(of_each, schemas, strict=True)
+                ],
+                schemas,
+            )
+
+    return _added_up(chunks.select("values").mapInArrow(collect, BY_ATTRIBUTE), attributes, schemas)
+
+
+def _of_values(attributes: Sequence[Attribute], arrow: pa.Schema) -> list[pa.Schema]:
+    """What is counted of the values of each column."""
+    return [
+        pa.schema([("value", arrow.field(one.name).type), ("rows", pa.int64()), ("kept", pa.int64())])
+        for one in attributes
+    ]
+
+
+def _counted(
+    column: pa.ChunkedArray, kept: npt.NDArray[np.bool_], schema: pa.Schema
+) -> tuple[pa.RecordBatch, Codes]:
+    """The values of a column with their rows and kept rows, and the place of every row's value among them."""
+    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+    place, n = encoded.indices.to_numpy(), len(encoded.dictionary)
+    rows = np.bincount(place, minlength=n)
+    kept_rows = rows if kept.all() else np.bincount(place[kept], minlength=n)
+    counted = pa.RecordBatch.from_arrays(
+        [encoded.dictionary, pa.array(rows), pa.array(kept_rows)], schema=schema
+    )
+    return counted, place.astype(code_type(n))
+
+
+def _by_attribute(parts: Sequence[Sequence[pa.RecordBatch]], schemas: Sequence[pa.Schema]) -> pa.RecordBatch:
+    """What was counted of each column, added up, as BY_ATTRIBUTE."""
+    added = [_added(pa.Table.from_batches(some), of) for some, of in zip(parts, schemas, strict=True)]
+    return pa.RecordBatch.from_pydict(
+        {"attribute": list(range(len(added))), "values": [packed(one_batch(table)) for table in added]}
+    )
+
+
+def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows and kept rows of every value that occurs."""
+    summed = table.group_by("value", use_threads=False).aggregate([("rows", "sum"), ("kept", "sum")])
+    return summed.select(["value", "rows_sum", "kept_sum"]).rename_columns(schema.names).cast(schema)
+
+
+def _added_up(
+    counted: DataFrame, attributes: Sequence[Attribute], schemas: Sequence[pa.Schema]
+) -> list[tuple[Domain, Ints, Ints]]:
+    """Domains, rows and kept rows of what tasks counted (BY_ATTRIBUTE)."""
+    most = MOST_VALUES
 
     def add(table: pa.Table) -> pa.Table:
         a = table["attribute"][0].as_py()
@@ -153,9 +226,7 @@ def domains_of(
         values = pa.array([packed(one_batch(added)) if few else None], pa.binary())
         return pa.table({"attribute": [a], "values": values})
 
-    columns = [named(name).alias(str(a)) for a, name in enumerate(names)]
-    counted = df.select(*columns, kept.alias("kept")).mapInArrow(count, "attribute long, values binary")
-    per_column = counted.groupBy("attribute").applyInArrow(add, "attribute long, values binary").toArrow()
+    per_column = counted.groupBy("attribute").applyInArrow(add, BY_ATTRIBUTE).toArrow()
     if not per_column.num_rows:
         raise DataError(NO_ROWS)
     batches = dict(zip(per_column["attribute"].to_pylist(), per_column["values"], strict=True))
@@ -173,24 +244,22 @@ def domains_of(
     return domains
 
 
-def _added(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows and kept rows of every value that occurs."""
-    summed = table.group_by("value", use_threads=False).aggregate([("rows", "sum"), ("kept", "sum")])
-    return summed.select(["value", "rows_sum", "kept_sum"]).rename_columns(schema.names).cast(schema)
+def check_units(df: DataFrame, name: str, arrow: pa.Schema) -> int:
+    """How many rows there are; DataError unless a column of this name tells of every one whose it is."""
+    from pyspark.sql.functions import count, count_if, lit
 
-
-def check_units(df: DataFrame, name: str, arrow: pa.Schema) -> None:
-    """Raise DataError unless there is a column of this name that tells of every row whose it is."""
     check_names([name], df.columns)
     kind_of(name, arrow.field(name).type)
-    count = df.where(cell(named(name), df.schema[name].dataType).isNull()).count()
-    if count:
+    unknown = cell(named(name), df.schema[name].dataType).isNull()
+    [missing, n_rows] = df.agg(count_if(unknown), count(lit(1))).first() or (0, 0)
+    if missing:
         raise DataError(
-            f"column {name!r}, the unit, is missing in {count} rows; nobody knows whose these rows are: "
+            f"column {name!r}, the unit, is missing in {missing} rows; nobody knows whose these rows are: "
             "fill it, or leave them out",
             column=name,
-            count=count,
+            count=missing,
         )
+    return int(n_rows)
 
 
 def check_sampling_weights(df: DataFrame, name: str, arrow: pa.Schema) -> None:
@@ -225,72 +294,74 @@ def refuse_missing(read: ReadFrame, method: Method) -> None:
                 )
 
 
-def kept_columns(read: ReadFrame, publish: str) -> list[str]:
+def kept_columns(schema: Schema, arrow: pa.Schema, publish: str) -> list[str]:
     """The columns that are published as they are."""
-    hidden = {domain.name for domain in read.quasi} if publish == "generalization" else set()
-    return [name for name in read.schema.published(read.arrow.names) if name not in hidden]
+    hidden = {attribute.name for attribute in schema.quasi} if publish == "generalization" else set()
+    return [name for name in schema.published(arrow.names) if name not in hidden]
 
 
-def chunked(read: ReadFrame, plan: Plan, publish: str) -> DataFrame:
-    """The rows, many to a chunk: a batch of codes, and a batch of the columns published as they are."""
+def _chunked(
+    df: DataFrame,
+    schema: Schema,
+    arrow: pa.Schema,
+    attributes: Sequence[Attribute],
+    kept: Column,
+    publish: str,
+    n_rows: int,
+    ranked: bool,
+) -> DataFrame:
+    """The rows, many to a chunk: of the `kept` ones codes in the chunk's own values and the columns that are
+    published as they are, both as bytes, or null where no row is kept; and of each attribute the values of
+    all rows, with what `domains_of` counts of them.
+
+    The rows of a unit, of `n_rows` in all, go to one task. With `ranked` those of a task are in the order of
+    their hash.
+    """
     from pyspark.sql.functions import lit, xxhash64
 
-    kept = kept_columns(read, publish)
-    hashable = [name for name in kept if "map<" not in read.rows.schema[name].dataType.simpleString()]
+    shown = kept_columns(schema, arrow, publish)
+    hashable = [name for name in shown if "map<" not in df.schema[name].dataType.simpleString()]
     digest = xxhash64(*map(named, hashable)) if hashable else lit(0).cast("long")
-    names = list(dict.fromkeys([*(domain.name for domain in plan.domains), *kept]))
-    position = {name: number for number, name in enumerate(names)}
-    columns = [named(name).alias(str(number)) for name, number in position.items()]
-    domains = [replace(domain, name=str(position[domain.name])) for domain in plan.domains]
-    labels = [domain.name for domain in plan.domains]
-    codes_schema, coded = plan.codes_schema, plan.coded
-    rest_schema = schema_of_rest(read, publish)
-    rest = [*(str(position[name]) for name in kept), *rest_schema.names[len(kept) :]]
-    n_rows, n_bytes = CHUNK_ROWS, CHUNK_BYTES
+    names = list(dict.fromkeys([*(attribute.name for attribute in attributes), *shown]))
+    position = {name: str(number) for number, name in enumerate(names)}
+    columns = [named(name).alias(number) for name, number in position.items()]
+    values_of, rest_schema = _of_values(attributes, arrow), schema_of_rest(schema, arrow, publish)
+    places = [position[attribute.name] for attribute in attributes]
+    rest = [*(position[name] for name in shown), *rest_schema.names[len(shown) :]]
+    most_rows, most_bytes = CHUNK_ROWS, CHUNK_BYTES
 
     def encode(batches: Batches) -> Batches:
         first = _partition() << 32
-        for number, table in enumerate(gathered(batches, n_rows, n_bytes)):
-            codes = encode_like(table, domains)
-            for label, domain, column in zip(labels, domains, codes, strict=True):
-                if (column >= domain.n_codes).any():
-                    raise DataError(
-                        f"column {label!r} holds other values than when it was first read; "
-                        "persist or checkpoint the DataFrame before it is anonymized",
-                        column=label,
-                    )
-            shown = [
-                column if domain.coding is None else domain.coding.coded(column)
-                for column, domain in zip(codes, domains, strict=True)
-            ]
-            arrays = [
-                pa.array(column.astype(field.type.to_pandas_dtype(), copy=False))
-                for column, field in zip(
-                    [*shown, *(codes[i] for i in coded), *(table[name].to_numpy() for name in whose)],
-                    codes_schema,
-                    strict=True,
-                )
-            ]
-            kept = table.select(rest).rename_columns(rest_schema.names).cast(rest_schema)
+        for number, table in enumerate(gathered(batches, most_rows, most_bytes)):
+            is_kept = table["kept"].to_numpy()
+            counted = [_counted(table[at], is_kept, of) for at, of in zip(places, values_of, strict=True)]
+            codes = pa.table({str(i): place for i, (_, place) in enumerate(counted)})
+            for name in whose:
+                codes = codes.append_column("unit", table[name])
+            if not is_kept.all():
+                codes, table = (one.filter(pa.array(is_kept)) for one in (codes, table))
+            published = table.select(rest).rename_columns(rest_schema.names).cast(rest_schema)
+            some = table.num_rows > 0
             yield pa.RecordBatch.from_pydict(
                 {
-                    "codes": [packed(pa.RecordBatch.from_arrays(arrays, schema=codes_schema))],
-                    "rest": [packed(one_batch(kept))],
+                    "codes": pa.array([stream(codes) if some else None], pa.binary()),
+                    "values": [[packed(values) for values, _ in counted]],
+                    "rest": pa.array([packed(one_batch(published)) if some else None], pa.binary()),
                     "chunk": [first + number],
                 }
             )
 
-    rows, whose = read.rows, []
-    if plan.unit is not None:  # all rows of a unit go to one task, and are told apart by it
-        unit = cell(named(plan.unit), rows.schema[plan.unit].dataType)
-        n_tasks = int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-        rows = rows.repartition(max(n_tasks, read.n_kept // ROWS_PER_TASK + 1), xxhash64(unit))
+    rows, whose = df, []
+    if schema.unit is not None:  # all rows of a unit go to one task, and are told apart by it
+        unit = cell(named(schema.unit), df.schema[schema.unit].dataType)
+        n_tasks = int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+        rows = rows.repartition(max(n_tasks, n_rows // ROWS_PER_TASK + 1), xxhash64(unit))
         columns += [unit.alias("unit"), xxhash64(unit).alias("whose")]
         digest, whose = xxhash64(digest, unit), ["whose"]
-    selected = rows.select(*columns, digest.alias("hash"))
-    if plan.tree.relaxed:  # rows that tie are told apart by their place
+    selected = rows.select(*columns, digest.alias("hash"), kept.alias("kept"))
+    if ranked:  # rows that tie are told apart by their place
         selected = selected.sortWithinPartitions("hash")
-    return selected.mapInArrow(encode, "codes binary, rest binary, chunk long")
+    return selected.mapInArrow(encode, "codes binary, values array<binary>, rest binary, chunk long")
 
 
 def _partition() -> int:
@@ -302,13 +373,68 @@ def _partition() -> int:
     return task.partitionId()
 
 
-def schema_of_rest(read: ReadFrame, publish: str) -> pa.Schema:
-    """Of a chunk's other batch: the columns published as they are, by number, a hash of them, the unit."""
-    columns = [(str(i), read.arrow.field(name).type) for i, name in enumerate(kept_columns(read, publish))]
-    unit = read.schema.unit
-    return pa.schema(
-        [*columns, ("hash", pa.int64()), *([] if unit is None else [("unit", read.arrow.field(unit).type)])]
-    )
+def schema_of_rest(schema: Schema, arrow: pa.Schema, publish: str) -> pa.Schema:
+    """Of a chunk's columns published as they are: by number, a hash of them, the unit."""
+    names = kept_columns(schema, arrow, publish)
+    columns = [(str(i), arrow.field(name).type) for i, name in enumerate(names)]
+    unit = [] if schema.unit is None else [("unit", arrow.field(schema.unit).type)]
+    return pa.schema([*columns, ("hash", pa.int64()), *unit])
+
+
+def coder(read: ReadFrame, plan: Plan) -> Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]:
+    """What gives the codes of chunks in the domains of the whole table, as `Plan.codes_schema`."""
+    attributes = [Attribute(domain.name) for domain in plan.domains]
+    values_of, codes_schema, coded = _of_values(attributes, read.arrow), plan.codes_schema, plan.coded
+    labels, n = [domain.name for domain in plan.domains], len(plan.domains)
+    domains = [replace(domain, name="value") for domain in plan.domains]
+
+    def code(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for packed_codes, values in zip(batch["codes"], batch["values"], strict=True):
+            own = pa.ipc.open_stream(packed_codes.as_buffer()).read_all()
+            codes = []
+            for i, of in enumerate(values_of):
+                known = pa.ipc.read_record_batch(values.values[i].as_buffer(), of).select(["value"])
+                [code_of] = encode_like(pa.Table.from_batches([known]), [domains[i]])
+                column = code_of[own.column(i).to_numpy()]
+                if (column >= domains[i].n_codes).any():
+                    raise DataError(
+                        f"column {labels[i]!r} holds other values than when it was first read; "
+                        "persist or checkpoint the DataFrame before it is anonymized",
+                        column=labels[i],
+                    )
+                codes.append(column)
+            shown = [
+                column if domain.coding is None else domain.coding.coded(column)
+                for column, domain in zip(codes, domains, strict=True)
+            ]
+            units = [column.to_numpy() for column in own.columns[n:]]
+            arrays = [
+                pa.array(column.astype(field.type.to_pandas_dtype(), copy=False))
+                for column, field in zip(
+                    [*shown, *(codes[i] for i in coded), *units], codes_schema, strict=True
+                )
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=codes_schema)
+
+    return code
+
+
+def coded_chunks(read: ReadFrame, plan: Plan) -> DataFrame:
+    """The numbers of the chunks that hold rows, and their codes."""
+    code = coder(read, plan)
+
+    def encode(batches: Batches) -> Batches:
+        for batch in map(with_rows, batches):
+            codes = [packed(one) for one in code(batch)]
+            yield pa.RecordBatch.from_pydict({"chunk": batch["chunk"], "codes": pa.array(codes, pa.binary())})
+
+    chunks = read.chunks.select("chunk", "codes", "values")
+    return chunks.mapInArrow(encode, "chunk long, codes binary")
+
+
+def with_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The chunks that hold rows to be published."""
+    return batch.filter(batch["codes"].is_valid())
 
 
 @contextmanager

@@ -13,52 +13,52 @@ import pyarrow as pa
 from anon.classes import Rendering
 from anon.encoding import Encoded, encode_units, encode_weights
 from anon.engines.local import Judged, make
-from anon.engines.spark.frames import SLICES, Batches, one_batch, packed, slices, unpacked
-from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, kept_columns, schema_of_rest
-from anon.engines.spark.tree import Node, Plan, chunks_of, routed
+from anon.engines.spark.frames import CHUNK_ROWS, SLICES, Batches, one_batch, packed, slices, unpacked
+from anon.engines.spark.read import ROWS_PER_PART, ReadFrame, coder, kept_columns, schema_of_rest, with_rows
+from anon.engines.spark.tree import Node, Plan, chunk_of, routed
 from anon.entropy import keyed, new_key, permutation, system
 from anon.release import CLASS_ID, Publish, Weights
 from anon.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 NODE_ROWS = 1_000_000  # of a node that one task finishes, where the data can be cut that small
 
 
 def solved(
-    chunks: DataFrame,
-    nodes: Sequence[Node],
     read: ReadFrame,
+    nodes: Sequence[Node],
     plan: Plan,
     publish: Publish,
     numeric: Rendering,
     weights: Weights,
     seed: int,
     hidden: str,
+    shape: StructType | None,
 ) -> DataFrame:
-    """The release, as `slices`: rows shuffled by node, then each node partitioned and recoded where it lies.
+    """The release, of this shape or as `slices`: rows shuffled by node, each then finished where it lies.
 
     Where units are counted, the column `hidden` has the unit of each row.
     """
-    codes_schema, rest_schema = plan.codes_schema, schema_of_rest(read, publish)
+    code, rest_schema = coder(read, plan), schema_of_rest(read.schema, read.arrow, publish)
 
     enough = ROWS_PER_PART * len(nodes)
 
     def split(batches: Batches) -> Batches:
         parts_of: dict[int, list[tuple[pa.RecordBatch, pa.RecordBatch]]] = {}
         n_rows = 0
-        for batch in batches:
-            chunks = chunks_of(batch, codes_schema)
-            codes_of, rest_of = unpacked(batch["codes"], codes_schema), unpacked(batch["rest"], rest_schema)
-            for chunk, codes, rest in zip(chunks, codes_of, rest_of, strict=True):
-                leaves = routed(nodes, chunk)
+        for batch in map(with_rows, batches):
+            chunks = batch["chunk"].to_pylist(), code(batch), unpacked(batch["rest"], rest_schema)
+            for number, codes, rest in zip(*chunks, strict=True):
+                leaves = routed(nodes, chunk_of(number, codes))
                 order = pa.array(np.concatenate(list(leaves.values())))
                 codes, rest, start = codes.take(order), rest.take(order), 0
                 for node, rows in leaves.items():
                     part = (codes.slice(start, len(rows)), rest.slice(start, len(rows)))
                     parts_of.setdefault(node, []).append(part)
                     start += len(rows)
-                n_rows += chunk.n
+                n_rows += codes.num_rows
                 if n_rows >= enough:
                     yield from _parts(parts_of)
                     parts_of, n_rows = {}, 0
@@ -68,7 +68,7 @@ def solved(
         plan,
         read.schema,
         tuple(read.schema.published(read.arrow.names)),
-        tuple(kept_columns(read, publish)),
+        tuple(kept_columns(read.schema, read.arrow, publish)),
         rest_schema,
         publish,
         numeric,
@@ -80,10 +80,13 @@ def solved(
     )
 
     def solve(table: pa.Table) -> pa.Table:
-        return slices(solver(table))
+        made = solver(table)
+        return (
+            slices(made) if shape is None else pa.Table.from_batches(made.to_batches(CHUNK_ROWS), made.schema)
+        )
 
-    moved = chunks.mapInArrow(split, "node long, codes binary, rest binary")
-    return moved.groupBy("node").applyInArrow(solve, f"{SLICES} binary")
+    moved = read.chunks.mapInArrow(split, "node long, codes binary, rest binary")
+    return moved.groupBy("node").applyInArrow(solve, shape or f"{SLICES} binary")
 
 
 def _parts(parts_of: Mapping[int, Sequence[tuple[pa.RecordBatch, pa.RecordBatch]]]) -> Batches:

@@ -165,10 +165,11 @@ class Chunk:
 
 def chunks_of(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[Chunk]:
     """The chunks in the columns `chunk` and `codes`, whose schema is `Plan.codes_schema`."""
-    for number, codes in zip(batch["chunk"].to_pylist(), unpacked(batch["codes"], schema), strict=True):
-        yield Chunk(
-            number, [column.to_numpy(zero_copy_only=True) for column in codes.columns], codes.num_rows
-        )
+    yield from map(chunk_of, batch["chunk"].to_pylist(), unpacked(batch["codes"], schema))
+
+
+def chunk_of(number: int, codes: pa.RecordBatch) -> Chunk:
+    return Chunk(number, [column.to_numpy(zero_copy_only=True) for column in codes.columns], codes.num_rows)
 
 
 def routed(nodes: Sequence[Node], chunk: Chunk) -> dict[int, npt.NDArray[np.uint32]]:
@@ -211,7 +212,7 @@ def _goes_left(tie: Tie, chunk: Chunk, rows: npt.NDArray[np.uint32]) -> npt.NDAr
 def top_tree(chunks: DataFrame, plan: Plan, node_rows: int, tell: Progress) -> list[Node]:
     """Mondrian's tree from the root down to nodes of at most `node_rows` rows, or that no cut divides."""
     nodes, sizes, rules = [Node()], [plan.n_rows], plan.rules()
-    chunks, plan = chunks.select("chunk", "codes"), plan.light()
+    plan = plan.light()
     open_nodes = [0]
     while True:
         large = [one for one in open_nodes if sizes[one] > node_rows and sizes[one] >= 2 * rules.min_size]
@@ -371,7 +372,7 @@ def unit_totals(chunks: DataFrame, plan: Plan) -> Plan:
         yield sums.batch()
 
     types = "node long, attribute long, tracked long, keys binary, counts binary"
-    table = chunks.select("chunk", "codes").mapInArrow(collect, types).toArrow()
+    table = chunks.mapInArrow(collect, types).toArrow()
     totals = [np.zeros(n, np.int64) for n in (1, *sizes)]
     for j, keys, counts in zip(table["tracked"].to_pylist(), table["keys"], table["counts"], strict=True):
         totals[j][np.frombuffer(keys.as_buffer(), np.int64)] += np.frombuffer(counts.as_buffer(), np.int64)
