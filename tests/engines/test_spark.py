@@ -703,6 +703,27 @@ def test_what_a_job_tells_of_a_small_release(
     assert list(found.by_sensitive) == options.get("sensitive", [])
 
 
+def test_a_job_whose_files_fail_their_check_writes_nothing(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made for k = 5 and asked for k = 40: the files are what is checked."""
+    from anon.command import spark as spark_module
+    from anon.command.job import Job
+
+    pq.write_table(table(80, 12), tmp_path / "in.parquet")
+    ends = {"input": str(tmp_path / "in.parquet"), "output": str(tmp_path / "out.parquet")}
+    made = spark_module.release_spark
+    monkeypatch.setattr(
+        spark_module, "release_spark", lambda *args, **how: made(*args, **how | {"require": K5})
+    )
+    persisted = spark.sparkContext._jsc.sc().getPersistentRDDs
+    before = persisted().size()
+    with pytest.raises(anon.RecheckError, match="the files do not hold what was asked for"):
+        spark_module.run(Job(**ends, quasi=["i", "f"], sensitive=["s"], k=40))
+    assert [each.name for each in tmp_path.iterdir()] == ["in.parquet"]
+    assert persisted().size() == before
+
+
 def test_a_job_of_buckets_writes_both_tables_or_none_and_leaves_what_others_persisted(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,8 +109,7 @@ def measure_release(
             measured = None
     if measured is None or measured.unmet or measured.n_rows != n_rows:
         raise RecheckError(
-            "the files do not hold the release that was checked; this is a fault of the tool, "
-            "nothing was written"
+            "the files do not hold what was asked for; this is a fault of the tool, nothing was written"
         )
     return replace(measured, unmet=None)  # as of a release: it was not asked about, it holds
 
@@ -127,11 +126,15 @@ def _of_cells(
 
     arrow = arrow_schema(df)
     bound = Schema(names, sensitive).bind(arrow)
-    kept, n_starred = lit(True), 0
-    if all(is_text(value_type(arrow.field(name).type)) for name in names):
-        starred = reduce(and_, (named(name).eqNullSafe("*") for name in names))
-        kept, n_starred = ~starred, df.where(starred).count()
-    totals = [(d, rows) for d, _, rows in domains_of(df, bound.sensitive, kept, arrow)] if sensitive else []
+    kept, texts = lit(True), all(is_text(value_type(arrow.field(name).type)) for name in names)
+    if texts:
+        kept = ~reduce(and_, (named(name).eqNullSafe("*") for name in names))
+    domains = domains_of(df, bound.sensitive, kept, arrow) if sensitive else []
+    totals = [(domain, rows) for domain, _, rows in domains]
+    if domains:
+        n_starred = int(domains[0][1].sum() - domains[0][2].sum())
+    else:
+        n_starred = df.where(~kept).count() if texts else 0
     whole = _in_classes(df.where(kept), names, totals, at_risk, require)
     return replace(
         whole,
