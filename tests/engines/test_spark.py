@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -789,6 +790,30 @@ def test_faults_of_files_are_told_before_the_work(
         with pytest.raises(anon.DataError, match=words):
             spark_module.run(job)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_machine_without_java_is_told_what_to_install(tmp_path: Path) -> None:
+    pq.write_table(table(20, 1), tmp_path / "in.parquet")
+    command = [
+        sys.executable,
+        "-m",
+        "anon",
+        "anonymize",
+        "in.parquet",
+        "-o",
+        "out",
+        "--quasi",
+        "i",
+        "--k",
+        "2",
+    ]
+    bare = {key: held for key, held in os.environ.items() if key != "JAVA_HOME"} | {"PATH": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "--engine", "spark"], cwd=tmp_path, env=bare, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "install Java 17" in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_signals_wait_until_java_has_started() -> None:

@@ -32,6 +32,9 @@ ALONE: dict[str, Any] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.enabled": "false",
 }
+WORKERS: dict[str, Any] = {
+    "spark.python.daemon.module": "anon.engines.spark.daemon"
+}  # of the Spark that pip installs
 # Java compiles twice what runs often, the second time at length: one job earns that back where most time goes
 STARTER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LATER = (
@@ -51,6 +54,7 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
     when they are complete; one that exists is refused.
     """
     try:
+        from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'anon[spark]'") from None
@@ -84,9 +88,17 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
     )
     builder = SparkSession.builder.appName("anon")
     if alone:  # nobody looks at a page, and the command has a bar of its own
-        builder = builder.config(map=ALONE)
-    with _signals_later(), _only_its_log(quiet and alone):
-        spark = builder.getOrCreate()
+        builder = builder.config(map=ALONE if "SPARK_HOME" in os.environ else ALONE | WORKERS)
+    try:
+        with _signals_later(), _only_its_log(quiet and alone):
+            spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise UsageError(
+            "Java did not start, which Spark runs on: install Java 17 or later "
+            "(Debian: openjdk-17-jre-headless), or let JAVA_HOME name its folder"
+        ) from None
     if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
         spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
