@@ -28,8 +28,8 @@ cdef enum:
 
 cdef struct Field:
     const uint8_t* at  # without the quotes around it
-    int64_t size
     uint64_t hash
+    int32_t size
     bint doubled       # its quotes are
 
 
@@ -145,13 +145,13 @@ cdef int64_t _rows(
                         break
                     field.doubled = True
                     at += 2
-                field.size = at - field.at
+                field.size = <int32_t>(at - field.at)
                 at += 1
             else:
                 field.at = at
                 while at < end and not ends[at[0]]:
                     at += 1
-                field.size = at - field.at
+                field.size = <int32_t>(at - field.at)
             if j < n_columns - 1:
                 if at == end or at[0] != delimiter:
                     return NOT_PLAIN
@@ -261,6 +261,7 @@ def fields(text, n_columns, wanted, delimiter, starts, missing, seed):
     if len(numbers) and (numbers.min() < 0 or numbers.max() >= n or (np.diff(numbers) <= 0).any()):
         raise ValueError("wanted must be numbers of columns, ascending")
     apart = array_of(missing, np.uint8, 1, "missing")
+    whole(len(apart), 0, MOST_TEXT, "the length of missing")
     begins = parts_of(starts, len(apart), "starts", empty=True)
     n_wanted, n_missing = len(numbers), len(begins) - 1
     cdef const uint8_t[::1] of_text = bytes_of, of_missing = apart
@@ -285,7 +286,7 @@ def fields(text, n_columns, wanted, delimiter, starts, missing, seed):
         if not _rehash(&columns[j], FIRST_SLOTS):
             raise MemoryError
         for i in range(n_missing):
-            field.at, field.size, field.doubled = other + begin[i], begin[i + 1] - begin[i], False
+            field.at, field.size, field.doubled = other + begin[i], <int32_t>(begin[i + 1] - begin[i]), False
             field.hash = _hash(&field, end, seeded)
             if _number(&columns[j], &field) == NO_MEMORY:
                 raise MemoryError

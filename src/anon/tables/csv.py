@@ -236,7 +236,8 @@ class Csv:
         is_odd = len(header) < 2 or "" in header or len({*header}) < len(header) or not names
         if n_skipped or is_odd or not is_utf_8:
             return None
-        wanted = [at for at, name in enumerate(header) if name in {*names}]
+        among = {*names}
+        wanted = [at for at, name in enumerate(header) if name in among]
 
         def read(file: Any) -> list[pa.ChunkedArray] | None:
             with bytes_in_files(path) if isinstance(file, str) else nullcontext(file) as opened:

@@ -17,13 +17,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anon.tables.inferred import AS_WRITTEN, BLOCK
+from anon.tables.inferred import AS_WRITTEN
 from anon.threads import available_threads
 from anoncore.fields import fields, whole_rows
 from anoncore.threads import until_done
 
+PIECE = 1 << 23  # bytes that are read at a time, by each thread
 MOST_HEADER = 1 << 20  # bytes
-MOST_READERS = 8  # threads; what one holds is as long as BLOCK, and they wait for the file
+MOST_READERS = 8  # threads, as all wait for the file
+MOST_COLUMNS = 1000  # of more, with few rows in a piece, Arrow's reader is faster
 _Bytes = npt.NDArray[np.uint8]
 _Texts = tuple[npt.NDArray[np.int64], _Bytes]  # where each starts, and all
 
@@ -42,12 +44,14 @@ def plain_columns(
     `header` are the names of all columns, which stand in the first line if `named`. `null` are the texts that
     are missing values.
     """
+    if len(wanted) > MOST_COLUMNS:
+        return None
     reader = _Reader(file, len(header), np.array(wanted, np.int64), ord(delimiter), _texts_of(null))
     if not reader.starts_with(header if named else None):
         return None
     n_threads = min(available_threads(), MOST_READERS)
     until_done(
-        reader.read, [(np.empty(BLOCK, np.uint8),) for _ in range(n_threads)], n_threads, stop=reader.stop
+        reader.read, [(np.empty(PIECE, np.uint8),) for _ in range(n_threads)], n_threads, stop=reader.stop
     )
     if reader.failed:
         return None

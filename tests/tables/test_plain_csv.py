@@ -64,7 +64,7 @@ def outcome(how: Csv, path: Path, columns: list[str] | None = None) -> Any:
 @pytest.fixture
 def both(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Read a content as it is read, in small pieces, and by Arrow's reader alone."""
-    monkeypatch.setattr(fields, "BLOCK", PIECE)
+    monkeypatch.setattr(fields, "PIECE", PIECE)
     monkeypatch.setattr(fields, "MOST_HEADER", PIECE // 2)
     path = tmp_path / "a.csv"
 
@@ -109,7 +109,7 @@ def test_plain_files_are_not_read_by_arrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """So that the other tests see what is theirs."""
-    monkeypatch.setattr(fields, "BLOCK", PIECE)
+    monkeypatch.setattr(fields, "PIECE", PIECE)
     monkeypatch.setattr(fields, "MOST_HEADER", PIECE // 2)
     path = tmp_path / name
     content = b'\xef\xbb\xbfid,"a ""b"""\n' + b'1,"x"\r\n,"y, ""z\n"\n' * 50
