@@ -902,6 +902,26 @@ KERNELS: dict[str, Kernel] = {
         },
         right=("codes first 255", "codes last 255"),
     ),
+    "fields.whole_rows": Kernel(
+        lambda: {"text": u8(97, 10, 34, 10)},
+        right=("text first 255", "text last 255", "text shorter", "text longer", "text empty"),
+    ),
+    "fields.fields": Kernel(
+        lambda: {
+            "text": u8(97, 44, 98, 10),
+            "n_columns": 2,
+            "wanted": i64(0, 1),
+            "delimiter": 44,
+            "starts": i64(0, 0, 1),
+            "missing": u8(97),
+            "seed": 5,
+        },
+        right=(
+            *("text shorter", "text longer", "text empty", "text first 255", "text last 255"),
+            *("wanted shorter", "wanted empty", "starts longer", "missing last 255"),
+            *(f"seed {seed}" for seed in (2**62, 2**63 - 1, 2**63)),
+        ),
+    ),
     "lines.lines": Kernel(
         lambda: {
             "codes": [u32(1, 0), None],

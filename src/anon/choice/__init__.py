@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many releases, and which to publish: a sweep, the efficient ones, what each step costs."""
 
-from anon.choice.configuration import GRID_OPTIONS, LIMITS, PUBLISHED, Configuration, grid
+from anon.choice.configuration import GRID_OPTIONS, Configuration, grid
 from anon.choice.dominance import PRIVACY_AXIS, UTILITY_AXIS, Point, bounds, check_measures
 from anon.choice.points import Frontier
 from anon.choice.sweep import frontier, let_memory_go
@@ -9,10 +9,8 @@ from anon.choice.tables import PRICE, frontier_tables
 
 __all__ = [
     "GRID_OPTIONS",
-    "LIMITS",
     "PRICE",
     "PRIVACY_AXIS",
-    "PUBLISHED",
     "UTILITY_AXIS",
     "Configuration",
     "Frontier",

@@ -9,24 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, get_origin
+from typing import Any, get_origin
 
 from anon.errors import UsageError, did_you_mean
-from anon.methods import METHOD, METHOD_OPTIONS, Limits, Method, Mondrian, read_method
+from anon.methods import LIMITS, METHOD, METHOD_OPTIONS, Limits, Method, Mondrian, read_method
+from anon.release import PUBLISHED, Numeric, OfClasses
 from anon.requirements import REQUIREMENT_OPTIONS, Option, Requirement, check_list, read_requirements
 
 MOST_POINTS = 100_000  # of a grid
 
-Publish = Literal["generalization", "bucketization"]
-Numeric = Literal["interval", "bounds", "midpoint", "mean", "median", "level"]
-PUBLISHED = (
-    Option("publish", Publish, "generalization (default) or bucketization."),
-    Option("numeric", Numeric, "interval (default), bounds, midpoint, mean, median or level."),
-)
-LIMITS = (
-    Option("suppress", float, "The greatest share of rows to leave out, so that the others lose less (0)."),
-    Option("time_limit", float, "Curve, full-domain: seconds of search (no limit)."),
-)
 GRID_OPTIONS = {
     each.key: each for each in (*REQUIREMENT_OPTIONS, METHOD, *METHOD_OPTIONS, *PUBLISHED, *LIMITS)
 }
@@ -41,7 +32,7 @@ class Configuration:
 
     require: tuple[Requirement, ...] = ()
     method: Method = field(default_factory=Mondrian)
-    publish: Publish = "generalization"
+    publish: OfClasses = "generalization"
     numeric: Numeric = "interval"
     suppress: float = 0
     time_limit: float | None = None

@@ -27,6 +27,7 @@ from anon.command.ends import (
     raise_stopped,
     stopped,
 )
+from anon.command.started import Started
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     previous = {number: signal.signal(number, raise_stopped) for number in numbers}
     try:
-        code = _run(words)
+        code = _run(words, Started(partial(_kept, words), arguments is None))
         sys.stdout.flush()
         return code
     except (BrokenPipeError, SystemExit) as stop:
@@ -70,11 +71,11 @@ def _kept(words: Sequence[str]) -> str:
     return shlex.join(map(shown, kept))
 
 
-def _run(words: Sequence[str]) -> int:
+def _run(words: Sequence[str], started: Started) -> int:
     """The command's exit code; what went wrong is printed."""
     usage_error: Any = typer.BadParameter.__mro__[2]  # ClickException, which typer does not export
     try:
-        code = app(words, prog_name="anon", standalone_mode=False, obj=partial(_kept, words)) or 0
+        code = app(words, prog_name="anon", standalone_mode=False, obj=started) or 0
         if code == 128 + signal.SIGINT:  # what typer makes of KeyboardInterrupt
             raise Stopped(signal.SIGINT)
         return int(code)

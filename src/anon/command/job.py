@@ -214,7 +214,9 @@ class Job(_Keys):
 
     def sweep(self) -> dict[str, Any]:
         """Keyword arguments of `anon.frontier`."""
-        from anon.choice import LIMITS, PUBLISHED, grid
+        from anon.choice import grid
+        from anon.methods import LIMITS
+        from anon.release import PUBLISHED
 
         if not self.grid:
             raise UsageError("there is nothing to try: give a grid, such as --grid 'k=10,50,100'")

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal, get_origin
 import typer
 from annotated_types import MinLen
 
-from anon.choice import LIMITS, PUBLISHED
 from anon.command import parse
+from anon.methods import LIMITS, METHOD_OPTIONS
 from anon.methods import METHOD as METHOD_OPTION
-from anon.methods import METHOD_OPTIONS
+from anon.release import PUBLISHED
 from anon.requirements import REQUIREMENT_OPTIONS, Option
 
 Text = Annotated[str, MinLen(1)]  # an empty one would mean the current directory

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from anon.choice import GRID_OPTIONS, LIMITS
+from anon.choice import GRID_OPTIONS
 from anon.command.job import Job, load_job
 from anon.command.options import INPUT, READING, ROLES, RUNNING, WEIGHT, Text
 from anon.errors import UsageError
-from anon.methods import chosen
+from anon.methods import LIMITS, chosen
 from anon.scenarios import (
     ERRORS,
     OPTIONS,

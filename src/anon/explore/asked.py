@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin
 
-from anon.choice import LIMITS, PUBLISHED
 from anon.errors import UsageError
-from anon.methods import BY_NAME, METHOD_OPTIONS
+from anon.methods import BY_NAME, LIMITS, METHOD_OPTIONS
+from anon.release import PUBLISHED
 from anon.requirements import REQUIREMENT_OPTIONS, Option
 
 if TYPE_CHECKING:

@@ -31,13 +31,14 @@ from anon.methods.rank_swap import RankSwap
 from anon.methods.record_swap import RecordSwap
 from anon.methods.repair import pass_rules, repair
 from anon.methods.shuffle import Shuffle
-from anon.methods.task import NO_LIMITS, Deadline, Limits, Method, Progress, Task, counts_units
+from anon.methods.task import LIMITS, NO_LIMITS, Deadline, Limits, Method, Progress, Task, counts_units
 from anon.methods.tgc import TGC
 from anon.methods.trivial import Identity, Suppress
 from anon.requirements import Option, flag, merged
 
 __all__ = [
     "BY_NAME",
+    "LIMITS",
     "METHOD",
     "METHODS",
     "METHOD_OPTIONS",

@@ -81,6 +81,12 @@ def counts_units(rules: Conjunction) -> bool:
     return rules.min_units > 0 or rules.by_units
 
 
+LIMITS = (
+    Option("suppress", float, "The greatest share of rows to leave out, so that the others lose less (0)."),
+    Option("time_limit", float, "Curve, full-domain: seconds of search (no limit)."),
+)
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a release may cost: the greatest share of rows to leave out, and the seconds of a search."""

@@ -25,7 +25,16 @@ from anon.release.formulas import refuse_guard
 from anon.release.metadata import CLASS_ID, metadata_of, note_on_perturbed, perturbed_by, sensitive_path
 from anon.release.recheck import alike, failing_groups, unmet
 from anon.release.recheck_noise import recheck_noise
-from anon.release.recoded import Publish, counts_rows, note_on_one_class, note_on_unpublished, shows_middles
+from anon.release.recoded import (
+    PUBLISHED,
+    Numeric,
+    OfClasses,
+    Publish,
+    counts_rows,
+    note_on_one_class,
+    note_on_unpublished,
+    shows_middles,
+)
 from anon.release.recoding import recode, refuse_clashes
 from anon.release.release import HeldOut, Release, with_held
 from anon.release.rules import NothingFits, Rules
@@ -37,9 +46,12 @@ from anon.release.write import check_output
 __all__ = [
     "CLASS_ID",
     "NOTES_ON_BUCKETS",
+    "PUBLISHED",
     "SECOND",
     "HeldOut",
     "NothingFits",
+    "Numeric",
+    "OfClasses",
     "Publish",
     "Release",
     "Rules",

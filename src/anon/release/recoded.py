@@ -19,10 +19,18 @@ from anon.errors import Parameter, UsageError
 from anon.measures import Measure, away
 from anon.release.metadata import CLASS_ID, note_on_perturbed
 from anon.release.weights import Weights, class_means
+from anon.requirements import Option
 from anon.schema import CODING, as_word, hierarchy_to_dict, names_listed, value_type
 from anon.version import __version__
 
 Publish = Literal["generalization", "bucketization", "perturbation"]
+OfClasses = Literal["generalization", "bucketization"]
+Numeric = Literal["interval", "bounds", "midpoint", "mean", "median", "level"]
+PUBLISHED = (
+    Option("publish", OfClasses, "generalization (default) or bucketization."),
+    Option("numeric", Numeric, "interval (default), bounds, midpoint, mean, median or level."),
+)
+"""How classes are shown, as a user says it."""
 Order = Literal["class", "input"]
 MOST_NODES = 1 << 17  # of a hierarchy in the metadata, of which readers take some megabytes alone
 

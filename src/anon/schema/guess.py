@@ -132,6 +132,8 @@ def _folded(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
+    if text.isascii():  # nearly all are, and each start of the command reads the lists
+        return text
     letters = unicodedata.normalize("NFKD", text.replace("ß", "ss"))
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 

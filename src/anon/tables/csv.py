@@ -10,10 +10,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ import pyarrow.csv as pa_csv
 
 from anon.errors import DataError, Parameter, UsageError
 from anon.schema import check_unique, value_type
+from anon.tables.fields import plain_columns
 from anon.tables.formats import (
     bytes_in_files,
     file_name,
@@ -197,23 +199,22 @@ class Csv:
         columns: Sequence[str] | None,
         told: tuple[Progress | None, int, int],
     ) -> pa.Table:
-        progress, done, total = told
         read, parse, convert, header = self.options(path)
-        self.check_ends(path, header, parse.delimiter)
-        if columns is not None:
-            convert.include_columns = wanted_names(columns, header)
-        convert.column_types = dict.fromkeys(header, AS_WRITTEN)
-        try:
-            table = read_watched(
-                path, lambda file: pa_csv.read_csv(file, read, parse, convert), progress, done, total
-            )
-        except (pa.ArrowException, UnicodeError, OSError) as error:
-            raise_if_out_of_memory(error)
-            raise self.fault(path, parse.delimiter) from None
-        if any(field.type != AS_WRITTEN for field in table.schema):  # its names are others than we read
-            raise unreadable(path, "csv")
-        names, columns_read = table.column_names, table.columns
-        del table
+        names = header if columns is None else wanted_names(columns, header)
+        columns_read = self._plain(path, header, names, told)
+        if columns_read is None:
+            self.check_ends(path, header, parse.delimiter)
+            convert.include_columns = names
+            convert.column_types = dict.fromkeys(header, AS_WRITTEN)
+            try:
+                table = read_watched(path, lambda file: pa_csv.read_csv(file, read, parse, convert), *told)
+            except (pa.ArrowException, UnicodeError, OSError) as error:
+                raise_if_out_of_memory(error)
+                raise self.fault(path, parse.delimiter) from None
+            if any(field.type != AS_WRITTEN for field in table.schema):  # its names are others than we read
+                raise unreadable(path, "csv")
+            columns_read = table.columns
+            del table
         columns_read = in_threads(available_threads(), coded, columns_read)
         as_they_stand = self.texts(header, as_text)
         to_type = [at for at, name in enumerate(names) if name not in as_they_stand]
@@ -225,6 +226,27 @@ class Csv:
             if typed is not None:
                 columns_read[at] = as_values(columns_read[at], typed)
         return pa.table(columns_read, names=names)
+
+    def _plain(
+        self, path: Path, header: Sequence[str], names: Sequence[str], told: tuple[Progress | None, int, int]
+    ) -> list[pa.ChunkedArray] | None:
+        """The columns of these names, `AS_WRITTEN`; None where the file is none of the plainest."""
+        as_it_stands, delimiter, n_skipped = self._header(path)
+        is_utf_8 = self._encoding_of(path).lower().replace("_", "-") in ("utf-8", "utf8")
+        is_odd = len(header) < 2 or "" in header or len({*header}) < len(header) or not names
+        if n_skipped or is_odd or not is_utf_8:
+            return None
+        among = {*names}
+        wanted = [at for at, name in enumerate(header) if name in among]
+
+        def read(file: Any) -> list[pa.ChunkedArray] | None:
+            with bytes_in_files(path) if isinstance(file, str) else nullcontext(file) as opened:
+                missing = ["", *self.null]
+                return plain_columns(opened, as_it_stands, wanted, delimiter, missing, named=self.header)
+
+        with suppress(pa.ArrowException, OSError, EOFError):  # told by who reads it again
+            return read_watched(path, read, *told)
+        return None
 
     def _typed(self, texts: pa.ChunkedArray, values: pa.ChunkedArray | None) -> pa.ChunkedArray | None:
         """Texts as what they write, `values` where Arrow's reader finds a type; None where they are texts."""
