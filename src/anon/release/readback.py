@@ -104,8 +104,9 @@ def _to_be_opened(path: Path | Target, stack: ExitStack) -> Path | Target:
 def _one_to_readers(name: str, count: int, format: str) -> DataError:
     return DataError(
         f"column {name!r} holds in {count} rows values that are one to readers of {format}, such as an empty "
-        "text and a missing value, 1 and 1.0, a text with spaces around it and without, or numbers that differ "
-        "in their sixteenth digit; nothing was written; write Parquet, or recode them so that they differ",
+        "text and a missing value, 1 and 1.0, a text with spaces around it and without, or numbers that "
+        "differ in their sixteenth digit; nothing was written; write Parquet, or recode them so that they "
+        "differ",
         column=name,
         count=count,
     )
