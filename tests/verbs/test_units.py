@@ -351,3 +351,27 @@ def test_anatomy_ends_where_a_value_has_more_rows_than_units() -> None:
             held = {(some["who"][r], some["s"][r]) for r, i in zip(rows_of, ids, strict=True) if i == bucket}
             most = max(sum(value == s for _, value in held) for s in "ab")
             assert 2 * most <= len(held)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize("suppress", [0, 0.2])
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz"), st.integers(0, 4)), min_size=2, max_size=9)
+)
+def test_full_domain_counts_the_values_of_units_where_nothing_else_is_asked(
+    suppress: float, rows: list[tuple[int, str, int]]
+) -> None:
+    """Distinct l alone was tested by rows at no node, and the release failed its own check."""
+    table = dict(zip(("q", "s", "who"), map(list, zip(*rows, strict=True)), strict=True))
+    require, method = [anon.LDiversity(2, "distinct")], anon.FullDomain()
+    try:
+        release = anon.anonymize(
+            table, anon.Schema(["q"], ["s"], unit="who"), require=require, method=method, suppress=suppress
+        )
+    except anon.InfeasibleError:
+        assert len(set(table["s"])) < 2
+        return
+    values = defaultdict(set)
+    for row in release.table.to_pylist():
+        values[row["q"]].add(row["s"])
+    assert min(map(len, values.values())) >= 2
