@@ -24,7 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -459,24 +459,34 @@ def merges(job: Job, release: Any) -> str | None:
     for name in [*intact, *(job.sensitive if job.method != anon.Suppress("sensitive") else [])]:
         if job.columns[name].kind not in NUMERIC:
             columns[name] = [job.columns[name].values[row] for row in rows]
+        elif name in job.sensitive and job.columns[name].kind not in ("date", "time"):
+            columns[name] = [
+                None if value is None else str(value)
+                for value in map(job.columns[name].values.__getitem__, rows)
+            ]
     for name, values in columns.items():
         words = [str(value).lower() if isinstance(value, bool) else value for value in set(values)]
-        if any(isinstance(word, str) for word in words) and len({reads_as(w) for w in words}) < len(words):
-            return name
+        if any(isinstance(word, str) for word in words):
+            read = Counter(reading for word in words for reading in read_as(word))
+            if max(read.values()) > 1:
+                return name
     return None
 
 
-def reads_as(text: str | None) -> Any:
-    """What a reader of CSV may take a text for: a number, a truth value, a missing one, or a trimmed text."""
+def read_as(text: str | None) -> set[Any]:
+    """What readers of CSV may take a text for: a number, of which a spreadsheet keeps 15 digits, a truth
+    value, a missing one, or a trimmed text.
+    """
     trimmed = "" if text is None else text.strip()
     if trimmed in MISSING:
-        return None
+        return {None}
     if trimmed.lower() in ("true", "false"):
-        return trimmed.lower()
+        return {float(trimmed.lower() == "true")}
     try:
-        return Fraction(trimmed)
-    except ValueError:
-        return trimmed
+        number = Decimal(trimmed)
+        return {float(trimmed), f"{number:.14e}", str(+number.normalize(Context(15, ROUND_DOWN)))}
+    except (ValueError, InvalidOperation):
+        return {trimmed}
 
 
 class _raises:
@@ -585,6 +595,8 @@ def judge_values(job: Job, table: pa.Table, ids: list[int], names: Iterable[str]
     """Columns that are published as they are."""
     for name in names:
         original = job.table[name]
+        if name in job.sensitive and job.columns[name].kind == "float":  # NaN is missing, and -0.0 is 0.0
+            original = pa.array(job.columns[name].values, original.type)
         values = (original.cast(pa.string()) if job.suffix == "csv" else original).to_pylist()
         same = repr([values[row] for row in ids]) == repr(table[name].to_pylist())
         job.expect(same, f"values of {name} were changed")

@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import uvicorn
 from asking import Asker, Started, is_running, part
 
 from anon.explore import guard as guards
@@ -309,3 +310,42 @@ def test_its_process_connects_to_nobody_and_ends_by_ctrl_c(
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == "error: stopped by SIGINT\n"
     assert called == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "n_answers"),
+    [
+        (b"", 0),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n", 0),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n", 1),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf", 1),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 1),
+    ],
+)
+def test_half_a_request_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, n_answers: int
+) -> None:
+    """One that is whole is answered, however long that takes."""
+    monkeypatch.setattr(server, "HASTE", 0.1)
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.3)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        made = uvicorn.Server(uvicorn.Config(slow, http=server.Hasty, lifespan="off", log_config=None))
+        thread = threading.Thread(target=made.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            with socket.create_connection(listening.getsockname(), timeout=30) as asking:
+                asking.sendall(sent)
+                told = b""
+                while some := asking.recv(1 << 16):
+                    told += some
+        finally:
+            made.should_exit = True
+            thread.join()
+    assert told.count(b"200 OK") == n_answers

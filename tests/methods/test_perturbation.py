@@ -309,3 +309,16 @@ def test_tables_are_refused(method: Any, words: str) -> None:
     schema = anon.Schema(["age", "income", "sex"], ["disease"], neutral=["region", "same"])
     with pytest.raises((UsageError, DataError), match=words):
         anon.anonymize(table, schema, method=method)
+
+
+@pytest.mark.parametrize("noise", ["additive", "correlated", "correlated2"])
+def test_noise_of_numbers_that_are_too_far_apart_is_refused(noise: Any) -> None:
+    """Its scale was infinite, and so was what it published."""
+    table = {"q": [1, 1, 2, 2], "v": [1.7e308, -1.7e308, 0.0, 1.0]}
+    with pytest.raises(anon.DataError, match="'v' has values too far apart for noise"):
+        anon.anonymize(
+            table,
+            anon.Schema(["q"], neutral=["v"]),
+            require=[anon.KAnonymity(2)],
+            perturb=[anon.Noise(0.5, noise, columns=["v"])],
+        )

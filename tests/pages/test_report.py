@@ -1092,3 +1092,11 @@ def test_a_streamed_table_with_rows_of_stars_is_reported(
     words = ["check", path, "--quasi", "age,sex", "--sensitive", "job", "--engine", "stream", "--json"]
     document = run(capsys, *words, "--report", tmp_path / "report.html")
     assert (document["n_starred"], document["k"]) == (2, 2)
+
+
+def test_a_page_on_a_table_of_one_class(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age,ill\n1,flu\n1,cold\n")
+    path = tmp_path / "page.html"
+    words = ["check", str(tmp_path / "people.csv"), "--quasi", "age", "--sensitive", "ill", "--quiet"]
+    assert main([*words, "--report", str(path)]) == 0
+    assert "cold" in path.read_text()

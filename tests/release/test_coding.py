@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import math
 import re
+import sys
 import warnings
 from dataclasses import replace
 from decimal import Decimal
@@ -721,3 +722,42 @@ def test_flags_and_keys_of_a_job(tmp_path: Path) -> None:
     assert any(">= " in line or "<= " in line for line in shown[0])
     assert main([*words, *roles, "--top", "ill=3"]) == 2
     assert main([*words, *roles, "--top", "nothing=3"]) == 2
+
+
+FAR = {
+    pa.float64(): [0.5, 1e300, sys.float_info.max],
+    pa.float32(): [0.5, 1e38, float(np.finfo(np.float32).max)],
+    pa.decimal128(38, 3): [Decimal("0.5"), Decimal("9" * 35 + ".999"), Decimal("-" + "9" * 35 + ".999")],
+    pa.decimal256(76, 5): [Decimal("0.5"), Decimal("9" * 71 + ".99999"), Decimal("-" + "9" * 71 + ".99999")],
+}
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize("kind", FAR, ids=str)
+@pytest.mark.parametrize(
+    "how", [{"least": 5}, {"ends": "1 digits"}, {"ends": 1000}, {"top": 2}, {"bottom": 0}]
+)
+def test_numbers_at_the_ends_of_their_type(tmp_path: Path, kind: pa.DataType, how: dict[str, Any]) -> None:
+    """They are coded, or refused by name: floats have none between them there, and decimals no greater."""
+    table = pa.table({"q": pa.array(FAR[kind] * 2, kind)})
+    schema = anon.Schema([anon.numeric("q", anon.intervals(5, 10), **how)])
+    for numeric in ("interval", "mean", "bounds"):
+        try:
+            release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], numeric=numeric)
+        except UsageError as error:
+            refused = str(error)
+            assert "column 'q'" in refused
+            continue
+        release.write(tmp_path / "r.parquet")
+        assert anon.check(tmp_path / "r.parquet").k >= 2
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize("publish", ["generalization", "bucketization"])
+def test_a_coded_column_of_nulls_alone(publish: Any) -> None:
+    table = pa.table({"q": pa.nulls(4, pa.int64()), "s": pa.nulls(4, pa.date32()), "x": [*"abab"]})
+    schema = anon.Schema(
+        [anon.numeric("q", top=5)], [anon.numeric("s", anon.dates("month"), least="month"), "x"]
+    )
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], publish=publish)
+    assert release.table.num_rows == 4

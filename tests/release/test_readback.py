@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import io
+import itertools
+import math
 import os
 import pickle
-from fractions import Fraction
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -21,7 +26,7 @@ from hypothesis import strategies as st
 import anon
 from anon.errors import DataError, RecheckError, UsageError
 from anon.release import write
-from anon.release.readback import MISSING_TO_READERS, one_to_readers
+from anon.release.readers import MISSING_TO_READERS, numbers_one_to_readers, one_to_readers
 from anon.release.recheck import _n_unlike
 
 K2 = anon.KAnonymity(2)
@@ -258,9 +263,9 @@ def reads_as(text: str | None) -> Any:
     if trimmed in MISSING_TO_READERS:
         return None
     if trimmed.lower() in ("true", "false"):
-        return trimmed.lower()
+        return float(trimmed.lower() == "true")
     try:
-        return Fraction(trimmed)
+        return float(trimmed)
     except ValueError:
         return trimmed
 
@@ -273,6 +278,187 @@ def test_texts_that_are_one_to_readers(texts: list[str], has_null: bool) -> None
     readings = [reads_as(text) for text in [*texts, *[None] * has_null]]
     expected = [readings.count(reading) > 1 for reading in readings]
     assert one_to_readers(pa.array(texts, pa.string()), has_null).tolist() == expected
+
+
+OF_READERS = (
+    *(
+        "0",
+        "00",
+        "1",
+        "1.0",
+        "01",
+        "+1",
+        "1e0",
+        "0x1",
+        "0X1",
+        "0b1",
+        "16",
+        "0x10",
+        "1,0",
+        "1e400",
+        "2e400",
+        "5e-324",
+    ),
+    *(
+        "1e-400",
+        "inf",
+        "Inf",
+        "INFINITY",
+        "+inf",
+        "-inf",
+        "true",
+        "TRUE",
+        "T",
+        "t",
+        "yes",
+        "false",
+        "F",
+        "no",
+        "a",
+    ),
+    *(
+        "2020-01-01",
+        "2020-01-01 00:00:00",
+        "2020-01-01T00:00",
+        "2020-01-01T00:00:00.000",
+        "2020-01-01T00:00:00Z",
+    ),
+    *(
+        "2020-01-01T02:00:00+02:00",
+        "2020-1-1",
+        "2020/01/01",
+        "2020-13-01",
+        "12:30",
+        "12:30:00",
+        "12:30:00.0",
+        "0:30",
+    ),
+    *("00:30", "9007199254740992", "9007199254740993", "18446744073709551615", "18446744073709551616", "0.3"),
+    *(
+        "0.30000000000000004",
+        "0.30000000000000002",
+        "123456789012345678",
+        "123456789012345679",
+        "é",
+        "e\u0301",
+    ),
+)
+
+
+def test_texts_that_pandas_or_arrow_read_as_one_are_one_to_readers() -> None:
+    """Each pair is a column of its own, which these readers then take for the type that it fits."""
+    pairs = list(itertools.combinations(OF_READERS, 2))
+    lines = [[f"c{i}" for i in range(len(pairs))], *zip(*pairs, strict=True)]
+    csv = "".join(",".join(f'"{word}"' for word in line) + "\n" for line in lines).encode()
+    by_pandas = pandas.read_csv(io.BytesIO(csv))
+    by_arrow = pyarrow.csv.read_csv(io.BytesIO(csv), pyarrow.csv.ReadOptions(block_size=1 << 20))
+    n_one = 0
+    for i, pair in enumerate(pairs):
+        readings = (by_pandas.iloc[:, i].tolist(), by_arrow.column(i).to_pylist())
+        if any(first == second for first, second in readings):
+            n_one += 1
+            assert one_to_readers(pa.array(pair), False).all(), pair
+    assert n_one > 40
+
+
+@pytest.mark.parametrize(
+    "texts", [("1", "2"), ("T", "X"), ("t", "T", "other"), ("2020-01-01", "2020-01-02"), ("1:2", "01:2")]
+)
+def test_texts_that_no_reader_takes_for_one(texts: tuple[str, ...]) -> None:
+    assert not one_to_readers(pa.array(texts), False).any()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([2**53, 2**53 + 1], pa.int64()),
+        ([-(2**53) - 1, -(2**53)], pa.int64()),
+        ([2**63, 2**63 + 1], pa.uint64()),
+        ([0.3, 0.1 + 0.2], pa.float64()),
+        ([Decimal("1234567890123456.1"), Decimal("1234567890123456.2")], pa.decimal128(20, 1)),
+    ],
+)
+def test_numbers_that_are_one_to_readers_are_not_in_a_csv(
+    tmp_path: Path, values: list[Any], kind: pa.DataType
+) -> None:
+    """R and spreadsheets, and beyond 64 bits Arrow, hold less of them: two values would be one, and l = 1."""
+    table = pa.table({"q": [1, 1, 2, 2], "s": pa.array(values * 2, kind)})
+    release = anon.anonymize(table, anon.Schema(["q"], ["s"]), require=[K2, anon.LDiversity(2)])
+    release.write(tmp_path / "r.parquet")
+    with pytest.raises(DataError, match="'s' holds in 4 rows values that are one to readers of CSV"):
+        release.write(tmp_path / "r.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.parquet"]
+
+
+@given(
+    st.lists(st.sampled_from([0.1, 0.2, 0.3]) | st.floats(0.1, 0.4), unique=True, min_size=1),
+    st.integers(0, 20),
+)
+def test_floats_that_are_one_to_readers(numbers: list[float], steps: int) -> None:
+    near = numbers[0]
+    for _ in range(steps):
+        near = math.nextafter(near, 1)
+    values = sorted({*numbers, near})
+    readings = [{f"{Decimal(repr(value)):.14e}", cut(repr(value))} for value in values]
+    expected = [
+        any(one & other for j, other in enumerate(readings) if i != j) for i, one in enumerate(readings)
+    ]
+    assert numbers_one_to_readers(pa.array(values)).tolist() == expected
+
+
+def cut(number: str) -> str:
+    """A number from 0.1 to 1 without its digits from the sixteenth on, as spreadsheets keep it."""
+    return number[:17].ljust(17, "0")
+
+
+@pytest.mark.parametrize("engine", ["local", "stream"])
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64()])
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_sensitive_floats_are_written_as_they_are_counted(
+    tmp_path: Path, kind: pa.DataType, engine: Any
+) -> None:
+    """NaN beside null and -0.0 beside 0.0 would be two values to some readers, of which t counts one."""
+    numbers = pa.array(np.array([0.0, -0.0, math.nan, math.nan], kind.to_pandas_dtype()), from_pandas=False)
+    table = pa.table({"q": [1, 1, 2, 2, 3], "s": pa.concat_arrays([numbers, pa.nulls(1, kind)])})
+    pq.write_table(table, tmp_path / "people.parquet")
+    source = anon.read_source(tmp_path / "people.parquet", engine=engine)
+    release = anon.anonymize(source, anon.Schema(["q"], ["s"]), require=[anon.KAnonymity(5)])
+    release.write(tmp_path / "r.parquet")
+    written = pq.read_table(tmp_path / "r.parquet")["s"]
+    assert written.type == kind
+    assert sorted(map(str, written.to_pylist())) == ["0.0", "0.0", "None", "None", "None"]
+
+
+@pytest.mark.parametrize("values", [["NA", None], ["1", "1.0"], ["true", "TRUE"], ["inf", "Inf"]])
+def test_texts_that_pandas_reads_as_one_are_not_in_an_excel_file(tmp_path: Path, values: list[Any]) -> None:
+    with pytest.raises(DataError, match="'s' holds in 4 rows values that are one to readers of Excel"):
+        made(values * 2).write(tmp_path / "r.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_what_csv_does_not_hold_is_named_where_rows_stay_in_their_files(tmp_path: Path) -> None:
+    table = pa.table(
+        {"q": [1, 1, 9], "word": pa.array([*"abc"]).dictionary_encode(), "list": [[1], [2], [3]]}
+    )
+    pq.write_table(table, tmp_path / "people.parquet")
+    source = anon.read_source(tmp_path / "people.parquet", engine="stream")
+    schema = anon.Schema(["q"], neutral=["word", "list"])
+    release = anon.anonymize(source, schema, require=[K2], suppress=0.4)
+    assert len(release.classes.suppressed) == 1
+    with pytest.raises(DataError, match="CSV cannot hold column 'list'"):
+        release.write(tmp_path / "r.csv")
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+def test_a_quasi_identifier_named_class_id(tmp_path: Path) -> None:
+    table = {"class_id": [1, 1, 2, 2], "s": [*"abab"]}
+    schema = anon.Schema(["class_id"], ["s"])
+    release = anon.anonymize(table, schema, require=[K2, anon.LDiversity(2)])
+    for suffix in ("parquet", "csv"):
+        release.write(tmp_path / f"r.{suffix}")
+        checked = anon.check(tmp_path / f"r.{suffix}", schema, require=[K2, anon.LDiversity(2)])
+        assert (checked.k, checked.unmet) == (2, ())
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=30))

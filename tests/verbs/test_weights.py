@@ -260,6 +260,7 @@ def test_compare_pairs_weights_with_the_rows_of_the_file(tmp_path: Path) -> None
         ([2, 0, 3], "'w', the sampling weight, is not a finite number above 0 in row 2"),
         ([2, None, None], r"in 2 rows, the first of them row 2 \(2 missing\)"),
         ([2.0, 1.0, float("inf")], "in row 3"),
+        ([1e308, 1e308, 1.0], "'w', the sampling weight, adds up to more than a float holds"),
         (["a", "b", "c"], "has type string; cast it to numbers"),
     ],
 )

@@ -152,22 +152,24 @@ def _rounded(attribute: Attribute, coding: Coding, values: pa.Array) -> Coding:
 def _outward(attribute: Attribute, values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Each number rounded down and up, as `ends` says."""
     kind, digits, where = values.type, attribute.digits, f"column {attribute.name!r}"
-    is_float = pa.types.is_floating(kind)
+    types, is_float = pa.types, pa.types.is_floating(kind)
     line, per_unit = (values.to_numpy(), 1) if is_float else places(values)
     exact = [Fraction(number) for number in line.tolist()]
     step = Fraction(1 if digits else str(attribute.ends)) * per_unit
     if not (is_float or digits or step.denominator == 1):
         raise UsageError(f"{where}: ends={attribute.ends!r} is no multiple of the unit of its {kind} values")
     rounded: tuple[list[Fraction], list[Fraction]] = ([], [])
-    for number in exact:
-        by = _unit_of_digits(number, digits) if digits else step
-        nearest = round(number / by) * by
-        on_it = is_float and pa.scalar(float(nearest), pa.float64()).cast(kind).as_py() == number
-        rounded[0].append(nearest if on_it else number // by * by)
-        rounded[1].append(nearest if on_it else -(-number // by) * by)
     try:
-        if pa.types.is_integer(kind):  # values_at keeps to the ends of the type
+        for number in exact:
+            by = _unit_of_digits(number, digits) if digits else step
+            nearest = round(number / by) * by
+            on_it = is_float and pa.scalar(float(nearest), pa.float64()).cast(kind).as_py() == number
+            rounded[0].append(nearest if on_it else number // by * by)
+            rounded[1].append(nearest if on_it else -(-number // by) * by)
+        if types.is_integer(kind):  # values_at keeps to the ends of the type
             pa.array([int(end) for end in (*rounded[0], *rounded[1])], kind)
+        if types.is_decimal(kind) and max(map(abs, (*rounded[0], *rounded[1]))) >= 10**kind.precision:
+            raise OverflowError
         return values_at(rounded[0], kind), values_at(rounded[1], kind)
     except (pa.ArrowInvalid, OverflowError):
         raise UsageError(
@@ -253,7 +255,8 @@ def _after(end: pa.Scalar, steps: int) -> pa.Scalar:
     """The value one step of the type above (1) or below (-1) another."""
     if pa.types.is_floating(end.type):
         number = np.array([end.as_py()], end.type.to_pandas_dtype())
-        return pa.array(np.nextafter(number, number.dtype.type(steps * np.inf)))[0]
+        with np.errstate(over="ignore"):
+            return pa.array(np.nextafter(number, number.dtype.type(steps * np.inf)))[0]
     ticks, _ = places(pa.array([end.as_py()], end.type))
     return values_at([int(ticks[0]) + steps], end.type)[0]
 

@@ -72,7 +72,7 @@ def check_shared(name: str, codes: Codes, units: Units) -> None:
 
 
 def encode_weights(table: pa.Table | Scan, name: str) -> npt.NDArray[np.float64]:
-    """The sampling weight of every row (float64); DataError unless all are finite and above 0."""
+    """The sampling weight of every row (float64); DataError unless all are above 0, their sum finite."""
     whole = table.select([name])
     column = (whole if isinstance(whole, pa.Table) else whole.whole()).column(name)
     plain = value_type(column.type)
@@ -91,5 +91,12 @@ def encode_weights(table: pa.Table | Scan, name: str) -> npt.NDArray[np.float64]
             column=name,
             row=row,
             count=count,
+        )
+    with np.errstate(over="ignore"):
+        total = float(numbers.sum())
+    if not np.isfinite(total):
+        raise DataError(
+            f"column {name!r}, the sampling weight, adds up to more than a float holds; divide it",
+            column=name,
         )
     return numbers

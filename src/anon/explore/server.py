@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -18,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anon.errors import UsageError
 from anon.explore import views
@@ -28,6 +30,7 @@ from anon.html import style_sheet
 
 IDLE = 3600.0  # seconds without a request
 GRACE = 5.0  # seconds for a page that is loaded again
+HASTE = 10.0  # seconds for the head of a request
 
 
 class Page:
@@ -225,6 +228,37 @@ class Page:
     }
 
 
+class Hasty(H11Protocol):
+    """A connection that is closed where the head of a request does not come in time, so that who may not
+    ask cannot hold it either.
+    """
+
+    late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._be_patient()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:  # a request is there, and is answered
+            self._be_patient()
+        elif self.late is None:
+            self.late = self.loop.call_later(HASTE, self.transport.close)
+
+    def _be_patient(self) -> None:
+        if self.late is not None:
+            self.late.cancel()
+            self.late = None
+
+
 def _asset(suffix: str) -> str:
     return files("anon.explore").joinpath(f"explore.{suffix}").read_text("utf-8")
 
@@ -259,7 +293,7 @@ def serve(session: Session, *, opened: Callable[[str], Any] = webbrowser.open, i
                 lifespan="off",
                 ws="none",
                 loop="asyncio",
-                http="h11",
+                http=Hasty,
                 timeout_graceful_shutdown=1,
                 callback_notify=watch,
                 timeout_notify=1,

@@ -119,10 +119,14 @@ def _rows_by_value(
 def _homes(
     taken: npt.NDArray[np.uint32], extra: npt.NDArray[np.int64], entropy: Entropy
 ) -> npt.NDArray[np.int64]:
+    """A random bucket without its value for each row left over.
+
+    Where people are counted a value may have more rows than that: then any bucket, and the repair merges.
+    """
     homes = np.empty(len(extra), np.int64)
-    for i, value in enumerate(extra):
-        bucket = int(entropy(1)[0]) % len(taken)
-        while value in taken[bucket]:
-            bucket = int(entropy(1)[0]) % len(taken)
-        homes[i] = bucket
+    for value in np.unique(extra):
+        rows = np.flatnonzero(extra == value)
+        without = np.flatnonzero((taken != value).all(axis=1))
+        free = without if len(without) else np.arange(max(len(taken), 1))
+        homes[rows] = free[entropy(len(rows)) % np.uint64(len(free))]
     return homes

@@ -249,16 +249,17 @@ class Judge:
         Also whether all finer nodes fail too. Unless `everything` is asked for, it stops at too many rows.
         """
         out = (table.counts < self.k) | (self._units(table) < self.k_units)
-        absorbing = [each for each in self.require if each.absorbing]
-        others = (
-            []
-            if self._only_sizes
-            else [each for each in self.require if not each.absorbing and not each.by_levels]
-        )
+        absorbing: list[Requirement] = []
+        others: list[Requirement] = []
+        for each in () if self._only_sizes else self.require:
+            if each.absorbing and not self.base.n_units:
+                absorbing.append(each)
+            elif not each.by_levels:
+                others.append(each)
         out |= self._short(table, absorbing=True)
         if self._is_beyond(table, out) and not everything:
             return out, True
-        if absorbing and not self._only_sizes and not self.base.n_units:
+        if absorbing:
             out = self._failing(table, absorbing, out)
             if self._is_beyond(table, out) and not everything:
                 return out, True

@@ -78,9 +78,17 @@ class Noise(ColumnPerturbation):
                 f"{len(whole)} rows miss no value, too few or too alike for a covariance: use "
                 "additive noise, or name less columns"
             )
+        with np.errstate(over="ignore", invalid="ignore"):
+            factor, shift, scale = terms(values, float(self.amount), self.noise)
+        for at, name in enumerate(names):
+            if not np.isfinite(shift[at] + scale[at]):
+                raise DataError(
+                    f"column {name!r} has values too far apart for noise of amount {self.amount:g}; divide "
+                    "them",
+                    column=name,
+                )
         drawn = normal(values.size).reshape(values.shape)
         noisy = with_noise(values, drawn, float(self.amount), self.noise)
-        factor, shift, scale = terms(values, float(self.amount), self.noise)
         columns, attributes, warnings = {}, {}, []
         for at, name in enumerate(names):
             grid = math.ldexp(1.0, math.frexp(scale[at])[1] - GRID_BITS)

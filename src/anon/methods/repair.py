@@ -141,7 +141,7 @@ def _centers(domain: Domain, codes: Codes, offsets: Offsets) -> npt.NDArray[np.u
     reach = float(max(domain.n_values - 1, 0))
     if domain.positions is not None:
         reach = float(domain.positions[-1]) if domain.n_values else 0.0
-        middle = (domain.positions[low] + domain.positions[high]) / 2 if domain.n_values else low * 0.0
+        middle = domain.positions[low] / 2 + domain.positions[high] / 2 if domain.n_values else low * 0.0
     elif domain.tree is not None:
         node = lca(domain.tree, low, high)
         middle = (domain.tree.first[node] + domain.tree.last[node]) / 2

@@ -150,8 +150,11 @@ def _values_of(table: pa.Table | Scan, cells: Mapping[str, Any], attribute: str)
         cell = cells[domain.name]
         alike &= codes == (words.index(cell) if cell in words else domain.n_values)
     domain, codes = encoded.sensitive[0], encoded.sensitive_codes[0]
+    if not alike.any():
+        return []
     rows = np.append(np.flatnonzero(alike), np.flatnonzero(~alike)).astype(np.uint32)
-    parts = Classes(rows, np.array([0, alike.sum(), len(rows)], np.int64), np.empty(0, np.uint32))
+    offsets = np.unique([0, alike.sum(), len(rows)])  # of one class alone there are no others
+    parts = Classes(rows, offsets, np.empty(0, np.uint32))
     return list(most_frequent(sensitive_counts(parts, codes, domain.n_codes), 0, domain))
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from anon.classes import Column
 from anon.release.metadata import CLASS_ID
 from anon.release.recoded import Recoded
+from anon.schema import value_type
 from anon.tables import Scan, takeable
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
     known = release.file_schema
     published = columns_of(release)
     hidden = hidden_columns(release)
+    secret = {domain.name for domain in release.encoded.sensitive}
     fields = []
     for described in table.schema:
         name = described.name
@@ -85,7 +87,10 @@ def fields_of(release: Recoded, spill: Spilled | None = None) -> list[_Field]:
         if spill is not None:
             kept = spill.take(name)
         else:
-            kept = _kept(column, release.classes.rows, complete=not len(release.classes.suppressed))
+            whole = not len(release.classes.suppressed) or isinstance(table, Scan)  # of a Scan the type alone
+            kept = _kept(column, release.classes.rows, complete=whole)
+        if name in secret and pa.types.is_floating(value_type(column.type)):
+            kept = _as_counted(kept)
         fields.append(_Field(name, written, kept, described.nullable))
     if release.publish == "bucketization":
         fields.append(_Field(CLASS_ID, pa.int64(), lambda rows, of_row: pa.array(of_row.astype(np.int64))))
@@ -139,6 +144,22 @@ def _taken(
     by_row: pa.Array,
 ) -> Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]:
     return lambda rows, of_row: by_row.take(pa.array(rows))
+
+
+_Take = Callable[[npt.NDArray[np.uint32], npt.NDArray[np.uint32]], pa.Array | pa.ChunkedArray]
+
+
+def _as_counted(take: _Take) -> _Take:
+    """Sensitive floats as requirements count them: NaN is missing, and -0.0 is 0.0."""
+
+    def taken(rows: npt.NDArray[np.uint32], of_row: npt.NDArray[np.uint32]) -> pa.Array:
+        column = take(rows, of_row)
+        plain = column.cast(value_type(column.type))
+        numbers = plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()
+        made = pa.array(numbers + 0, plain.type, mask=np.isnan(numbers))
+        return made.dictionary_encode().cast(column.type) if made.type != column.type else made
+
+    return taken
 
 
 def _kept(

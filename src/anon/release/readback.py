@@ -13,13 +13,11 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from anon.classes import Classes, Column, group
 from anon.encoding import Codes, Domain, encode, of_published_rows
@@ -27,6 +25,7 @@ from anon.errors import AnonError, DataError, RecheckError
 from anon.release.buckets import bucket_ids, in_buckets, values_as_written
 from anon.release.formulas import Formulas, guarded_names, is_formula
 from anon.release.metadata import CLASS_ID
+from anon.release.readers import numbers_one_to_readers, one_to_readers
 from anon.release.recheck import misread, recheck_file
 from anon.release.recheck_nulls import read_as
 from anon.release.recoded import Recoded
@@ -35,22 +34,22 @@ from anon.tables import Scan, Source, Target, as_written, read_source, read_tabl
 from anon.threads import available_threads
 
 WHOLE = ("Parquet", "Feather")  # formats that carry everything
-MISSING_TO_READERS = (
-    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "NaN", "nan"),
-    *("-NaN", "-nan", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
-)
-"""Texts that readers of CSV take for a missing value: pandas, Arrow and R, as they come."""
-
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_PLAIN_NUMBER = r"^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$"
 
 
-def refuse_merged(release: Recoded) -> None:
-    """Raise DataError where a column of a release has texts that are one to readers of CSV."""
-    for name, values, rows_of in _texts(release):
-        merged = one_to_readers(values, len(rows_of) > len(values))
+def refuse_merged(release: Recoded, format: str) -> None:
+    """Raise DataError where a column of a release has values that are one to other readers of a CSV, or as
+    pandas reads the texts of an Excel file.
+    """
+    for name, values, rows_of in _values(release):
+        if is_text(values.type):
+            merged = one_to_readers(values, len(rows_of) > len(values))
+        elif format == "CSV":
+            merged = np.zeros(len(rows_of), np.bool_)
+            merged[: len(values)] = numbers_one_to_readers(values)
+        else:
+            continue
         if merged.any():
-            raise _not_in_csv(name, int(rows_of[merged].sum()))
+            raise _one_to_readers(name, int(rows_of[merged].sum()), format)
 
 
 def read_back(release: Recoded, files: Sequence[Path | Target], format: str, guard: bool = False) -> None:
@@ -74,7 +73,7 @@ def read_back(release: Recoded, files: Sequence[Path | Target], format: str, gua
             ) from None
         raise RecheckError(f"{format}: {error}; this is a fault of the tool, nothing was written") from None
     if wrong is not None and format == "CSV":
-        raise _not_in_csv(*wrong)
+        raise _one_to_readers(*wrong, format)
     if wrong is not None and format not in WHOLE:
         raise DataError(
             f"column {wrong[0]!r} holds in {wrong[1]} rows values that {format} does not tell apart; nothing "
@@ -102,11 +101,12 @@ def _to_be_opened(path: Path | Target, stack: ExitStack) -> Path | Target:
     return path
 
 
-def _not_in_csv(name: str, count: int) -> DataError:
+def _one_to_readers(name: str, count: int, format: str) -> DataError:
     return DataError(
-        f"column {name!r} holds in {count} rows values that are one to readers of CSV, such as an empty text "
-        "and a missing value, 1 and 1.0, or a text with spaces around it and without; nothing was written; "
-        "write Parquet, or recode them so that they differ",
+        f"column {name!r} holds in {count} rows values that are one to readers of {format}, such as an empty "
+        "text and a missing value, 1 and 1.0, a text with spaces around it and without, or numbers that "
+        "differ in their sixteenth digit; nothing was written; write Parquet, or recode them so that they "
+        "differ",
         column=name,
         count=count,
     )
@@ -141,7 +141,8 @@ def _misread(
         source = written
     apart = release.publish == "bucketization"
     attributes = [] if apart else [_as_read(each, source) for each in sensitive]
-    quasi = [name for name in names if name not in (CLASS_ID, *(each.name for each in attributes))]
+    not_quasi = {*([CLASS_ID] if apart else []), *(each.name for each in attributes)}
+    quasi = [name for name in names if name not in not_quasi]
     encoded = encode(source.table, Schema(quasi, attributes), n_threads=n_threads)
     domains, codes = encoded.sensitive, encoded.sensitive_codes
     read = dict(
@@ -290,8 +291,10 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 # What other readers of CSV make of a text
 
 
-def _texts(release: Recoded) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int64]]]:
-    """Every column with its published texts and the rows of each, those of null last where it has null."""
+def _values(release: Recoded) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int64]]]:
+    """Every column with its published texts, and each sensitive one with its numbers; the rows of each, those
+    of null last where it has null.
+    """
     sizes = release.classes.sizes
     for column in (column for columns in release.columns for column in columns):
         if is_text(column.values.type):
@@ -304,39 +307,19 @@ def _texts(release: Recoded) -> Iterator[tuple[str, pa.Array, npt.NDArray[np.int
         yield name, column.values.drop_null(), np.bincount(index, minlength=len(column.values))
     encoded = of_published_rows(release.encoded)
     intact = [
-        (domain, codes)
+        (domain, codes, False)
         for domain, codes, columns in zip(encoded.quasi, encoded.quasi_codes, release.columns, strict=True)
         if not columns and domain.name not in release.coded
     ]
-    sensitive = zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
-    for domain, codes in (*intact, *(each for each in sensitive if each[0].name not in release.dropped)):
-        if domain.kind == "numeric":
+    sensitive = [
+        (domain, codes, not pa.types.is_temporal(domain.values.type))
+        for domain, codes in zip(encoded.sensitive, encoded.sensitive_codes, strict=True)
+        if domain.name not in release.dropped
+    ]
+    for domain, codes, has_numbers in (*intact, *sensitive):
+        if domain.kind == "numeric" and not has_numbers:
             continue
         rows = np.bincount(codes[release.classes.rows], minlength=domain.n_codes)
         used = rows > 0
         values = domain.values.filter(pa.array(used[: domain.n_values]))
         yield domain.name, values, rows[used]
-
-
-def one_to_readers(values: pa.Array, has_null: bool) -> npt.NDArray[np.bool_]:
-    """Which of some distinct texts, then null if `has_null`, are one with others to some reader of CSV.
-
-    Readers take texts for numbers, truth values and missing ones, and leave out spaces around them.
-    """
-    trimmed = pc.utf8_trim_whitespace(values)
-    missing = pc.is_in(trimmed, value_set=pa.array(MISSING_TO_READERS, trimmed.type))
-    keys = pc.if_else(missing, pa.scalar("", trimmed.type), trimmed)
-    folded = pc.utf8_lower(trimmed)
-    words = pc.is_in(folded, value_set=pa.array(["true", "false"], folded.type))
-    keys = pc.if_else(words, folded, keys)
-    numbers = pc.match_substring_regex(trimmed, _NUMBER)
-    plain = pc.match_substring_regex(trimmed, _PLAIN_NUMBER)
-    if pc.any(pc.and_not(numbers, plain)).as_py():
-        first: dict[Decimal, str] = {}
-        texts = trimmed.filter(numbers).to_pylist()
-        same = [first.setdefault(Decimal(text), text) for text in texts]
-        keys = pc.replace_with_mask(keys, numbers, pa.array(same, keys.type))
-    if has_null:
-        keys = pa.concat_arrays([keys, pa.array([""], keys.type)])
-    codes = keys.dictionary_encode().indices.to_numpy()
-    return np.asarray(np.bincount(codes)[codes] > 1)

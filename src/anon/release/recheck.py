@@ -139,15 +139,15 @@ def _check_rows_shown(
     n_threads: int | None,
 ) -> None:
     """Rows show of a coded attribute what all rows that show the same are coded as."""
-    for attribute in encoded.schema.sensitive:
-        if attribute.is_coded:
+    for attribute, domain in zip(encoded.schema.sensitive, encoded.sensitive, strict=True):
+        if attribute.is_coded and domain.n_values:
             raise RecheckError(f"column {attribute.name!r} is to be coded, and is not; nothing was written")
     original = encoded.original
     quasi = zip(encoded.schema.quasi, encoded.quasi, original.quasi_codes, published, strict=True)
     shown = [
         (attribute, domain, codes, False)
         for attribute, domain, codes, columns in quasi
-        if attribute.is_coded and not columns
+        if attribute.is_coded and domain.n_values and not columns
     ]
     shown += [
         (each.attribute, each.domain, each.codes, each.domain.kind == "nominal")

@@ -124,8 +124,12 @@ def _beside(value: Any, kind: pa.DataType, steps: int) -> Any:
     """The value of the type next to another."""
     if pa.types.is_floating(kind):
         as_type: Any = np.dtype(kind.to_pandas_dtype()).type
-        return float(np.nextafter(as_type(value), as_type(steps * np.inf)))
-    return value + (Decimal(steps).scaleb(-kind.scale) if pa.types.is_decimal(kind) else steps)
+        with np.errstate(over="ignore"):  # beyond the greatest there is infinity
+            return float(np.nextafter(as_type(value), as_type(steps * np.inf)))
+    if pa.types.is_decimal(kind):
+        with localcontext(prec=1000):
+            return value + Decimal(steps).scaleb(-kind.scale)
+    return value + steps
 
 
 def _same(attribute: Attribute, low: Any, high: Any, kind: pa.DataType) -> bool:

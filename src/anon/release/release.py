@@ -224,8 +224,8 @@ class Release(Recoded):
             paths.append(sensitive_path(paths[0]))
         for target in paths:
             refuse_source(target, self.sources)
-        if writer is csv:
-            refuse_merged(self)
+        if format in ("CSV", "Excel"):
+            refuse_merged(self, format)
         formulas = [Formulas(csv_guard) if writer is csv else None for _ in paths]
         try:
             with replacing(paths, 0o600 if self.is_trial else 0o666) as temporary:

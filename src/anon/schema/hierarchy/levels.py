@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -99,6 +99,8 @@ def least_sets(
         else:
             bins = _interval_bins(values, least, unit_lattice, column)
         lower, upper = (values_at(ends, values.type) for ends in (bins.lower, bins.upper))
+        if pa.types.is_floating(values.type):
+            _check_told_apart(values, *(ends.take(pa.array(bins.of_code)) for ends in (lower, upper)))
         return bins.of_code, lower, upper, bins.labels
     except OverflowError:
         raise UsageError(
@@ -106,14 +108,27 @@ def least_sets(
         ) from None
 
 
+def _check_told_apart(values: pa.Array, lower: pa.Array, upper: pa.Array) -> None:
+    """Raise OverflowError where floats are so far apart that none ends an interval after its values."""
+    if not pc.all(pc.and_(pc.less_equal(lower, values), pc.less(values, upper))).as_py():
+        raise OverflowError("no float is between")
+
+
 def values_at(ticks: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
-    """The values at some places of `places`; of floats, the numbers themselves."""
+    """The values at some places of `places`, of those beyond the type its last; of floats, the numbers
+    themselves, or OverflowError.
+    """
     types = pa.types
     if types.is_floating(arrow_type):
-        return pa.array([float(tick) for tick in ticks], pa.float64()).cast(arrow_type)
+        numbers = pa.array([float(tick) for tick in ticks], pa.float64()).cast(arrow_type)
+        if not pc.all(pc.is_finite(numbers)).as_py():
+            raise OverflowError("beyond the greatest float")
+        return numbers
     whole = [math.ceil(tick) for tick in ticks]
     if types.is_decimal(arrow_type):
-        return pa.array([Decimal(tick).scaleb(-arrow_type.scale) for tick in whole], arrow_type)
+        most, exact = 10**arrow_type.precision - 1, Context(arrow_type.precision)
+        inside = [Decimal(min(max(tick, -most), most)) for tick in whole]
+        return pa.array([tick.scaleb(-arrow_type.scale, exact) for tick in inside], arrow_type)
     if types.is_integer(arrow_type):
         ends = np.iinfo(arrow_type.to_pandas_dtype())
         least, most = int(ends.min), int(ends.max)
