@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Cell, Classes, Column, reader
+from anon.classes import Classes, Column, reader
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import RecheckError
 from anon.threads import available_threads, in_threads
@@ -22,7 +22,8 @@ from anon.threads import available_threads, in_threads
 Ints = npt.NDArray[Any]  # int64, or Python integers where those could overflow
 Bools = npt.NDArray[np.bool_]
 
-ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 16
+CELLS_AT_ONCE = 1 << 12
 SAFE = 2**62
 
 
@@ -113,19 +114,47 @@ def _is_flat(domain: Domain) -> bool:
     return domain.kind == "nominal" and domain.tree is None
 
 
+@dataclass
+class _Cells:
+    """Distinct cells: the least and the greatest code of each, whether it holds null, and all values; of flat
+    attributes all codes, null's last, end to end, and how many each has.
+    """
+
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    null: Bools
+    whole: Bools
+    members: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+
+
+def _cells(domain: Domain, values: pa.Array) -> _Cells:
+    """The texts of cells read back."""
+    read, is_flat = reader(domain), _is_flat(domain)
+    low, high, null, whole, members, sizes = (array("q") for _ in range(6))
+    for start in range(0, len(values), CELLS_AT_ONCE):
+        for text in values.slice(start, CELLS_AT_ONCE).to_pylist():
+            cell = read(text)
+            codes = range(cell.low, cell.high + 1) if cell.codes is None else cell.codes
+            low.append(cell.low)
+            high.append(cell.high)
+            null.append(cell.null)
+            whole.append(cell.low == 0 and len(codes) == domain.n_values)
+            if is_flat:
+                members.extend(codes)
+                if cell.null:
+                    members.append(domain.n_values)
+                sizes.append(len(codes) + cell.null)
+    arrays = [np.array(each, np.int64) for each in (low, high, null, whole, members, sizes)]
+    return _Cells(arrays[0], arrays[1], arrays[2] > 0, arrays[3] > 0, arrays[4], arrays[5])
+
+
 def whole(domain: Domain, columns: Sequence[Column]) -> Bools:
     """Which classes show `*` for a column of several values."""
     [column] = columns
     if domain.n_values < 2:
         return np.zeros(len(column.index), np.bool_)
-    read = reader(domain)
-    cells = [read(text) for text in column.values.to_pylist()]
-    return np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
-
-
-def _is_whole(domain: Domain, cell: Cell) -> bool:
-    n_codes = cell.high - cell.low + 1 if cell.codes is None else len(cell.codes)
-    return cell.low == 0 and n_codes == domain.n_values
+    return _cells(domain, column.values).whole[column.index]
 
 
 def check_cells(
@@ -156,31 +185,28 @@ def check_cells(
         _check_numbers(domain, codes, classes, columns, numeric, fact, blank)
         return
     [column] = columns
-    read = reader(domain)
-    cells = [read(text) for text in column.values.to_pylist()]
-    cell_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    shown, index = _cells(domain, column.values), column.index
+    cell_null = shown.null[index]
     hidden = np.zeros(classes.n_classes, np.bool_) if hidden is None else hidden
-    if hidden.any():
-        seen = hidden & ~np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
-        if seen.any():
-            raise _fault(domain, "a cell beside `*` of the column that it is linked to", int(seen.sum()))
-    is_whole = all(_is_whole(domain, cell) for cell in cells)
-    if is_whole and len(cells) == 1 and (cell_null | ~null).all():
+    seen = hidden & ~shown.whole[index]
+    if seen.any():
+        raise _fault(domain, "a cell beside `*` of the column that it is linked to", int(seen.sum()))
+    is_whole = bool(shown.whole.all())
+    if is_whole and len(shown.whole) == 1 and (cell_null | ~null).all():
         return  # a suppressed column
     if by_level:
-        hidden = hidden | np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
+        hidden = hidden | shown.whole[index]
     unlike_null = np.where(hidden | wider, null & ~cell_null, cell_null != null)
     if unlike_null.any():
         raise _fault(domain, "missing values outside their cell", int(unlike_null.sum()))
     if is_whole:
         return
     if _is_flat(domain):
-        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits, wider) & ~hidden
+        unlike = _unlike_sets(domain, codes, classes, shown, index, fact.bits, wider) & ~hidden
         if unlike.any():
             raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
         return
-    cell_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
-    cell_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
+    cell_low, cell_high = shown.low[index], shown.high[index]
     empty = low > high
     outside = ((cell_low > cell_high) & ~empty if wider else (cell_low > cell_high) != empty) & ~hidden
     outside |= ~empty & ((cell_low > low) | (cell_high < high))
@@ -205,7 +231,7 @@ def _unlike_sets(
     domain: Domain,
     codes: Codes,
     classes: Classes,
-    cells: Sequence[Cell],
+    shown: _Cells,
     index: npt.NDArray[np.uint32],
     bits: npt.NDArray[np.uint64] | None,
     wider: bool,
@@ -213,19 +239,15 @@ def _unlike_sets(
     """Classes whose rows do not hold exactly the codes of their set, null included; or, where it may be
     `wider`, others than these.
     """
-    null = [domain.n_values]
-    sets = [
-        [*(range(cell.low, cell.high + 1) if cell.codes is None else cell.codes), *null[: cell.null]]
-        for cell in cells
-    ]
+    members, sizes = shown.members, shown.sizes
     if bits is not None:
-        masks = np.array([sum(1 << code for code in members) for members in sets], dtype=np.uint64)
+        masks = np.zeros(len(sizes), np.uint64)
+        power = np.uint64(1) << members.astype(np.uint64)
+        np.bitwise_or.at(masks, np.repeat(np.arange(len(sizes)), sizes), power)
         return np.asarray(bits & ~masks[index] != 0 if wider else bits != masks[index])
     unlike = np.zeros(classes.n_classes, dtype=np.bool_)
     n_codes = domain.n_values + 1
-    sizes = np.array([len(members) for members in sets], dtype=np.int64)
     begins = np.cumsum(sizes) - sizes
-    members = np.fromiter(chain.from_iterable(sets), dtype=np.int64, count=int(sizes.sum()))
     for first, last in chunks(classes.offsets):
         inside, _ = codes_inside(codes, classes, first, last)
         number = np.arange(last - first)
