@@ -461,13 +461,13 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
     return measured
 
 
-def let_memory_go() -> None:
-    """For a process of one sweep: freed arrays go back to the system at once. glibc would raise the size
-    from which they do, 128 KiB, as a program runs, and then keep for every thread what its largest point
-    needed.
+def let_memory_go(least: int = 1 << 17) -> None:
+    """For a process of one sweep: freed arrays of `least` bytes go back to the system at once. glibc would
+    raise the size from which they do, 128 KiB, as a program runs, and then keep for every thread what its
+    largest point needed.
     """
     with suppress(OSError, TypeError, AttributeError):  # another C library has other ways
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17)
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, least)
 
 
 def _point(

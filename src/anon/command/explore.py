@@ -51,7 +51,7 @@ def explore(job: Job, source: str, folder: str, browser: bool | None, quiet: boo
     if not Path(folder).is_dir():
         raise UsageError(f"the folder {folder} does not exist")
     reading = job.read_options()
-    let_memory_go()
+    let_memory_go(1 << 20)  # smaller arrays come anew too often: each move took half a second longer
     with progress_line(quiet) as progress:
         table = anon.read_source(source, **reading, engine="local", progress=progress)
     language = Language(

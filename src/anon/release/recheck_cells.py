@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -130,23 +130,21 @@ class _Cells:
 
 def _cells(domain: Domain, values: pa.Array) -> _Cells:
     """The texts of cells read back."""
-    read, is_flat = reader(domain), _is_flat(domain)
-    low, high, null, whole, members, sizes = (array("q") for _ in range(6))
-    for start in range(0, len(values), CELLS_AT_ONCE):
-        for text in values.slice(start, CELLS_AT_ONCE).to_pylist():
-            cell = read(text)
-            codes = range(cell.low, cell.high + 1) if cell.codes is None else cell.codes
-            low.append(cell.low)
-            high.append(cell.high)
-            null.append(cell.null)
-            whole.append(cell.low == 0 and len(codes) == domain.n_values)
-            if is_flat:
-                members.extend(codes)
-                if cell.null:
-                    members.append(domain.n_values)
-                sizes.append(len(codes) + cell.null)
-    arrays = [np.array(each, np.int64) for each in (low, high, null, whole, members, sizes)]
-    return _Cells(arrays[0], arrays[1], arrays[2] > 0, arrays[3] > 0, arrays[4], arrays[5])
+    read = reader(domain)
+    parts: list[list[Any]] = [[] for _ in range(6)]
+    for start in range(0, max(len(values), 1), CELLS_AT_ONCE):
+        cells = list(map(read, values.slice(start, CELLS_AT_ONCE).to_pylist()))
+        low, high, null = (np.array([cell[i] for cell in cells], np.int64) for i in range(3))
+        sets = [range(low, high + 1) if codes is None else codes for low, high, _, codes in cells]
+        sizes = np.fromiter(map(len, sets), np.int64, len(sets))
+        members = np.empty(0, np.int64)
+        if _is_flat(domain):
+            listed = np.fromiter(chain.from_iterable(sets), np.int64, int(sizes.sum()))
+            members = np.insert(listed, np.cumsum(sizes)[null > 0], domain.n_values)
+        whole = (low == 0) & (sizes == domain.n_values)
+        for each, part in zip(parts, (low, high, null > 0, whole, members, sizes + null), strict=True):
+            each.append(part)
+    return _Cells(*map(np.concatenate, parts))
 
 
 def whole(domain: Domain, columns: Sequence[Column]) -> Bools:
