@@ -23,7 +23,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import uvicorn
 from asking import Asker, Started, is_running, part
+from uvicorn.server import ServerState
 
 from anon.explore import guard as guards
 from anon.explore import server
@@ -188,6 +190,44 @@ def test_an_upload_is_bounded(asker: Asker) -> None:
     whole = json.dumps({"do": "import", "column": 1, "form": {}, "text": "x" * MOST_BYTES}).encode()
     answer = asker.ask("POST", "/tree", whole)
     assert (answer.status, answer.text) == (403, "this is more than 16 MiB")
+
+
+@pytest.mark.parametrize("missing", [40, 7])
+def test_a_request_that_is_half_sent_ends(missing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection is closed in time; one that waits for what is told, after its request, is not."""
+    monkeypatch.setattr(server, "WHOLE", 0.3)
+
+    async def told(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await asyncio.sleep(1)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"told"})
+
+    async def tried() -> tuple[bytes, bytes]:
+        config = uvicorn.Config(told, http=server.Patient, lifespan="off", log_config=None)
+        config.load()
+        state = ServerState()
+        listening = await asyncio.get_running_loop().create_server(
+            lambda: server.Patient(config, state, {}), "127.0.0.1", 0
+        )
+        port = listening.sockets[0].getsockname()[1]
+
+        async def answer(request: bytes) -> bytes:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request)
+            try:
+                return await asyncio.wait_for(reader.read(), 20)
+            finally:
+                writer.close()
+
+        whole = b"POST /enter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9\r\n\r\ntoken=abc"
+        async with listening:
+            return await asyncio.gather(answer(whole[:-missing]), answer(whole))  # type: ignore[return-value]
+
+    half, whole = asyncio.run(tried())
+    assert half == b""
+    assert b"told" in whole
 
 
 def test_a_fault_tells_no_cell(asker: Asker, page: Started) -> None:

@@ -307,6 +307,28 @@ def test_an_input_that_changed_is_not_exported(people: Path, tmp_path: Path, suf
     session.close()
 
 
+def test_a_folder_that_changed_is_not_exported(people: Path, tmp_path: Path) -> None:
+    """One of its files was written, or another is there."""
+    inside, out = tmp_path / "in" / "deep", tmp_path / "out"
+    inside.mkdir(parents=True)
+    out.mkdir()
+    (inside / "a.csv").write_text(people.read_text())
+    source = anon.read_source(str(inside.parent), engine="local")
+    session = Session(str(inside.parent), source, anon.inspect(source), out, LANGUAGE, {})
+    session.fill(FORM)
+    (inside.parent / "notes.md").write_text("no table")
+    session.export("out.parquet", False, False, on)
+    (inside / "b.csv").write_text(people.read_text())
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        session.export("out.parquet", True, False, on)
+    (inside / "b.csv").unlink()
+    session.export("out.parquet", True, False, on)
+    (inside / "a.csv").write_text(people.read_text() + "N,20,10000,m,ill1,1.50\n")
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        session.export("out.parquet", True, False, on)
+    session.close()
+
+
 def test_what_is_asked_for_meanwhile_is_not_exported(session: Session, tmp_path: Path) -> None:
     """The job file holds what the release was made for."""
 

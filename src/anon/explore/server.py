@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -18,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anon.errors import UsageError
 from anon.explore import views
@@ -28,6 +30,19 @@ from anon.html import style_sheet
 
 IDLE = 3600.0  # seconds without a request
 GRACE = 5.0  # seconds for a page that is loaded again
+WHOLE = 10.0  # seconds within which a request is sent
+
+
+class Patient(H11Protocol):
+    """A connection, of one request, that ends where this is not there in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(WHOLE, self._end_half_sent)
+
+    def _end_half_sent(self) -> None:
+        if self.cycle is None or self.cycle.more_body:
+            self.transport.close()
 
 
 class Page:
@@ -259,7 +274,7 @@ def serve(session: Session, *, opened: Callable[[str], Any] = webbrowser.open, i
                 lifespan="off",
                 ws="none",
                 loop="asyncio",
-                http="h11",
+                http=Patient,
                 timeout_graceful_shutdown=1,
                 callback_notify=watch,
                 timeout_notify=1,

@@ -21,11 +21,11 @@ import pyarrow as pa
 from anon.attackers import attack
 from anon.choice import frontier
 from anon.encoding import encode
-from anon.errors import PrivacyWarning, UsageError
+from anon.errors import DataError, PrivacyWarning, UsageError
 from anon.explore.asked import Form, Keys, Language, fast, first_form, form_of_point, is_fast, keys_of
 from anon.pages import Origin, of_release
 from anon.schema import Schema, nominal
-from anon.tables import Source, read_source, read_table, write_file
+from anon.tables import Source, files_of, read_source, read_table, write_file
 from anon.verbs import Inspection, anonymize, draft_hierarchy
 
 if TYPE_CHECKING:
@@ -295,9 +295,9 @@ def _tree_files(stem: str, names: Mapping[int, str]) -> dict[int, str]:
     return {i: f"{stem}.{slug}.csv" for i, slug in files.items()}
 
 
-def _state_of(path: str) -> tuple[int, int] | None:
-    """What tells whether a file was written since; None where it is no file."""
-    if not os.path.isfile(path):
-        return None
-    state = os.stat(path)
-    return state.st_mtime_ns, state.st_size
+def _state_of(path: str) -> list[tuple[Path, int, int]]:
+    """What tells whether files were written since, or others are there; nothing of what is no file."""
+    try:
+        return [(each, each.stat().st_mtime_ns, each.stat().st_size) for each in files_of([path])]
+    except (DataError, OSError):
+        return []
