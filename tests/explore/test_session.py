@@ -22,7 +22,7 @@ from anon.command.ends import failure_of
 from anon.command.job import load_job
 from anon.command.job_file import keys_text
 from anon.explore import Language, Session, views
-from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of, value_of
+from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of
 from anon.explore.server import Page
 from anon.explore.worker import Superseded, Worker
 from anon.methods import BY_NAME
@@ -135,7 +135,7 @@ def test_what_makes_no_job_is_an_error_in_words(session: Session, form: dict[str
 def test_options_are_read_by_their_kinds() -> None:
     options = {each.key: each for each in (*REQUIREMENT_OPTIONS, *OF_METHODS)}
     told = {"k": "5", "t": "0.2", "enhanced": "true", "levels": "1,0,2", "split": "age, zip", "subsets": "3"}
-    assert {key: value_of(options[key], text) for key, text in told.items()} == {
+    assert {key: options[key].of_text(text) for key, text in told.items()} == {
         **{"k": 5, "t": 0.2, "enhanced": True, "levels": [1, 0, 2], "split": ["age", "zip"], "subsets": 3}
     }
 
@@ -408,7 +408,7 @@ def test_an_order_is_no_file(session: Session, tmp_path: Path) -> None:
 def test_what_is_no_number_is_refused(text: str) -> None:
     [k] = [each for each in REQUIREMENT_OPTIONS if each.key == "k"]
     with pytest.raises(anon.UsageError, match="give a number"):
-        value_of(k, text)
+        k.of_text(text)
 
 
 def test_a_hierarchy_is_imported_drafted_edited_and_removed(session: Session) -> None:
