@@ -45,7 +45,7 @@ CODED = {
 OF_COLUMN = {
     **CODED,
     "linked": "Goes with this quasi-identifier",
-    "perturb": "Perturbed by, if it is none itself",
+    "perturb": "Perturbed, if it is none: rank-swap p=0.05",
 }
 METHODS = (
     *("mondrian", "curve", "full-domain", "local-suppression", "microaggregation"),
@@ -169,7 +169,9 @@ def _perturbation(text: str, columns: list[str]) -> Keys:
     given = dict(each.partition("=")[::2] for each in settings)
     if not known or not {*given} <= {*known}:
         among = ", ".join(known or PERTURBED)
-        raise UsageError(f"column {columns[0]!r}: a perturbation is written rank-swap p=5; these are {among}")
+        raise UsageError(
+            f"column {columns[0]!r}: a perturbation is written rank-swap p=0.05; these are {among}"
+        )
     made = {"columns": columns} if "columns" in known else {}
     return {"method": method, **made, **{key: known[key].of_text(value) for key, value in given.items()}}
 

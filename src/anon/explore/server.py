@@ -53,20 +53,16 @@ class Page:
         self.worker, self.channel = Worker(), Channel()
         self.n_open, self.asked = 0, time.monotonic()
         self.left: float | None = None
-        posts = {
-            "/enter": self.enter,
-            "/start": self.start,
-            "/events": self.events,
-            "/change": self.change,
-            "/do": self.do,
-            "/tree": self.tree,
-        }
+        posts = (self.enter, self.start, self.events, self.change, self.do, self.tree)
         self.app = Starlette(
             routes=[
                 Route("/", lambda request: HTMLResponse(views.shell())),
-                Route("/explore.css", lambda request: Response(_style(), media_type="text/css")),
-                Route("/explore.js", lambda request: Response(_asset("js"), media_type="text/javascript")),
-                *(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
+                Route(
+                    "/explore.css",
+                    lambda request: Response(style_sheet() + asset("css"), media_type="text/css"),
+                ),
+                Route("/explore.js", lambda request: Response(asset("js"), media_type="text/javascript")),
+                *(Route(f"/{each.__name__}", each, methods=["POST"]) for each in posts),
             ],
             exception_handlers={Exception: self.failed, Refused: self.failed},
         )
@@ -240,12 +236,8 @@ class Page:
     }
 
 
-def _asset(suffix: str) -> str:
+def asset(suffix: str) -> str:
     return files("anon.explore").joinpath(f"explore.{suffix}").read_text("utf-8")
-
-
-def _style() -> str:
-    return style_sheet() + _asset("css")
 
 
 def serve(session: Session, *, opened: Callable[[str], Any] = webbrowser.open, idle: float = IDLE) -> None:

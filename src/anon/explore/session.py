@@ -128,16 +128,8 @@ class Session:
             raise UsageError("ask for something: nothing is required yet, such as k")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)  # the page shows the release's own
-            return anonymize(
-                source,
-                schema,
-                require=require,
-                **job.how(),
-                **job.beside(),
-                **job.options(),
-                **more,
-                progress=progress,
-            )
+            asked = {**job.how(), **job.beside(), **job.options(), **more}
+            return anonymize(source, schema, require=require, **asked, progress=progress)
 
     def sweep(self, progress: Progress) -> Frontier:
         """Many releases on two axes."""
