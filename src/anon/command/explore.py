@@ -45,6 +45,8 @@ def explore(
     """
     if not all(map(find_spec, ("starlette", "uvicorn"))):
         raise UsageError("the page needs a web library: pip install 'anon[app]'")
+    import pyarrow as pa
+
     import anon
     from anon.choice import let_memory_go
     from anon.command.ends import failure_of
@@ -56,10 +58,11 @@ def explore(
     if not Path(folder).is_dir():
         raise UsageError(f"the folder {folder} does not exist")
     reading = job.read_options()
-    let_memory_go(1 << 20)  # smaller arrays come anew too often: each move took half a second longer
+    let_memory_go(1 << 20, arenas=1)  # smaller arrays come too often: a move took half a second longer
     with progress_line(quiet) as progress:
         table = anon.read_source(source, **reading, engine="local", progress=progress)
         people = people_of(context, job)
+    pa.default_memory_pool().release_unused()  # what reading took
     language = Language(
         job=lambda keys: load_job(None, keys),
         text=keys_text,

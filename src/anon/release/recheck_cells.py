@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anon.classes import Classes, Column, reader
+from anon.classes import Cell, Classes, Column, reader
 from anon.encoding import Codes, Domain, Encoded
 from anon.errors import RecheckError
 from anon.threads import available_threads, in_threads
@@ -24,6 +23,7 @@ Bools = npt.NDArray[np.bool_]
 
 ROWS_AT_ONCE = 1 << 16
 CELLS_AT_ONCE = 1 << 12
+SHIFT = 32  # bits of a code
 SAFE = 2**62
 
 
@@ -129,22 +129,43 @@ class _Cells:
 
 
 def _cells(domain: Domain, values: pa.Array) -> _Cells:
-    """The texts of cells read back."""
-    read = reader(domain)
-    parts: list[list[Any]] = [[] for _ in range(6)]
-    for start in range(0, max(len(values), 1), CELLS_AT_ONCE):
-        cells = list(map(read, values.slice(start, CELLS_AT_ONCE).to_pylist()))
-        low, high, null = (np.array([cell[i] for cell in cells], np.int64) for i in range(3))
-        sets = [range(low, high + 1) if codes is None else codes for low, high, _, codes in cells]
-        sizes = np.fromiter(map(len, sets), np.int64, len(sets))
-        members = np.empty(0, np.int64)
-        if _is_flat(domain):
-            listed = np.fromiter(chain.from_iterable(sets), np.int64, int(sizes.sum()))
-            members = np.insert(listed, np.cumsum(sizes)[null > 0], domain.n_values)
-        whole = (low == 0) & (sizes == domain.n_values)
-        for each, part in zip(parts, (low, high, null > 0, whole, members, sizes + null), strict=True):
-            each.append(part)
-    return _Cells(*map(np.concatenate, parts))
+    """The texts of cells read back; most sets by Arrow, all of their labels by the reader."""
+    read, is_flat = reader(domain), _is_flat(domain)
+    low, high, null, n_codes = (np.zeros(len(values), np.int64) for _ in range(4))
+    members: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    for start in range(0, len(values), CELLS_AT_ONCE):
+        texts = values.slice(start, CELLS_AT_ONCE)
+        keys, rest = _listed(texts, read) if is_flat else (members[0], range(len(texts)))
+        further: list[int] = []
+        for i, text in zip(rest, texts.take(pa.array(rest, pa.int64())).to_pylist(), strict=True):
+            cell = read(text)
+            codes = range(cell.low, cell.high + 1) if cell.codes is None else cell.codes
+            low[start + i], high[start + i], null[start + i] = cell.low, cell.high, cell.null
+            n_codes[start + i] = len(codes)
+            if is_flat:
+                further += [i << SHIFT | code for code in (*codes, *[domain.n_values][: cell.null])]
+        keys = np.sort(np.concatenate([keys, np.array(further, np.int64)]))
+        members.append(keys & (1 << SHIFT) - 1)
+        if is_flat:
+            sizes = np.bincount(keys >> SHIFT, minlength=len(texts))
+            n_codes[start : start + len(texts)] = sizes - null[start : start + len(texts)]
+    is_whole = (low == 0) & (n_codes == domain.n_values)
+    return _Cells(low, high, null > 0, is_whole, np.concatenate(members), n_codes + null)
+
+
+def _listed(texts: pa.Array, read: Callable[[str], Cell]) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Of sets of labels without quotes the number of each with each of its codes; which cells are others."""
+    bare = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
+    bare = pc.and_(bare, pc.invert(pc.match_substring(texts, '"'))).to_numpy(zero_copy_only=False)
+    at = np.flatnonzero(bare)
+    lists = pc.split_pattern(pc.utf8_slice_codeunits(texts.take(pa.array(at)), 1, -1), ", ")
+    atoms = lists.flatten().dictionary_encode()
+    of_atom = np.array([read(f"{{{atom}}}").low for atom in atoms.dictionary.to_pylist()], np.int64)
+    keys = np.repeat(at, pc.list_value_length(lists).to_numpy()) << SHIFT | of_atom[atoms.indices.to_numpy()]
+    keys.sort()
+    if (np.diff(keys) == 0).any():  # a label twice, which the reader refuses
+        return np.empty(0, np.int64), list(range(len(texts)))
+    return keys, np.flatnonzero(~bare).tolist()
 
 
 def whole(domain: Domain, columns: Sequence[Column]) -> Bools:
