@@ -73,9 +73,11 @@ def facts_of(
     """Gathered chunk by chunk of the rows, for every quasi-identifier that is published as cells."""
     n = classes.n_classes
     facts = []
+    none = np.ones(n, np.int64), np.zeros(n, np.int64)
     for domain in encoded.quasi:
         bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
-        facts.append(Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
+        low, high = none if bits is not None else (each.copy() for each in none)
+        facts.append(Facts(low, high, np.zeros(n, np.bool_), bits))
     power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
     null_bit = {
         domain.name: np.uint64(domain.has_null << min(domain.n_values, 63)) for domain in encoded.quasi
@@ -124,7 +126,7 @@ class _Cells:
     high: npt.NDArray[np.int64]
     null: Bools
     whole: Bools
-    members: npt.NDArray[np.int64]
+    members: npt.NDArray[np.uint32]
     sizes: npt.NDArray[np.int64]
 
 
@@ -132,10 +134,10 @@ def _cells(domain: Domain, values: pa.Array) -> _Cells:
     """The texts of cells read back; most sets by Arrow, all of their labels by the reader."""
     read, is_flat = reader(domain), _is_flat(domain)
     low, high, null, n_codes = (np.zeros(len(values), np.int64) for _ in range(4))
-    members: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    members, no_keys = [np.empty(0, np.uint32)], np.empty(0, np.int64)
     for start in range(0, len(values), CELLS_AT_ONCE):
         texts = values.slice(start, CELLS_AT_ONCE)
-        keys, rest = _listed(texts, read) if is_flat else (members[0], range(len(texts)))
+        keys, rest = _listed(texts, read) if is_flat else (no_keys, range(len(texts)))
         further: list[int] = []
         for i, text in zip(rest, texts.take(pa.array(rest, pa.int64())).to_pylist(), strict=True):
             cell = read(text)
@@ -145,7 +147,7 @@ def _cells(domain: Domain, values: pa.Array) -> _Cells:
             if is_flat:
                 further += [i << SHIFT | code for code in (*codes, *[domain.n_values][: cell.null])]
         keys = np.sort(np.concatenate([keys, np.array(further, np.int64)]))
-        members.append(keys & (1 << SHIFT) - 1)
+        members.append((keys & (1 << SHIFT) - 1).astype(np.uint32))
         if is_flat:
             sizes = np.bincount(keys >> SHIFT, minlength=len(texts))
             n_codes[start : start + len(texts)] = sizes - null[start : start + len(texts)]
