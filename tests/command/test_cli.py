@@ -798,7 +798,7 @@ def test_compare(engine: Engine, people: str, capsys: pytest.CaptureFixture[str]
     printed = capsys.readouterr().out
     assert re.search(r"Utility of\s+release.parquet", printed)
     assert re.search(r"gcp +0.125", printed)
-    assert re.search(r"column +ncp *\n", printed)
+    assert re.search(r"column +information loss \(ncp\) *\n", printed)
     assert re.search(r"age +0.25", printed)
     assert re.search(r"ill +0.75", printed)
     assert "precision" not in printed

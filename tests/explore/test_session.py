@@ -16,13 +16,13 @@ import pyarrow.csv as pa_csv
 import pytest
 
 import anon
-from anon.choice import grid
+from anon.choice import check_measures, grid
 from anon.command import main
 from anon.command.ends import failure_of
 from anon.command.job import load_job
 from anon.command.job_file import keys_text
 from anon.explore import Language, Session, views
-from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of, value_of
+from anon.explore.asked import FAST, METHODS, OF_METHODS, fast, form_of_point, keys_of
 from anon.explore.server import Page
 from anon.explore.worker import Superseded, Worker
 from anon.methods import BY_NAME
@@ -97,6 +97,61 @@ def test_a_form_is_the_job_of_its_controls() -> None:
     assert load_job(None, tomllib.loads(keys_text(keys))) == job
 
 
+def test_columns_of_a_household_linked_and_perturbed_ones_are_keys() -> None:
+    """Those that are perturbed alike are so together; a setting that the role has no use for is left out."""
+    form = {
+        **FORM,
+        "role.1": "household",
+        "linked.2": "age",
+        "perturb.4": "rank-swap p=0.05",
+        "linked.4": "zip",
+    }
+    form |= {"role.5": "neutral", "perturb.5": " rank-swap p=0.05 ", "perturb.3": "shuffle by=age"}
+    keys = keys_of(form, NAMES, {})
+    assert keys["quasi"] == ["age", "zip", "sex"]
+    assert (keys["household"], keys["linked"]) == (["age"], [["age", "zip"]])
+    assert keys["perturb"] == [{"method": "rank-swap", "columns": ["illness", "visit"], "p": 0.05}]
+    assert load_job(None, tomllib.loads(keys_text(keys))) == load_job(None, keys)
+    for wrong in ("blur p=5", "rank-swap q=5", "noise amount=much"):
+        with pytest.raises(anon.UsageError, match=r"perturbation is written|give a number"):
+            keys_of({**form, "perturb.5": wrong}, NAMES, {})
+
+
+def test_axes_are_measures() -> None:
+    check_measures(name for names in views.AXES.values() for name in names)
+
+
+def test_a_population_is_of_a_file_that_the_command_names(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What needs one is asked for on the page, and the job that is exported names the file."""
+    of_all = tmp_path / "everybody.csv"
+    text = people.read_text()
+    of_all.write_text(text + text.partition("\n")[2])
+    source, everybody = (anon.read_source(str(path), engine="local") for path in (people, of_all))
+    reading = {"population": str(of_all)}
+    opened = Session(str(people), source, anon.inspect(source), tmp_path, LANGUAGE, reading, everybody)
+    opened.fill({**FORM, "k": "", "k_map": "8", "order": "input"})
+    assert 'name="presence"' in views.content(opened)
+    made = opened.preview(on)
+    assert made.privacy.population is not None
+    assert 0 < made.privacy.population.journalist.max <= 1 / 8
+    assert "greatest risk in the population" in views.risk(made)
+    done = opened.export("out.parquet", False, False, on)
+    written = tomllib.loads((tmp_path / "out.job.toml").read_text())
+    assert (written["population"], written["k_map"]) == ("everybody.csv", 8)
+    first = (tmp_path / "out.parquet").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert main([*done["command"].split()[1:], "--quiet"]) == 0
+    assert (tmp_path / "out.parquet").read_bytes() == first
+    with pytest.raises(anon.UsageError, match="never written over"):
+        opened.export("everybody.csv", True, False, on)
+    of_all.write_text(text)
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        opened.export("out.parquet", True, False, on)
+    opened.close()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_settings_are_those_of_the_method_that_is_chosen(method: str) -> None:
     """What another method would take is left out, so that no list must be emptied to try one."""
@@ -135,7 +190,7 @@ def test_what_makes_no_job_is_an_error_in_words(session: Session, form: dict[str
 def test_options_are_read_by_their_kinds() -> None:
     options = {each.key: each for each in (*REQUIREMENT_OPTIONS, *OF_METHODS)}
     told = {"k": "5", "t": "0.2", "enhanced": "true", "levels": "1,0,2", "split": "age, zip", "subsets": "3"}
-    assert {key: value_of(options[key], text) for key, text in told.items()} == {
+    assert {key: options[key].of_text(text) for key, text in told.items()} == {
         **{"k": 5, "t": 0.2, "enhanced": True, "levels": [1, 0, 2], "split": ["age", "zip"], "subsets": 3}
     }
 
@@ -195,6 +250,9 @@ def test_the_preview_is_the_release_of_the_fast_method(session: Session) -> None
         {"hierarchy.2": "intervals:10000,20000", "least.2": "20000", "top.1": "60", "ends.1": "5"},
         {"t": "0.4", "t_distance": "equal", "delta": "2", "delta_absent": "ignore"},
         {"role.4": "", "missing": "suppress"},
+        {"role.0": "unit", "role.3": "household", "role.4": ""},
+        {"linked.2": "age"},
+        {"role.5": "neutral", "perturb.5": "rank-swap p=0.05"},
     ],
     ids=str,
 )
@@ -307,6 +365,28 @@ def test_an_input_that_changed_is_not_exported(people: Path, tmp_path: Path, suf
     session.close()
 
 
+def test_a_folder_that_changed_is_not_exported(people: Path, tmp_path: Path) -> None:
+    """One of its files was written, or another is there."""
+    inside, out = tmp_path / "in" / "deep", tmp_path / "out"
+    inside.mkdir(parents=True)
+    out.mkdir()
+    (inside / "a.csv").write_text(people.read_text())
+    source = anon.read_source(str(inside.parent), engine="local")
+    session = Session(str(inside.parent), source, anon.inspect(source), out, LANGUAGE, {})
+    session.fill(FORM)
+    (inside.parent / "notes.md").write_text("no table")
+    session.export("out.parquet", False, False, on)
+    (inside / "b.csv").write_text(people.read_text())
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        session.export("out.parquet", True, False, on)
+    (inside / "b.csv").unlink()
+    session.export("out.parquet", True, False, on)
+    (inside / "a.csv").write_text(people.read_text() + "N,20,10000,m,ill1,1.50\n")
+    with pytest.raises(anon.UsageError, match="changed since it was read"):
+        session.export("out.parquet", True, False, on)
+    session.close()
+
+
 def test_what_is_asked_for_meanwhile_is_not_exported(session: Session, tmp_path: Path) -> None:
     """The job file holds what the release was made for."""
 
@@ -386,7 +466,7 @@ def test_an_order_is_no_file(session: Session, tmp_path: Path) -> None:
 def test_what_is_no_number_is_refused(text: str) -> None:
     [k] = [each for each in REQUIREMENT_OPTIONS if each.key == "k"]
     with pytest.raises(anon.UsageError, match="give a number"):
-        value_of(k, text)
+        k.of_text(text)
 
 
 def test_a_hierarchy_is_imported_drafted_edited_and_removed(session: Session) -> None:

@@ -73,6 +73,7 @@ from anon.verbs import split
 # --- the sweep
 
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
+M_ARENA_MAX = -8
 
 
 HELD_OUT = 0.2  # of the people, where attackers are tried
@@ -461,13 +462,15 @@ def _privacy(sweep: _Sweep, published: Published) -> Any:
     return measured
 
 
-def let_memory_go() -> None:
-    """For a process of one sweep: freed arrays go back to the system at once. glibc would raise the size
-    from which they do, 128 KiB, as a program runs, and then keep for every thread what its largest point
-    needed.
+def let_memory_go(least: int = 1 << 17, arenas: int = 0) -> None:
+    """For a process of one sweep: freed arrays of `least` bytes go back to the system at once. glibc would
+    raise the size from which they do, 128 KiB, as a program runs, and then keep for every thread what its
+    largest point needed; smaller ones it keeps in as many `arenas` (0: several for each processor).
     """
     with suppress(OSError, TypeError, AttributeError):  # another C library has other ways
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17)
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, least)
+        if arenas:
+            ctypes.CDLL(None).mallopt(M_ARENA_MAX, arenas)
 
 
 def _point(

@@ -17,15 +17,28 @@ if TYPE_CHECKING:
 Function = Callable[..., None]
 
 COMMANDS = {
-    "attack": (
-        "attacks",
-        "Attack RELEASE as others would: single out, link, infer, tell members; count how often it succeeds.",
+    "inspect": (
+        "trials",
+        "Tell what the columns of FILE are like, and guess their roles. No value is shown.",
     ),
+    "hierarchy": (
+        "trials",
+        "Draft a hierarchy of one column of FILE from its values, to be edited before it is used.",
+    ),
+    "discover": (
+        "risks",
+        "Show which sets of columns tell the rows of FILE apart: what to take as quasi-identifiers.",
+    ),
+    "explore": ("explore", "Open a page on this machine on which the whole job is done without code."),
+    "frontier": (
+        "trials",
+        "Try many releases of IN and show which are efficient: none other is as private and as useful.",
+    ),
+    "anonymize": ("releases", "Write a release of IN that satisfies every requirement."),
     "append": (
         "batches",
         "Release BATCH, rows of new persons, by the RULES of an earlier release, as a table of its own.",
     ),
-    "anonymize": ("releases", "Write a release of IN that satisfies every requirement."),
     "check": (
         "releases",
         "Measure the privacy of FILE, made by anyone; exit with 1 if it does not meet what is required.",
@@ -39,30 +52,18 @@ COMMANDS = {
         "risks",
         "Find the rows of FILE that few attributes single out (SUDA2), and what each attribute contributes.",
     ),
-    "discover": (
-        "risks",
-        "Show which sets of columns tell the rows of FILE apart: what to take as quasi-identifiers.",
+    "attack": (
+        "attacks",
+        "Attack RELEASE as others would: single out, link, infer, tell members; count how often it succeeds.",
     ),
-    "frontier": (
-        "trials",
-        "Try many releases of IN and show which are efficient: none other is as private and as useful.",
-    ),
-    "inspect": (
-        "trials",
-        "Tell what the columns of FILE are like, and guess their roles. No value is shown.",
-    ),
-    "hierarchy": (
-        "trials",
-        "Draft a hierarchy of one column of FILE from its values, to be edited before it is used.",
-    ),
-    "explore": ("explore", "Open a page on this machine on which the whole job is done without code."),
     "scenario": ("trials", "Compare sanitizations by what miners tell users and adversaries."),
     "reproduce": ("trials", "Run a paper's experiments: what was published beside what is measured."),
     "demo": ("trials", "Make a synthetic census, anonymize it, check the release, and write both files."),
     "data census": ("trials", "Write a synthetic census."),
     "data adult": ("trials", "Write the UCI Adult table, its files verified."),
 }
-"""Of every command the module that holds it and the first paragraph of its help, in the order of the help.
+"""Of every command the module that holds it and the first paragraph of its help, in the order of the help:
+that of the work.
 
 Nothing of a command is imported before it is run.
 """

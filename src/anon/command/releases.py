@@ -162,7 +162,7 @@ def anonymize(
             notes.append(
                 f"what counts units was checked before column {schema.unit!r} was dropped; no file decides it"
             )
-        report_spark(ends, measured, warned, notes, as_json, quiet)
+        report_spark(ends, measured, warned, notes, as_json, quiet, all_measures)
         return
     context.obj.without_pandas()
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:

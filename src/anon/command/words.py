@@ -106,14 +106,20 @@ def report_spark(
     notes: list[str],
     as_json: bool,
     quiet: bool,
+    all_measures: bool,
 ) -> None:
     if as_json:
         print_json({**files, "privacy": privacy.to_dict(), "warnings": warned, "notes": notes})
         return
     print_notes(warned, "warning")
     print_notes(notes)
-    if not quiet:
-        print_tables(_facts("release", files), *privacy_words("privacy", privacy.to_dict()))
+    measures = privacy.to_dict()
+    if quiet:
+        return
+    if all_measures:
+        print_tables(_facts("Release", files), *privacy_words("Privacy", measures))
+    else:
+        print_answers(str(files["output"]), *answers.on_privacy(measures))
 
 
 def report_attacks(name: str, attacked: Any, quiet: bool) -> None:
@@ -256,12 +262,14 @@ def _breakdown(title: str, by_column: Mapping[str, Mapping[str, Any]]) -> Table:
     from rich import box
     from rich.table import Table
 
+    from anon.measures import title_of
+
     table = Table(title=title, box=box.SIMPLE, title_justify="left")
     table.add_column("column", overflow="fold")
     names = list(next(iter(by_column.values())))
     names = [name for name in names if any(each[name] is not None for each in by_column.values())]
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(title_of(name), justify="right")
     for column, each in by_column.items():
         table.add_row(column, *("" if each[name] is None else _text(each[name]) for name in names))
     return table

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from anon.errors import UsageError
-from anon.methods import BY_NAME, LIMITS, METHOD_OPTIONS
+from anon.methods import BY_NAME, LIMITS, METHOD_OPTIONS, PERTURBATIONS
 from anon.release import PUBLISHED
-from anon.requirements import REQUIREMENT_OPTIONS, Option
+from anon.requirements import REQUIREMENT_OPTIONS, Option, number_of
 
 if TYPE_CHECKING:
     from anon.requirements import Requirement
@@ -27,6 +26,7 @@ Keys = dict[str, Any]
 
 OF_LISTS = {
     "quasi": "quasi-identifier",
+    "household": "quasi-identifier that a household shares",
     "sensitive": "sensitive",
     "identifying": "identifying (dropped)",
     "neutral": "neutral (as it is)",
@@ -41,6 +41,11 @@ CODED = {
     "top": "Top code: from here on as one",
     "bottom": "Bottom code: up to here as one",
     "ends": "Ends of intervals rounded to",
+}
+OF_COLUMN = {
+    **CODED,
+    "linked": "Goes with this quasi-identifier",
+    "perturb": "Perturbed, if it is none: rank-swap p=0.05",
 }
 METHODS = (
     *("mondrian", "curve", "full-domain", "local-suppression", "microaggregation"),
@@ -59,7 +64,7 @@ FURTHER = (*PUBLISHED, *LIMITS, MISSING, ORDER)
 MADE = frozenset(each.key for each in (*REQUIREMENT_OPTIONS, *METHOD_OPTIONS, *PUBLISHED, *LIMITS))
 """Keys that a point of a frontier sets or leaves alone, but for the method."""
 
-AXES = ("privacy", "utility")
+PERTURBED = tuple(each.name for each in PERTURBATIONS)
 FAST = "effort=fast"
 
 
@@ -67,8 +72,9 @@ class Job(Protocol):
     """A job as the command reads it: what its keys mean is said nowhere else."""
 
     def roles(self) -> Schema | None: ...
-    def requirements(self) -> list[Requirement]: ...
+    def requirements(self, people: Any) -> list[Requirement]: ...
     def how(self) -> dict[str, Any]: ...
+    def beside(self) -> dict[str, Any]: ...
     def options(self) -> dict[str, Any]: ...
     def sweep(self) -> dict[str, Any]: ...
     def read_options(self) -> dict[str, Any]: ...
@@ -89,19 +95,12 @@ class Language:
 
 def first_form(inspected: Inspection) -> dict[str, str]:
     """The guesses, and a k to begin with; what seems neutral is not published until somebody says so."""
-    form = {"k": "10", "how": FAST, "grid": f"k=2,5,10,25,50,100 method={_tried(inspected.n_rows)}"}
-    guessed = {
-        "quasi-identifying": "quasi",
-        "sensitive": "sensitive",
-        "identifying": "identifying",
-    }
+    tried = "mondrian,curve" if inspected.n_rows <= 100_000 else "mondrian"
+    form = {"k": "10", "how": FAST, "grid": f"k=2,5,10,25,50,100 method={tried}"}
     for i, column in enumerate(inspected.columns):
-        form[f"role.{i}"] = column.key or guessed.get(column.role, "")
+        guessed = column.role.removesuffix("-identifying")
+        form[f"role.{i}"] = column.key or ("" if guessed == "neutral" else guessed)
     return form
-
-
-def _tried(n_rows: int) -> str:
-    return "mondrian,curve" if n_rows <= 100_000 else "mondrian"
 
 
 def keys_of(form: Form, names: Sequence[str], trees: Mapping[int, Path]) -> Keys:
@@ -110,6 +109,8 @@ def keys_of(form: Form, names: Sequence[str], trees: Mapping[int, Path]) -> Keys
     Settings of columns that have no use for them are left out, so that a role can be tried and taken back.
     """
     keys: Keys = {key: [] for key in OF_LISTS}
+    linked: dict[str, list[str]] = {}
+    perturbed: dict[str, list[str]] = {}
     for i, name in enumerate(names):
         role = form.get(f"role.{i}", "")
         if role in OF_LISTS:
@@ -118,15 +119,21 @@ def keys_of(form: Form, names: Sequence[str], trees: Mapping[int, Path]) -> Keys
             if role in keys:
                 raise UsageError(f"two columns are {OF_ONE[role]}: {keys[role]!r} and {name!r}; keep one")
             keys[role] = name
-        if role in ("quasi", "sensitive"):
+        if role == "household":
+            keys["quasi"].append(name)
+        if role in ("quasi", "household", "sensitive"):
             _of_column(keys, form, i, name, trees)
+        what, groups = ("linked", linked) if name in keys["quasi"] else ("perturb", perturbed)
+        if role in OF_LISTS and (text := form.get(f"{what}.{i}", "").strip()):
+            groups.setdefault(text, [text] if what == "linked" else []).append(name)
+    keys |= {"linked": [*linked.values()], "perturb": [_perturbation(*each) for each in perturbed.items()]}
     key, _, value = form.get("how", FAST).partition("=")
     is_named = key == "method" and value in METHODS
     of_method = BY_NAME[value].options if is_named else ()
     for option in (*REQUIREMENT_OPTIONS, *(each for each in OF_METHODS if each in of_method), *FURTHER):
         text = form.get(option.key, "").strip()
         if text:
-            keys[option.key] = value_of(option, text)
+            keys[option.key] = option.of_text(text)
     keys["method" if is_named else "effort"] = value
     return {key: value for key, value in keys.items() if value not in ([], {})}
 
@@ -150,25 +157,23 @@ def _of_column(keys: Keys, form: Form, i: int, name: str, trees: Mapping[int, Pa
                 "a file is imported"
             )
         say("hierarchy", str(tree))
-    for key in CODED if keys.get("quasi") and name in keys["quasi"] else ():
+    for key in CODED if name in keys["quasi"] else ():
         if text := form.get(f"{key}.{i}", "").strip():
-            say(key, _number(text) if _is_number(text) else text)
+            say(key, text if (number := number_of(text)) is None else number)
 
 
-def value_of(option: Option, text: str) -> Any:
-    """What a job holds where a control holds this text; UsageError where that is no such value."""
-    kinds = get_args(option.kind) if get_origin(option.kind) is not Literal else ()
-    if option.kind is bool:
-        return text == "true"
-    if get_origin(option.kind) is list or any(get_origin(each) is list for each in kinds):
-        items = [item.strip() for item in text.split(",")]
-        return [int(item) if item.isdecimal() else item for item in items]
-    if option.kind in (int, float) or {int, float} & {*kinds}:
-        if not _is_number(text):
-            raise UsageError(f"{option.key.replace('_', ' ')}: give a number")
-        number = _number(text)
-        return float(number) if option.kind is float else number
-    return text
+def _perturbation(text: str, columns: list[str]) -> Keys:
+    """What a job holds of a method and its settings, which perturbs these columns."""
+    method, *settings = text.split()
+    known = {each.key: each for each in BY_NAME[method].options} if method in PERTURBED else {}
+    given = dict(each.partition("=")[::2] for each in settings)
+    if not known or not {*given} <= {*known}:
+        among = ", ".join(known or PERTURBED)
+        raise UsageError(
+            f"column {columns[0]!r}: a perturbation is written rank-swap p=0.05; these are {among}"
+        )
+    made = {"columns": columns} if "columns" in known else {}
+    return {"method": method, **made, **{key: known[key].of_text(value) for key, value in given.items()}}
 
 
 def form_of_point(parameters: Mapping[str, Any]) -> dict[str, str]:
@@ -200,19 +205,5 @@ def is_fast(keys: Mapping[str, Any]) -> bool:
 
 def method_name(keys: Mapping[str, Any]) -> str:
     """What makes the release, for people."""
-    by_effort = {"fast": "Mondrian", "balanced": "Curve (balanced)", "best": "Curve (best)"}
-    return str(keys["method"]) if "method" in keys else by_effort[keys.get("effort", "balanced")]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
+    effort = keys.get("effort", "balanced")
+    return str(keys.get("method") or ("Mondrian" if effort == "fast" else f"Curve ({effort})"))

@@ -31,6 +31,7 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
     "cache-control": "no-store",
+    "connection": "close",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",

@@ -30,7 +30,19 @@ from anon.html import style_sheet
 
 IDLE = 3600.0  # seconds without a request
 GRACE = 5.0  # seconds for a page that is loaded again
-HASTE = 10.0  # seconds for the head of a request
+WHOLE = 10.0  # seconds within which a request is sent
+
+
+class Patient(H11Protocol):
+    """A connection, of one request, that ends where this is not there in time."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(WHOLE, self._end_half_sent)
+
+    def _end_half_sent(self) -> None:
+        if self.cycle is None or self.cycle.more_body:
+            self.transport.close()
 
 
 class Page:
@@ -41,20 +53,16 @@ class Page:
         self.worker, self.channel = Worker(), Channel()
         self.n_open, self.asked = 0, time.monotonic()
         self.left: float | None = None
-        posts = {
-            "/enter": self.enter,
-            "/start": self.start,
-            "/events": self.events,
-            "/change": self.change,
-            "/do": self.do,
-            "/tree": self.tree,
-        }
+        posts = (self.enter, self.start, self.events, self.change, self.do, self.tree)
         self.app = Starlette(
             routes=[
                 Route("/", lambda request: HTMLResponse(views.shell())),
-                Route("/explore.css", lambda request: Response(_style(), media_type="text/css")),
-                Route("/explore.js", lambda request: Response(_asset("js"), media_type="text/javascript")),
-                *(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
+                Route(
+                    "/explore.css",
+                    lambda request: Response(style_sheet() + asset("css"), media_type="text/css"),
+                ),
+                Route("/explore.js", lambda request: Response(asset("js"), media_type="text/javascript")),
+                *(Route(f"/{each.__name__}", each, methods=["POST"]) for each in posts),
             ],
             exception_handlers={Exception: self.failed, Refused: self.failed},
         )
@@ -228,43 +236,8 @@ class Page:
     }
 
 
-class Hasty(H11Protocol):
-    """A connection that is closed where the head of a request does not come in time, so that who may not
-    ask cannot hold it either.
-    """
-
-    late: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._be_patient()
-        super().connection_lost(exc)
-
-    def _wait(self) -> None:
-        if self.cycle is not None and not self.cycle.response_complete:  # a request is there, and is answered
-            self._be_patient()
-        elif self.late is None:
-            self.late = self.loop.call_later(HASTE, self.transport.close)
-
-    def _be_patient(self) -> None:
-        if self.late is not None:
-            self.late.cancel()
-            self.late = None
-
-
-def _asset(suffix: str) -> str:
+def asset(suffix: str) -> str:
     return files("anon.explore").joinpath(f"explore.{suffix}").read_text("utf-8")
-
-
-def _style() -> str:
-    return style_sheet() + _asset("css")
 
 
 def serve(session: Session, *, opened: Callable[[str], Any] = webbrowser.open, idle: float = IDLE) -> None:
@@ -293,7 +266,7 @@ def serve(session: Session, *, opened: Callable[[str], Any] = webbrowser.open, i
                 lifespan="off",
                 ws="none",
                 loop="asyncio",
-                http=Hasty,
+                http=Patient,
                 timeout_graceful_shutdown=1,
                 callback_notify=watch,
                 timeout_notify=1,

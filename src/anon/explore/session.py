@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 import shlex
@@ -21,11 +19,11 @@ import pyarrow as pa
 from anon.attackers import attack
 from anon.choice import frontier
 from anon.encoding import encode
-from anon.errors import PrivacyWarning, UsageError
+from anon.errors import DataError, PrivacyWarning, UsageError
 from anon.explore.asked import Form, Keys, Language, fast, first_form, form_of_point, is_fast, keys_of
 from anon.pages import Origin, of_release
 from anon.schema import Schema, nominal
-from anon.tables import Source, read_source, read_table, write_file
+from anon.tables import Source, files_of, read_source, read_table, write_file
 from anon.verbs import Inspection, anonymize, draft_hierarchy
 
 if TYPE_CHECKING:
@@ -59,22 +57,30 @@ class Answer:
 class Session:
     """What one page works on. Answers are made one at a time, each anew; meanwhile what is asked may change.
 
-    `reading` are the keys of a job that say how the `source` was read, `folder` is the only one that is
-    written to.
+    `reading` are the keys of a job that say how the `source` was read, and the file of the population, whose
+    table is `people`; `folder` is the only one that is written to.
     """
 
     def __init__(
-        self, path: str, source: Source, inspected: Inspection, folder: Path, speak: Language, reading: Keys
+        self,
+        path: str,
+        source: Source,
+        inspected: Inspection,
+        folder: Path,
+        speak: Language,
+        reading: Keys,
+        people: Source | None = None,
     ) -> None:
         self.path, self.source, self.inspected, self.folder = path, source, inspected, folder
-        self.speak, self.reading = speak, reading
+        self.speak, self.reading, self.people = speak, reading, people
+        self.files = [path] if people is None else [path, str(reading["population"])]
         self.names = [column.name for column in inspected.columns]
         self.form: dict[str, str] = first_form(inspected)
         self.trees: dict[int, Path] = {}
         self.answer: Answer | None = None
         self.swept: Frontier | None = None
         self._kept = tempfile.TemporaryDirectory(prefix="anon-")  # of the user alone: mode 0700
-        self._read = _state_of(path)
+        self._read = [*map(_state_of, self.files)]
 
     def close(self) -> None:
         """Remove what was uploaded."""
@@ -111,25 +117,25 @@ class Session:
         self.answer = None  # its memory is free before another takes as much
         release = self._released(self.speak.job(keys), self.source, progress)
         progress("measure", 0, 1)
-        self.answer = Answer(keys, release, release.privacy(neutral=True))
+        self.answer = Answer(keys, release, release.privacy(neutral=True, population=self.people))
         pa.default_memory_pool().release_unused()
         return self.answer
 
     def _released(self, job: Job, source: Source, progress: Progress, **more: Any) -> Release:
         schema = _roles(job)
-        require = job.requirements()
+        require = job.requirements(self.people)
         if not require:
             raise UsageError("ask for something: nothing is required yet, such as k")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)  # the page shows the release's own
-            return anonymize(
-                source, schema, require=require, **job.how(), **job.options(), **more, progress=progress
-            )
+            asked = {**job.how(), **job.beside(), **job.options(), **more}
+            return anonymize(source, schema, require=require, **asked, progress=progress)
 
     def sweep(self, progress: Progress) -> Frontier:
         """Many releases on two axes."""
         axes = {key: self.form[key] for key in ("privacy", "utility") if self.form.get(key)}
         keys = self.keys() | {"grid": [self.form.get("grid", "")]} | axes
+        keys.pop("perturb", None)  # classes are measured, which it does not change
         of_grid = [word.partition("=")[0] for word in self.form.get("grid", "").split()]
         if "method" in of_grid:  # whose settings are not those of the one chosen
             keys = {k: v for k, v in fast(keys).items() if k != "effort"}
@@ -169,11 +175,7 @@ class Session:
 
     def draft(self, i: int) -> None:
         """Draft a hierarchy of a column from its values."""
-        name = self.names[i]
-        rows = draft_hierarchy(self.source, name).rows
-        text = io.StringIO()
-        csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
-        self.plant(i, text.getvalue())
+        self.plant(i, draft_hierarchy(self.source, self.names[i]).text)
 
     def plant(self, i: int, text: str) -> None:
         """Take the text of an ARX file as the hierarchy of a column, if it is one of its values."""
@@ -218,7 +220,7 @@ class Session:
         stem, suffix = os.path.splitext(name)
         if suffix not in SUFFIXES:
             raise UsageError(f"the name of the release ends in one of {', '.join(SUFFIXES)}")
-        if _state_of(self.path) != self._read:
+        if [*map(_state_of, self.files)] != self._read:
             raise UsageError("the input changed since it was read: start anon explore again")
         kept = dict(self.trees)
         keys = keys_of(dict(self.form), self.names, kept)
@@ -231,7 +233,8 @@ class Session:
         if keys.get("publish") == "bucketization":
             written.append(f"{stem}.sensitive{suffix}")
         self._refuse(written, replacing)
-        exported = {**self.reading, **keys, "input": self._input(), "output": name}
+        named = zip(("input", "population"), map(self._named, self.files), strict=False)
+        exported = {**self.reading, **keys, **dict(named), "output": name}
         if trees:
             exported["hierarchy"] = of_keys | {self.names[i]: file for i, file in trees.items()}
         release = self._as_made(keys, name, progress)
@@ -251,9 +254,9 @@ class Session:
             of_release(release, origin=origin).write(self.folder / page)
         return {"command": command, "files": "\n".join(written)}
 
-    def _input(self) -> str:
-        """The input as a job in the folder names it."""
-        return self.path if "://" in self.path else os.path.relpath(self.path, self.folder)
+    def _named(self, path: str) -> str:
+        """A file as a job in the folder names it."""
+        return path if "://" in path else os.path.relpath(path, self.folder)
 
     def _refuse(self, files: list[str], replacing: bool) -> None:
         there = [each for each in files if os.path.lexists(self.folder / each)]
@@ -261,7 +264,8 @@ class Session:
             raise UsageError(f"{there[0]} is a link, and is not written through: choose another name")
         if there and not replacing:
             raise UsageError(f"{', '.join(there)}: there already; choose another name, or ask to replace")
-        if any(os.path.isfile(self.path) and os.path.samefile(self.folder / e, self.path) for e in there):
+        read = [each for each in self.files if os.path.isfile(each)]
+        if any(os.path.samefile(self.folder / each, file) for each in there for file in read):
             raise UsageError("this is the input, which is never written over: choose another name")
 
     def _as_made(self, keys: Keys, output: str, progress: Progress) -> Release:
@@ -295,9 +299,9 @@ def _tree_files(stem: str, names: Mapping[int, str]) -> dict[int, str]:
     return {i: f"{stem}.{slug}.csv" for i, slug in files.items()}
 
 
-def _state_of(path: str) -> tuple[int, int] | None:
-    """What tells whether a file was written since; None where it is no file."""
-    if not os.path.isfile(path):
-        return None
-    state = os.stat(path)
-    return state.st_mtime_ns, state.st_size
+def _state_of(path: str) -> list[tuple[Path, int, int]]:
+    """What tells whether files were written since, or others are there; nothing of what is no file."""
+    try:
+        return [(each, each.stat().st_mtime_ns, each.stat().st_size) for each in files_of([path])]
+    except (DataError, OSError):
+        return []

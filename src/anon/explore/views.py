@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from anon.choice import PRIVACY_AXIS, UTILITY_AXIS
 from anon.explore.asked import (
-    CODED,
-    FAST,
     FURTHER,
     KINDS,
     METHODS,
+    OF_COLUMN,
     OF_METHODS,
     ROLES,
     is_fast,
@@ -22,9 +21,9 @@ from anon.explore.asked import (
 )
 from anon.explore.session import SUFFIXES
 from anon.figures import frontier as frontier_figure
-from anon.html import First, Section, Table, number, parts_html
-from anon.measures import privacy_tables, utility_tables
-from anon.methods import BY_NAME
+from anon.html import Figure, First, Section, Table, number, parts_html
+from anon.measures import privacy_tables, title_of, utility_tables
+from anon.methods import BY_NAME, Effort
 from anon.pages import (
     before_and_after,
     class_figures,
@@ -51,11 +50,7 @@ SLIDERS = {
 """Numbers that are moved: their names, and the steps after "not asked for"."""
 
 BESIDE = ("l_kind", "t_distance")  # lists that stand beside their sliders
-EFFORTS = {
-    FAST: "fast: Mondrian",
-    "effort=balanced": "balanced: Curve",
-    "effort=best": "best: Curve, longer",
-}
+EFFORTS = {f"effort={each}": f"{each}: {method_name({'effort': each})}" for each in get_args(Effort)}
 OF_METHOD = {
     "full-domain": "one level for each column",
     "local-suppression": "single cells blanked",
@@ -67,19 +62,8 @@ OF_METHOD = {
 """What a method does, where its name does not stand for an effort too."""
 
 AXES = {
-    "privacy": {
-        PRIVACY_AXIS: "mean risk of being found",
-        "prosecutor.max": "greatest risk of being found",
-        "k": "rows of the smallest class",
-        "t_js": "greatest loss of privacy",
-        "risk_linkability": "risk of linking",
-    },
-    "utility": {
-        UTILITY_AXIS: "information loss",
-        "dm": "discernibility",
-        "avg_class_size": "rows of a class, mean",
-        "u_loss": "error about large groups",
-    },
+    "privacy": (PRIVACY_AXIS, "prosecutor.max", "k", "t_js", "risk_linkability"),
+    "utility": (UTILITY_AXIS, "dm", "class_size", "u_loss"),
 }
 LABELS = {
     "l_kind": "Kind of l-diversity",
@@ -134,7 +118,7 @@ Releases are written into <code>{escape(str(session.folder))}</code>.</p>
 <form id="asked" class="work" autocomplete="off">
 {_columns(session)}
 <div class="beside">
-{_requirements(session.form)}
+{_requirements(session)}
 {_method(session.form)}
 <section id="result" tabindex="-1" aria-label="What comes of it">
 <div id="progress" role="status"></div>
@@ -206,9 +190,9 @@ def _slider(key: str, form: Mapping[str, str], beside: Option | None = None) -> 
     )
 
 
-def _requirements(form: Mapping[str, str]) -> str:
-    options = {option.key: option for option in REQUIREMENT_OPTIONS}
-    shown = {*SLIDERS, *BESIDE, "presence", "presence_low"}  # the last two need a population, of another file
+def _requirements(session: Session) -> str:
+    form, options = session.form, {option.key: option for option in REQUIREMENT_OPTIONS}
+    shown = {*SLIDERS, *BESIDE, *(() if session.people else ("presence", "presence_low"))}
     further = "".join(_control(each, form) for each in REQUIREMENT_OPTIONS if each.key not in shown)
     return (
         "<fieldset><legend>What the release must satisfy</legend>"
@@ -267,7 +251,7 @@ def column_row(session: Session, i: int, fault: str = "") -> str:
         f"{_select(f'kind.{i}', 'Kind', KINDS, form)}"
         f"{_text(f'ordinal.{i}', 'Order', form, 'low<middle<high')}"
         f"{_tree(session, i)}"
-        f"{''.join(_text(f'{key}.{i}', label, form) for key, label in CODED.items())}</div>"
+        f"{''.join(_text(f'{key}.{i}', label, form) for key, label in OF_COLUMN.items())}</div>"
         f'<p class="fault" role="alert">{escape(fault)}</p></details></td></tr>'
     )
 
@@ -302,7 +286,7 @@ def _tree(session: Session, i: int) -> str:
 
 def _frontier(form: Mapping[str, str]) -> str:
     axes = "".join(
-        _select(axis, f"Axis of {axis}", {name: f"{words} ({name})" for name, words in names.items()}, form)
+        _select(axis, f"Axis of {axis}", {name: title_of(name) for name in names}, form)
         for axis, names in AXES.items()
     )
     wide = ' class="wide"'
@@ -391,7 +375,11 @@ def rows(before: Any, after: Any) -> str:
     for title, table in (("As they were", before), ("As they are published", after)):
         cells = tuple(tuple(map(_shown, row.values())) for row in table.to_pylist())
         tables.append(Table(title, tuple(table.column_names), cells))
-    return parts_html(sections=[Section("Rows before and after", (), tuple(tables))], prefix="rows")
+    return _part("Rows before and after", tuple(tables))
+
+
+def _part(heading: str, tables: tuple[Table, ...], figures: tuple[Figure, ...] = ()) -> str:
+    return parts_html(sections=[Section(heading, (), tables, figures)], prefix="more")
 
 
 def _shown(value: Any) -> Any:
@@ -401,16 +389,14 @@ def _shown(value: Any) -> Any:
 def losses(made: Answer) -> str:
     """What it cost: tables and figures of before and after."""
     utility = made.release.utility()
-    section = Section("What it cost", (), utility_tables(utility.to_dict()), loss_figures(utility))
-    return parts_html(sections=[section], prefix="losses")
+    return _part("What it cost", utility_tables(utility.to_dict()), loss_figures(utility))
 
 
 def risk(made: Answer) -> str:
     """The risk of the people before and after, and the measures of what holds."""
     privacy = made.release.privacy(per_class=True)
     drawn = (*before_and_after(made.release.published), *class_figures(privacy))
-    section = Section("Risk", (), privacy_tables(made.privacy.to_dict()), drawn)
-    return parts_html(sections=[section], prefix="risk")
+    return _part("Risk", privacy_tables(made.privacy.to_dict()), drawn)
 
 
 def lattice(made: Answer) -> str:
@@ -418,7 +404,7 @@ def lattice(made: Answer) -> str:
     drawn = lattice_figures(made.release)
     if not drawn:
         return fault("There is a lattice where the method is full-domain: choose it, and make the release.")
-    return parts_html(sections=[Section("Lattice", (), (), drawn)], prefix="lattice")
+    return _part("Lattice", (), drawn)
 
 
 def attacked(found: Attacked) -> str:
@@ -429,13 +415,12 @@ def attacked(found: Attacked) -> str:
 
 def frontier(swept: Frontier, chosen: Any = None) -> str:
     """The figure, and the points to be taken."""
-    figure = Section("Efficient releases", (), (), (frontier_figure(swept, chosen),))
-    header = ("release", swept.privacy, swept.utility, "", "")
+    figure = _part("Efficient releases", (), (frontier_figure(swept, chosen),))
+    header = ("release", title_of(swept.privacy), title_of(swept.utility), "", "")
     lines = "".join(_point(each, chosen is not None and each.name == chosen.name) for each in swept.points)
     head = "".join(f'<th scope="col">{escape(each)}</th>' for each in header)
     return (
-        f"{parts_html(sections=[figure], prefix='points')}"
-        '<div class="table" role="region" tabindex="0" aria-label="Releases that were tried"><table>'
+        f'{figure}<div class="table" role="region" tabindex="0" aria-label="Releases that were tried"><table>'
         f"<caption>Releases that were tried</caption><thead><tr>{head}</tr></thead><tbody>{lines}</tbody>"
         "</table></div>"
     )

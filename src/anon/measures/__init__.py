@@ -20,6 +20,7 @@ from anon.measures.declared import (
     Measure,
     away,
     handed_out,
+    title_of,
 )
 from anon.measures.disclosure import (
     GREATEST_IS_WORST,
@@ -152,6 +153,7 @@ __all__ = [
     "sizes_before",
     "suda_html",
     "suda_tables",
+    "title_of",
     "totals_only",
     "true_counts",
     "u_loss",

@@ -22,13 +22,14 @@ class Measure:
     """What is declared of a measure.
 
     `greatest_is_worst`: is it the greatest value that protects least, or costs most? `meaning` is that of
-    the measure, in words without figures. One that is not `public` is told to the owner alone, since it
-    tells of the input what the release does not.
+    the measure, in words without figures, `title` a few of them to stand above numbers. One that is not
+    `public` is told to the owner alone, since it tells of the input what the release does not.
     """
 
     greatest_is_worst: bool
     meaning: str = ""
     public: bool = True
+    title: str = ""
 
 
 # Of one sensitive attribute, set by one class.
@@ -43,7 +44,11 @@ BY_CLASS: Mapping[str, Measure] = MappingProxyType(
         "recursive_c4": Measure(True),
         "recursive_c5": Measure(True),
         "alpha": Measure(True, "greatest share of a sensitive value in a class"),
-        "t_js": Measure(True, "greatest Jensen-Shannon divergence between a class and the table"),
+        "t_js": Measure(
+            True,
+            "greatest Jensen-Shannon divergence between a class and the table",
+            title="greatest loss of privacy",
+        ),
         "t_equal": Measure(True, "greatest total variation between a class and the table"),
         "t_ordered": Measure(True, "greatest earth mover's distance over the order of values"),
         "t_hierarchical": Measure(True, "greatest earth mover's distance over the hierarchy"),
@@ -72,7 +77,7 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "n_rows": Measure(False),
         "n_suppressed": Measure(True, public=False),
         "n_classes": Measure(True),
-        "k": Measure(False),
+        "k": Measure(False, title="rows of the smallest class"),
         "k_matching": Measure(False),
         "k_units": Measure(False),
         "k_unit_bags": Measure(False),
@@ -90,8 +95,8 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
         "sizes.mean": Measure(False),
         "sizes.median": Measure(False),
         "sizes.max": Measure(False),
-        "prosecutor.max": Measure(True),
-        "prosecutor.mean": Measure(True),
+        "prosecutor.max": Measure(True, title="greatest risk of being found"),
+        "prosecutor.mean": Measure(True, title="mean risk of being found"),
         "prosecutor.at_risk": Measure(True),
         "sample_uniques": Measure(True),
         "n_starred": Measure(True),
@@ -114,21 +119,30 @@ RISKS: Mapping[str, Measure] = MappingProxyType(
 COSTS: Mapping[str, Measure] = MappingProxyType(
     {
         "gcp": Measure(
-            True, "mean information loss of a cell: zero for the original, one where nothing is left"
+            True,
+            "mean information loss of a cell: zero for the original, one where nothing is left",
+            title="information loss",
         ),
-        "u_loss": Measure(True, "utility loss: mean error about large groups of people", public=False),
+        "u_loss": Measure(
+            True,
+            "utility loss: mean error about large groups of people",
+            public=False,
+            title="error about large groups",
+        ),
         "kl": Measure(
             True, "divergence of the distribution that the release suggests from the true one", public=False
         ),
-        "entropy": Measure(True, "share of the table's entropy that is lost"),
-        "precision": Measure(False, "one minus the mean height of the cells in their hierarchies"),
-        "dm": Measure(True, "discernibility: sum of squared class sizes"),
-        "class_size": Measure(True, "mean rows of a class"),
+        "entropy": Measure(True, "share of the table's entropy that is lost", title="lost entropy"),
+        "precision": Measure(
+            False, "one minus the mean height of the cells in their hierarchies", title="kept levels"
+        ),
+        "dm": Measure(True, "discernibility: sum of squared class sizes", title="discernibility"),
+        "class_size": Measure(True, "mean rows of a class", title="mean rows of a class"),
         "c_avg": Measure(True, "that over k"),
         "um": Measure(True, "width of the classes, summed over quasi-identifiers"),
         "pm": Measure(True, "closeness of sensitive values inside the classes"),
         "avg_wtd": Measure(True, "both of these, weighted"),
-        "ordered_loss": Measure(True),
+        "ordered_loss": Measure(True, title="the same by order"),
         "um_rows": Measure(True),
         "pm_rows": Measure(True),
         # Of the numbers of rows, who have them: as `u_loss`.
@@ -151,11 +165,11 @@ COSTS: Mapping[str, Measure] = MappingProxyType(
         "numbers.n_left_out": Measure(True, public=False),
         "n_suppressed": Measure(True, public=False),
         "count_error": Measure(True, public=False),
-        "ncp": Measure(True),
-        "qd": Measure(True),
-        "qd_rows": Measure(True),
-        "sd": Measure(True),
-        "sd_rows": Measure(True),
+        "ncp": Measure(True, title="information loss"),
+        "qd": Measure(True, title="width of a class"),
+        "qd_rows": Measure(True, title="width of a row"),
+        "sd": Measure(True, title="closeness in a class"),
+        "sd_rows": Measure(True, title="closeness of a row"),
     }
 )
 
@@ -166,7 +180,10 @@ ATTACKS: Mapping[str, Measure] = MappingProxyType(
             True, "risk that a condition on the release holds for one person, over chance", public=False
         ),
         "risk_linkability": Measure(
-            True, "risk that two parts of what is known lead to one row, over chance", public=False
+            True,
+            "risk that two parts of what is known lead to one row, over chance",
+            public=False,
+            title="risk of linking",
         ),
         "risk_inference": Measure(
             True, "risk that a secret is guessed, over the guess for people not in the table", public=False
@@ -175,6 +192,13 @@ ATTACKS: Mapping[str, Measure] = MappingProxyType(
 )
 
 OF_PRIVACY: Mapping[str, Measure] = MappingProxyType({**BY_CLASS, **BY_ALL, **RISKS})
+
+
+def title_of(name: str) -> str:
+    """What stands above the numbers of a measure: words, and its name."""
+    title = {**OF_PRIVACY, **COSTS, **ATTACKS}.get(name, Measure(True)).title
+    return f"{title} ({name})" if title else name
+
 
 _BY_COLUMN = ("by_sensitive", "by_attribute")
 

@@ -32,6 +32,9 @@ from anon.measures.disclosure import CLASSES_AT_ONCE
 
 MAGNITUDES = 21  # down to a risk of one in a million
 
+Pair = tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]
+"""Ids of two lists of classes, equal where they match."""
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -181,15 +184,11 @@ def null_matching(
             meet([columns[i] for i in sorted(has & other_has)], pattern, other)
             for other, other_has in zip(patterns, present, strict=True)
         ]
-        matching = sum(
-            np.bincount(to, sizes[other], int(own.max()) + 1)[own]
-            for (own, to), other in zip(pairs, patterns, strict=True)
-        )
+        matching = _summed(sizes, pairs, patterns)
         k = min(k, int(np.min(matching)))
         for name, count in counts.items():
-            l_distinct, max_share = _matching_values(count, pairs, patterns)
-            known = worst.get(name, (l_distinct, max_share))
-            worst[name] = min(known[0], l_distinct), max(known[1], max_share)
+            known = worst.get(name, (len(count.table), 0.0))
+            worst[name] = _worst_matching(known, count, pairs, patterns, matching)
     return matching_of(k, worst)
 
 
@@ -204,9 +203,7 @@ def matching_of(k: int, by_sensitive: Mapping[str, tuple[int, float]]) -> NullMa
     )
 
 
-def meet(
-    columns: Sequence[Codes], ours: npt.NDArray[np.uint32], theirs: npt.NDArray[np.uint32]
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+def meet(columns: Sequence[Codes], ours: npt.NDArray[np.uint32], theirs: npt.NDArray[np.uint32]) -> Pair:
     """Ids of the classes `ours` and `theirs`, equal where they agree in all `columns`."""
     both = np.concatenate([ours, theirs])
     ids = np.zeros(len(both), np.uint32)
@@ -215,9 +212,57 @@ def meet(
     return ids[: len(ours)], ids[len(ours) :]
 
 
+def _summed(
+    amounts: npt.NDArray[np.int64], pairs: Sequence[Pair], patterns: Sequence[npt.NDArray[np.uint32]]
+) -> npt.NDArray[np.float64]:
+    """For each class of one pattern the sum of what the classes have that match it."""
+    matching = np.zeros(len(pairs[0][0]))
+    for (own, to), other in zip(pairs, patterns, strict=True):
+        matching += np.bincount(to, amounts[other], int(own.max()) + 1)[own]
+    return matching
+
+
+def _worst_matching(
+    worst: tuple[int, float],
+    counts: Counts,
+    pairs: Sequence[Pair],
+    patterns: Sequence[npt.NDArray[np.uint32]],
+    matching: npt.NDArray[np.float64],
+) -> tuple[int, float]:
+    """The worst of what is known, and of the `matching` rows of one pattern's classes.
+
+    Classes together have no fewer values than each of them, and no greater share than the mean of theirs:
+    only where that leaves room for worse are values counted, where there is most room first.
+    """
+    fewest = np.zeros(len(matching), np.int64)
+    n_values, largest = np.diff(counts.offsets), np.maximum.reduceat(counts.counts, counts.offsets[:-1])
+    for (own, to), other in zip(pairs, patterns, strict=True):
+        of_id = np.zeros(int(max(own.max(), to.max())) + 1, np.int64)
+        np.maximum.at(of_id, to, n_values[other])
+        fewest = np.maximum(fewest, of_id[own])
+    most = _summed(largest, pairs, patterns) / matching
+    is_open = np.ones(len(matching), np.bool_)
+    at_once = max(CLASSES_AT_ONCE >> 4, 1)
+    while len(left := np.flatnonzero(is_open & ((fewest < worst[0]) | (most > worst[1])))):
+        ranked = (left[np.argsort(by[left], kind="stable")[:at_once]] for by in (fewest, -most))
+        chosen = np.union1d(*ranked)
+        is_open[chosen] = False
+        near_pairs, near = [], []
+        for (own, to), other in zip(pairs, patterns, strict=True):
+            is_met = np.zeros(int(max(own.max(), to.max())) + 1, np.bool_)
+            is_met[own[chosen]] = True
+            if len(met := np.flatnonzero(is_met[to])):
+                near_pairs.append((own[chosen], to[met]))
+                near.append(other[met])
+        l_distinct, max_share = _matching_values(counts, near_pairs, near)
+        worst = min(worst[0], l_distinct), max(worst[1], max_share)
+        at_once *= 4
+    return worst
+
+
 def _matching_values(
     counts: Counts,
-    pairs: Sequence[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]],
+    pairs: Sequence[Pair],
     patterns: Sequence[npt.NDArray[np.uint32]],
 ) -> tuple[int, float]:
     """Fewest distinct values and greatest share in the matching sets of one pattern's classes."""

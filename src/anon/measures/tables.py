@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anon.html import Table
-from anon.measures.declared import BY_ALL, BY_CLASS, COSTS
+from anon.measures.declared import BY_ALL, BY_CLASS, COSTS, title_of
 
 RISK = (
     "The riskiest attribute is the quasi-identifier without which the mean risk would be lowest. The mean "
@@ -102,7 +102,7 @@ def utility_tables(measures: Mapping[str, Any]) -> tuple[Table, ...]:
         ]
         if names:
             body = tuple((column, *(each[name] for name in names)) for column, each in by_column.items())
-            tables.append(Table(title, ("column", *names), body))
+            tables.append(Table(title, ("column", *map(title_of, names)), body))
     return tuple(tables)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from anon.html import Term
-from anon.measures import BY_ALL, BY_CLASS, COSTS
+from anon.measures import BY_ALL, BY_CLASS, COSTS, title_of
 from anon.requirements import Requirement
 
 _SCENARIOS, _REQUIREMENTS, _PRIVACY, _UTILITY = (
@@ -66,12 +66,12 @@ _MEANINGS = {
         "information loss (NCP)": "what the cells of one attribute lose: zero as it was, one where nothing "
         "is left",
         "utility loss (u_loss)": COSTS["u_loss"].meaning,
-        "ncp": "what the cells of one attribute lose: zero as it was, one where nothing is left",
-        "ordered_loss": "the same with every attribute taken as ordered codes, to compare tools",
-        "qd": "Q-diversity: the width of a class in that attribute, mean over classes",
-        "qd_rows": "Q-diversity, mean over rows",
-        "sd": "S-diversity: how close the sensitive values of a class are, mean over classes",
-        "sd_rows": "S-diversity, mean over rows",
+        title_of("ncp"): "what the cells of one attribute lose: zero as it was, one where nothing is left",
+        title_of("ordered_loss"): "the same with every attribute taken as ordered codes, to compare tools",
+        title_of("qd"): "Q-diversity: the width of a class in that attribute, mean over classes",
+        title_of("qd_rows"): "Q-diversity, mean over rows",
+        title_of("sd"): "S-diversity: how close the sensitive values of a class are, mean over classes",
+        title_of("sd_rows"): "S-diversity, mean over rows",
         "suppressed rows": "rows of the input of which nothing is published",
     },
 }
@@ -98,7 +98,10 @@ SCENARIO_TERMS: Mapping[str, Term] = {
 TERMS: Mapping[str, Term] = {
     **{name: Term(each.meaning, _PRIVACY) for name, each in {**BY_CLASS, **BY_ALL}.items() if each.meaning},
     **{
-        name: Term(each.meaning, _UTILITY) for name, each in COSTS.items() if each.meaning and "." not in name
+        name: Term(each.meaning, _UTILITY)
+        for key, each in COSTS.items()
+        for name in (key, title_of(key))
+        if each.meaning and "." not in key
     },
     **{
         name.removeprefix("numbers."): Term(each.meaning, _UTILITY)

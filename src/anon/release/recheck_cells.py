@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,9 @@ from anon.threads import available_threads, in_threads
 Ints = npt.NDArray[Any]  # int64, or Python integers where those could overflow
 Bools = npt.NDArray[np.bool_]
 
-ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 16
+CELLS_AT_ONCE = 1 << 12
+SHIFT = 32  # bits of a code
 SAFE = 2**62
 
 
@@ -72,9 +73,11 @@ def facts_of(
     """Gathered chunk by chunk of the rows, for every quasi-identifier that is published as cells."""
     n = classes.n_classes
     facts = []
+    none = np.ones(n, np.int64), np.zeros(n, np.int64)
     for domain in encoded.quasi:
         bits = np.zeros(n, dtype=np.uint64) if _is_flat(domain) and domain.n_codes <= 64 else None
-        facts.append(Facts(np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.bool_), bits))
+        low, high = none if bits is not None else (each.copy() for each in none)
+        facts.append(Facts(low, high, np.zeros(n, np.bool_), bits))
     power = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
     null_bit = {
         domain.name: np.uint64(domain.has_null << min(domain.n_values, 63)) for domain in encoded.quasi
@@ -113,19 +116,66 @@ def _is_flat(domain: Domain) -> bool:
     return domain.kind == "nominal" and domain.tree is None
 
 
+@dataclass
+class _Cells:
+    """Distinct cells: the least and the greatest code of each, whether it holds null, and all values; of flat
+    attributes all codes, null's last, end to end, and how many each has.
+    """
+
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    null: Bools
+    whole: Bools
+    members: npt.NDArray[np.uint32]
+    sizes: npt.NDArray[np.int64]
+
+
+def _cells(domain: Domain, values: pa.Array) -> _Cells:
+    """The texts of cells read back; most sets by Arrow, all of their labels by the reader."""
+    read, is_flat = reader(domain), _is_flat(domain)
+    low, high, null, n_codes = (np.zeros(len(values), np.int64) for _ in range(4))
+    members, no_keys = [np.empty(0, np.uint32)], np.empty(0, np.int64)
+    for start in range(0, len(values), CELLS_AT_ONCE):
+        texts = values.slice(start, CELLS_AT_ONCE)
+        keys, rest = _listed(texts, read) if is_flat else (no_keys, range(len(texts)))
+        further: list[int] = []
+        for i, text in zip(rest, texts.take(pa.array(rest, pa.int64())).to_pylist(), strict=True):
+            cell = read(text)
+            codes = range(cell.low, cell.high + 1) if cell.codes is None else cell.codes
+            low[start + i], high[start + i], null[start + i] = cell.low, cell.high, cell.null
+            n_codes[start + i] = len(codes)
+            if is_flat:
+                further += [i << SHIFT | code for code in (*codes, *[domain.n_values][: cell.null])]
+        keys = np.sort(np.concatenate([keys, np.array(further, np.int64)]))
+        members.append((keys & (1 << SHIFT) - 1).astype(np.uint32))
+        if is_flat:
+            sizes = np.bincount(keys >> SHIFT, minlength=len(texts))
+            n_codes[start : start + len(texts)] = sizes - null[start : start + len(texts)]
+    is_whole = (low == 0) & (n_codes == domain.n_values)
+    return _Cells(low, high, null > 0, is_whole, np.concatenate(members), n_codes + null)
+
+
+def _listed(texts: pa.Array, read: Callable[[str], Cell]) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Of sets of labels without quotes the number of each with each of its codes; which cells are others."""
+    bare = pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))
+    bare = pc.and_(bare, pc.invert(pc.match_substring(texts, '"'))).to_numpy(zero_copy_only=False)
+    at = np.flatnonzero(bare)
+    lists = pc.split_pattern(pc.utf8_slice_codeunits(texts.take(pa.array(at)), 1, -1), ", ")
+    atoms = lists.flatten().dictionary_encode()
+    of_atom = np.array([read(f"{{{atom}}}").low for atom in atoms.dictionary.to_pylist()], np.int64)
+    keys = np.repeat(at, pc.list_value_length(lists).to_numpy()) << SHIFT | of_atom[atoms.indices.to_numpy()]
+    keys.sort()
+    if (np.diff(keys) == 0).any():  # a label twice, which the reader refuses
+        return np.empty(0, np.int64), list(range(len(texts)))
+    return keys, np.flatnonzero(~bare).tolist()
+
+
 def whole(domain: Domain, columns: Sequence[Column]) -> Bools:
     """Which classes show `*` for a column of several values."""
     [column] = columns
     if domain.n_values < 2:
         return np.zeros(len(column.index), np.bool_)
-    read = reader(domain)
-    cells = [read(text) for text in column.values.to_pylist()]
-    return np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
-
-
-def _is_whole(domain: Domain, cell: Cell) -> bool:
-    n_codes = cell.high - cell.low + 1 if cell.codes is None else len(cell.codes)
-    return cell.low == 0 and n_codes == domain.n_values
+    return _cells(domain, column.values).whole[column.index]
 
 
 def check_cells(
@@ -156,31 +206,28 @@ def check_cells(
         _check_numbers(domain, codes, classes, columns, numeric, fact, blank)
         return
     [column] = columns
-    read = reader(domain)
-    cells = [read(text) for text in column.values.to_pylist()]
-    cell_null = np.array([cell.null for cell in cells], dtype=np.bool_)[column.index]
+    shown, index = _cells(domain, column.values), column.index
+    cell_null = shown.null[index]
     hidden = np.zeros(classes.n_classes, np.bool_) if hidden is None else hidden
-    if hidden.any():
-        seen = hidden & ~np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
-        if seen.any():
-            raise _fault(domain, "a cell beside `*` of the column that it is linked to", int(seen.sum()))
-    is_whole = all(_is_whole(domain, cell) for cell in cells)
-    if is_whole and len(cells) == 1 and (cell_null | ~null).all():
+    seen = hidden & ~shown.whole[index]
+    if seen.any():
+        raise _fault(domain, "a cell beside `*` of the column that it is linked to", int(seen.sum()))
+    is_whole = bool(shown.whole.all())
+    if is_whole and len(shown.whole) == 1 and (cell_null | ~null).all():
         return  # a suppressed column
     if by_level:
-        hidden = hidden | np.array([_is_whole(domain, cell) for cell in cells], np.bool_)[column.index]
+        hidden = hidden | shown.whole[index]
     unlike_null = np.where(hidden | wider, null & ~cell_null, cell_null != null)
     if unlike_null.any():
         raise _fault(domain, "missing values outside their cell", int(unlike_null.sum()))
     if is_whole:
         return
     if _is_flat(domain):
-        unlike = _unlike_sets(domain, codes, classes, cells, column.index, fact.bits, wider) & ~hidden
+        unlike = _unlike_sets(domain, codes, classes, shown, index, fact.bits, wider) & ~hidden
         if unlike.any():
             raise _fault(domain, "a set that is not the set of its rows", int(unlike.sum()))
         return
-    cell_low = np.array([cell.low for cell in cells], dtype=np.int64)[column.index]
-    cell_high = np.array([cell.high for cell in cells], dtype=np.int64)[column.index]
+    cell_low, cell_high = shown.low[index], shown.high[index]
     empty = low > high
     outside = ((cell_low > cell_high) & ~empty if wider else (cell_low > cell_high) != empty) & ~hidden
     outside |= ~empty & ((cell_low > low) | (cell_high < high))
@@ -205,7 +252,7 @@ def _unlike_sets(
     domain: Domain,
     codes: Codes,
     classes: Classes,
-    cells: Sequence[Cell],
+    shown: _Cells,
     index: npt.NDArray[np.uint32],
     bits: npt.NDArray[np.uint64] | None,
     wider: bool,
@@ -213,19 +260,15 @@ def _unlike_sets(
     """Classes whose rows do not hold exactly the codes of their set, null included; or, where it may be
     `wider`, others than these.
     """
-    null = [domain.n_values]
-    sets = [
-        [*(range(cell.low, cell.high + 1) if cell.codes is None else cell.codes), *null[: cell.null]]
-        for cell in cells
-    ]
+    members, sizes = shown.members, shown.sizes
     if bits is not None:
-        masks = np.array([sum(1 << code for code in members) for members in sets], dtype=np.uint64)
+        masks = np.zeros(len(sizes), np.uint64)
+        power = np.uint64(1) << members.astype(np.uint64)
+        np.bitwise_or.at(masks, np.repeat(np.arange(len(sizes)), sizes), power)
         return np.asarray(bits & ~masks[index] != 0 if wider else bits != masks[index])
     unlike = np.zeros(classes.n_classes, dtype=np.bool_)
     n_codes = domain.n_values + 1
-    sizes = np.array([len(members) for members in sets], dtype=np.int64)
     begins = np.cumsum(sizes) - sizes
-    members = np.fromiter(chain.from_iterable(sets), dtype=np.int64, count=int(sizes.sum()))
     for first, last in chunks(classes.offsets):
         inside, _ = codes_inside(codes, classes, first, last)
         number = np.arange(last - first)

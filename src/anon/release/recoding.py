@@ -160,7 +160,8 @@ def recode(
     )
     is_judged = judge and isinstance(encoded.table, pa.Table) and publish != "perturbation"
     if is_judged and not all(map(release.is_mean, release.neutral)):
-        told = warnings_on_neutral(release, release.known(n_threads=n_threads))
+        object.__setattr__(release, "_known", release.known(n_threads=n_threads))
+        told = warnings_on_neutral(release, release.known())
         object.__setattr__(release, "warnings", (*release.warnings, *told))
     object.__setattr__(release, "_seal", contents(release))
     return release

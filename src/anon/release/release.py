@@ -112,6 +112,7 @@ class Release(Recoded):
     _seal: tuple[Any, ...] = field(init=False, default=(), repr=False, compare=False)
     held: HeldOut | None = field(init=False, default=None, repr=False, compare=False)
     is_trial: bool = field(init=False, default=False, repr=False, compare=False)
+    _known: Known | None = field(init=False, default=None, repr=False, compare=False)
 
     @property
     def trial(self) -> Release | None:
@@ -342,6 +343,9 @@ class Release(Recoded):
 
         Sampling weights that are shown as the mean of each class add nothing.
         """
+        is_own = classes is None or classes is self.classes
+        if self._known is not None and is_own and [*self._known.prosecutor.at_risk] == [*at_risk]:
+            return self._known  # as `recode` judged it
         names = [name for name in self.neutral if not self.is_mean(name)]
         return known(
             self.encoded,
@@ -350,7 +354,7 @@ class Release(Recoded):
             intact=self.publish != "generalization",
             at_risk=at_risk,
             k=max((one.least_rows for one in self.requirements if one.least_rows), default=None),
-            cells=self.cells if classes is None or classes is self.classes else (),
+            cells=self.cells if is_own else (),
             n_threads=n_threads,
         )
 

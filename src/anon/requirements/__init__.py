@@ -17,7 +17,7 @@ from anon.requirements.conjunction import check_list, compile, counting, infeasi
 from anon.requirements.custom import SIGNATURE, Custom
 from anon.requirements.disclosure import BetaLikeness, DeltaDisclosure
 from anon.requirements.diversity import AlphaK, LDiversity
-from anon.requirements.option import Declared, Option, flag, in_toml, merged
+from anon.requirements.option import Declared, Option, flag, in_toml, merged, number_of
 from anon.requirements.population import DeltaPresence, KMap, MaxRisk, PopulationUniqueness
 from anon.requirements.requirement import Requirement, exact, real
 from anon.requirements.similarity import SDiversityBound
@@ -50,6 +50,7 @@ __all__ = [
     "in_toml",
     "infeasible",
     "merged",
+    "number_of",
     "read_requirements",
     "real",
 ]

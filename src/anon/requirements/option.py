@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from math import isfinite
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
 from anon.errors import UsageError
 
@@ -41,6 +43,21 @@ class Option:
     def parameter(self) -> str:
         return self.field or self.key
 
+    def of_text(self, text: str) -> Any:
+        """What a job holds where a control holds this text; UsageError where no number is meant by it."""
+        kinds = get_args(self.kind) if get_origin(self.kind) is not Literal else ()
+        if self.kind is bool:
+            return text == "true"
+        if get_origin(self.kind) is list or any(get_origin(each) is list for each in kinds):
+            items = [item.strip() for item in text.split(",")]
+            return [int(item) if item.isdecimal() else item for item in items]
+        if self.kind in (int, float) or {int, float} & {*kinds}:
+            number = number_of(text)
+            if number is None:
+                raise UsageError(f"{self.key.replace('_', ' ')}: give a number")
+            return float(number) if self.kind is float else number
+        return text
+
     def check(self, value: Any) -> Any:
         """The value, if a job file might hold it; UsageError otherwise."""
         from pydantic import TypeAdapter, ValidationError
@@ -52,6 +69,15 @@ class Option:
             words = [in_toml(first["msg"])]
             words += [in_toml(fault["msg"]).removeprefix("input should be ") for fault in others]
             raise UsageError(f"{self.flag}: {' or '.join(words)}") from None
+
+
+def number_of(text: str) -> int | float | None:
+    """The number that a text is; None where it is none."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            if isfinite(number := kind(text)):
+                return number
+    return None
 
 
 class Declared:

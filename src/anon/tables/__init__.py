@@ -17,6 +17,7 @@ from anon.tables.files import (
     write_file,
     write_new,
 )
+from anon.tables.formats import files_of
 from anon.tables.lines import CsvWriter
 from anon.tables.places import Place, check_no_password, is_uri, place_of, shown, target_of
 from anon.tables.programs import (
@@ -52,6 +53,7 @@ __all__ = [
     "check_target",
     "content_of",
     "duration_texts",
+    "files_of",
     "identities",
     "is_uri",
     "labels_of",

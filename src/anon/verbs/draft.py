@@ -35,11 +35,16 @@ class Draft:
     by: By
     rows: tuple[tuple[str, ...], ...]
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the CSV file, whole or not at all; fields have `;` between. DataError where it cannot be."""
+    @property
+    def text(self) -> str:
+        """What stands in the CSV file; fields have `;` between."""
         text = io.StringIO()
         csv.writer(text, delimiter=";", lineterminator="\n").writerows(self.rows)
-        write_file(path, text.getvalue().encode())
+        return text.getvalue()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the CSV file, whole or not at all. DataError where it cannot be."""
+        write_file(path, self.text.encode())
 
     def __repr__(self) -> str:
         n_levels = len(self.rows[0]) if self.rows else 0
