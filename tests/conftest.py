@@ -31,9 +31,12 @@ settings.register_profile("mutants", settings.get_profile("anon"), phases=[Phase
 
 ROOT = Path(__file__).parent.parent
 os.environ.setdefault("ANON_DATA", str(ROOT.parent / "shared" / "data"))
-# Java in its first seconds: what compiles at length is not waited for
-os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-os.environ.setdefault("SPARK_SUBMIT_OPTS", os.environ["SPARK_LAUNCHER_OPTS"])
+# Java in its first minutes: what compiles at length is not waited for, and neither code nor memory is tidied
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", JAVA)
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", f"{JAVA} -XX:-UseCodeCacheFlushing -XX:ReservedCodeCacheSize=160m -XX:NewSize=300m"
+)
 POSTGRES = max(glob.glob("/usr/lib/postgresql/*/bin"), default=os.path.dirname(shutil.which("initdb") or ""))
 ADULT = Path(os.environ["ANON_DATA"]) / "adult"
 

@@ -123,7 +123,7 @@ def test_the_readme_example_of_pycanon(adult_dir: Path) -> None:
     quasi = ["age", "education", "occupation", "relationship", "sex", "native-country"]
     sensitive = ["salary-class"]
     data = anon.datasets.adult(adult_dir).to_pandas()
-    data = data.rename(columns={"income": "salary-class"})[[*quasi, *sensitive]].sample(4000, random_state=0)
+    data = data.rename(columns={"income": "salary-class"})[[*quasi, *sensitive]].sample(1500, random_state=0)
     data = data.reset_index(drop=True)
     k, values = both(
         data,
@@ -146,7 +146,7 @@ def test_the_readme_example_of_pycanon(adult_dir: Path) -> None:
 def test_the_adult_examples_of_pycanon(adult_dir: Path, k: int) -> None:
     """Its Examples/check_adult_anonymity.py: three k-anonymous releases (ours here) and their parameters."""
     quasi, sensitive = ["age", "education", "sex"], ["occupation"]
-    table = anon.datasets.adult(adult_dir).select([*quasi, *sensitive]).slice(0, 6000)
+    table = anon.datasets.adult(adult_dir).select([*quasi, *sensitive]).slice(0, 3000)
     released = anon.anonymize(table, anon.Schema(quasi, sensitive), require=[anon.KAnonymity(k)])
     data = released.to_pandas()
     roles = ("DATA", quasi, sensitive)

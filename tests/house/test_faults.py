@@ -246,7 +246,7 @@ def progress(quiet):
     yield tell
 
 anon.command.releases.progress_line = progress
-sys.exit(anon.command.entry.main(sys.argv[1:]))
+sys.exit(anon.command.entry.main())
 """
 
 

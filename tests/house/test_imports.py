@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import anon
+from anon.command import main
 
 COSTLY = {
     *(
@@ -61,6 +62,23 @@ def test_nothing_costly_is_imported_before_it_is_needed(program: str, left_out: 
     ran = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
     assert "anon" in ran.stdout.splitlines()
     assert not left_out & set(ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize(("name", "asked_for"), [("out.csv", False), ("out.sav", True)])
+def test_the_command_imports_pandas_only_where_a_format_needs_it(
+    tmp_path: Path, name: str, asked_for: bool
+) -> None:
+    """Arrow would, to ask whether a list is a Series."""
+    source = tmp_path / "people.csv"
+    source.write_text("age,town\n1,a\n1,b\n2,\n2,b\n")
+    asked = ["--quasi", "age", "--neutral", "town", "--k", "2", "--order", "input", "--quiet"]
+    words = ["anonymize", str(source), "-o", str(tmp_path / name), *asked]
+    told = [sys.executable, "-X", "importtime", "-m", "anon", *words]
+    ran = subprocess.run(told, check=True, capture_output=True, text=True)
+    assert ("pandas.core" in ran.stderr) == asked_for
+    written = anon.read_table(tmp_path / name)
+    assert main(words) == 0
+    assert anon.read_table(tmp_path / name).equals(written)
 
 
 def test_the_public_door_opens_by_every_way() -> None:

@@ -323,7 +323,7 @@ def test_a_crash_tells_no_value(people: Path) -> None:
         "import sys, anon, anon.command.entry\n"
         "def fails(*a, **o): raise KeyError(a[0].table['town'][0].as_py())\n"
         "anon.anonymize = fails\n"
-        "sys.exit(anon.command.entry.main(sys.argv[1:]))\n"
+        "sys.exit(anon.command.entry.main())\n"
     )
     words = ["anonymize", str(people), "-o", str(people.parent / "out.csv"), *ROLES, "--k", "2"]
     done = subprocess.run(

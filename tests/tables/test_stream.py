@@ -624,7 +624,8 @@ where = {where}
 name = where.__qualname__.split(".")
 whole = getattr(sys.modules[where.__module__], name[0])
 setattr(whole, name[1], lambda *arguments: os.kill(os.getpid(), signal.SIGKILL))
-main({arguments!r})
+sys.argv[1:] = {arguments!r}
+main()
 """
 
 

@@ -185,7 +185,7 @@ def origin_of(
         return tuple(dict.fromkeys(file for file in inside if os.path.isfile(file)))
 
     outputs = tuple(path for path in written if path is not None)
-    return Origin(context.obj.words(), files(read), outputs, files(released))
+    return Origin(context.obj(), files(read), outputs, files(released))
 
 
 def cover_of(job: Job) -> Cover:

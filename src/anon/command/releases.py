@@ -164,7 +164,6 @@ def anonymize(
             )
         report_spark(ends, measured, warned, notes, as_json, quiet, all_measures)
         return
-    context.obj.without_pandas()
     with progress_line(quiet or as_json) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", anon.PrivacyWarning)
         table = anon.read_source(source, **job.read_options(), typed=job.typed(schema), progress=progress)
@@ -317,7 +316,6 @@ def check(
     options = release_options if source == job.output and plain else reading_options
     typed: dict[str, Any] = {} if schema is None else {"typed": {CLASS_ID, *named_by(schema)}}
     reading = options(context, job, source)
-    context.obj.without_pandas()
     table = anon.read_source(source, **reading, **typed)
     people = people_of(context, job)
     require = job.demands(people)
