@@ -45,7 +45,7 @@ CODED = {
 OF_COLUMN = {
     **CODED,
     "linked": "Goes with this quasi-identifier",
-    "perturb": "Perturbed, if it is none: rank-swap p=0.05",
+    "perturb": "Perturbed by (no quasi-identifier)",
 }
 METHODS = (
     *("mondrian", "curve", "full-domain", "local-suppression", "microaggregation"),

@@ -73,6 +73,7 @@ LABELS = {
 }
 """Of options whose help only lists what may be chosen."""
 
+HINTS = {"linked": "age", "perturb": "rank-swap p=0.05"}
 SAID = {"true": "yes", "false": "no", "js": "Jensen-Shannon"}
 TYPES = {
     "int": "whole numbers", "uint": "whole numbers", "float": "numbers", "double": "numbers",
@@ -251,7 +252,7 @@ def column_row(session: Session, i: int, fault: str = "") -> str:
         f"{_select(f'kind.{i}', 'Kind', KINDS, form)}"
         f"{_text(f'ordinal.{i}', 'Order', form, 'low<middle<high')}"
         f"{_tree(session, i)}"
-        f"{''.join(_text(f'{key}.{i}', label, form) for key, label in OF_COLUMN.items())}</div>"
+        f"{''.join(_text(f'{k}.{i}', label, form, HINTS.get(k, '')) for k, label in OF_COLUMN.items())}</div>"
         f'<p class="fault" role="alert">{escape(fault)}</p></details></td></tr>'
     )
 

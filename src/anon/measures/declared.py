@@ -142,7 +142,7 @@ COSTS: Mapping[str, Measure] = MappingProxyType(
         "um": Measure(True, "width of the classes, summed over quasi-identifiers"),
         "pm": Measure(True, "closeness of sensitive values inside the classes"),
         "avg_wtd": Measure(True, "both of these, weighted"),
-        "ordered_loss": Measure(True, title="the same by order"),
+        "ordered_loss": Measure(True, title="loss by order"),
         "um_rows": Measure(True),
         "pm_rows": Measure(True),
         # Of the numbers of rows, who have them: as `u_loss`.
