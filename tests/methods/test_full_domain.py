@@ -649,3 +649,12 @@ def test_a_closeness_to_the_whole_table_is_not_called_one_of_units_alone(tmp_pat
     release.write(tmp_path / "release.parquet")
     with pytest.raises(anon.UsageError, match="or against a whole table"):
         anon.check(tmp_path / "release.parquet", anon.Schema(["age"], ["s"]), require=require)
+
+
+@pytest.mark.filterwarnings("ignore::anon.PrivacyWarning")
+@pytest.mark.parametrize("coded", [{}, {"least": 5}, {"top": 9}])
+def test_numbers_of_which_none_is_there_have_no_intervals(coded: dict[str, Any]) -> None:
+    table = pa.table({"q": pa.nulls(3, pa.int64()), "r": ["x", "x", "x"]})
+    schema = anon.Schema([anon.numeric("q", anon.intervals(5, 10), **coded), "r"])
+    release = anon.anonymize(table, schema, require=[anon.KAnonymity(2)], method=anon.FullDomain())
+    assert release.table.to_pylist() == [{"q": "missing", "r": "x"}] * 3

@@ -807,3 +807,11 @@ def test_what_names_no_table_is_refused(name: str) -> None:
 def test_what_is_written_is_told_by_its_suffix(tmp_path: Path) -> None:
     kinds = {name: target_of(tmp_path / name) for name in ("a.db", "a.SQLite", "a.duckdb", "a.csv", "a")}
     assert [place and place.kind for place in kinds.values()] == ["SQLite", "SQLite", "DuckDB", None, None]
+
+
+def test_a_pipe_is_not_opened_to_see_whether_it_is_a_database(tmp_path: Path) -> None:
+    """Who reads a pipe that nobody writes to waits for ever, and what was read of another is gone."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    assert place_of(pipe) is None
+    assert target_of(str(pipe)) is None

@@ -77,6 +77,8 @@ def axes_of(encoded: Encoded, reach: Reach) -> list[Axis]:
 def _plain_ladder(attribute: Attribute, domain: Domain, reach: Reach) -> Ladder:
     """All levels of the hierarchy, those below the least one too."""
     levels = domain.levels
+    if attribute.kind == "numeric" and not domain.n_values:  # nulls alone have no intervals
+        return ladder_of(None, domain.values, None, domain.name, reach)
     if attribute.kind == "numeric" and attribute.hierarchy is not None and attribute.least is not None:
         assert domain.positions is not None
         of_values = domain.values, domain.positions, domain.unit_lattice

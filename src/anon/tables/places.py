@@ -132,6 +132,8 @@ def check_no_password(source: str) -> None:
 
 
 def _of_file(path: str | bytes) -> Place | None:
+    if not os.path.isfile(path):  # of a pipe the first bytes would be gone, or waited for
+        return None
     try:
         with open(path, "rb") as file:
             first = file.read(16)
