@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 import warnings
@@ -32,14 +33,13 @@ ALONE: dict[str, Any] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.enabled": "false",
 }
-WORKERS: dict[str, Any] = {
-    "spark.python.daemon.module": "anon.engines.spark.daemon"
-}  # of the Spark that pip installs
-# Java compiles twice what runs often, the second time at length: one job earns that back where most time goes
+LEAST_MEMORY = 1 << 30  # of Java, in bytes; a quarter of the machine's where that is more
+# Java compiles twice what runs often, the second time at length, which one job seldom earns back; and it tidies its
+# memory when it must, not beside the work
 STARTER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LATER = (
     "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 "
-    "-XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000"
+    "-XX:Tier4CompileThreshold=300000 -XX:Tier4BackEdgeThreshold=800000 -XX:+UseParallelGC"
 )
 ERRORS = Path(__file__).with_name("log4j2.properties")  # a log of errors only
 
@@ -54,6 +54,7 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
     when they are complete; one that exists is refused.
     """
     try:
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
     except ImportError:
@@ -88,7 +89,9 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
     )
     builder = SparkSession.builder.appName("anon")
     if alone:  # nobody looks at a page, and the command has a bar of its own
-        builder = builder.config(map=ALONE if "SPARK_HOME" in os.environ else ALONE | WORKERS)
+        builder = builder.config(map=ALONE)
+        if not {"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DRIVER_MEMORY"} & {*os.environ}:
+            builder = builder.config(map=_of_this_machine())
     try:
         with _signals_later(), _only_its_log(quiet and alone):
             spark = builder.getOrCreate()
@@ -121,6 +124,7 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
         sensitive = schema.bind(arrow_schema(df)).sensitive
         with _plainly(f"cannot write {job.output!r}; nothing was written"):
             write_release(made, begun)
+            made.held.unpersist()
             files = [spark.read.parquet(folder) for folder in begun]
             decided = require if schema.unit is None else [each for each in require if counts_rows(each)]
             measured = measure_release(files, names, sensitive, made.totals, decided, made.n_rows)
@@ -130,10 +134,23 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
             warnings.warn(note, PrivacyWarning, stacklevel=2)
         return measured, schema.unpublished(df.columns)
     finally:
-        for frame in held:
-            frame.unpersist()
-        for folder in begun:
-            _remove(spark, folder)
+        try:
+            for frame in held:
+                frame.unpersist()
+            for folder in begun:
+                _remove(spark, folder)
+        except (Py4JError, ConnectionError):  # Java has ended
+            for folder in begun:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _of_this_machine() -> dict[str, Any]:
+    """Settings of the Spark that pip installs: what its workers are forked from, and Java's memory."""
+    memory = max(LEAST_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+    return {
+        "spark.python.daemon.module": "anon.engines.spark.daemon",
+        "spark.driver.memory": f"{memory >> 20}m",
+    }
 
 
 @contextmanager
@@ -177,7 +194,7 @@ def _only_its_log(asked: bool) -> Iterator[None]:
 @contextmanager
 def _plainly(what: str) -> Iterator[None]:
     """An error of Spark's or Java's as one of ours: what failed, and its kind, but none of its words."""
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
     try:
@@ -190,6 +207,11 @@ def _plainly(what: str) -> Iterator[None]:
         while cause.getCause() is not None:
             cause = cause.getCause()
         raise DataError(f"{what} ({cause.getClass().getSimpleName()})") from None
+    except (Py4JNetworkError, ConnectionError):
+        raise DataError(
+            "Java ended before the work was done, most often for want of memory, of which "
+            "SPARK_DRIVER_MEMORY=8g gives it more (its log tells why); nothing was written"
+        ) from None
 
 
 def _begin(spark: Any, output: str, begun: list[str]) -> None:

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 BY_ATTRIBUTE = "attribute long, values binary"  # what a task counted of a column's values
 NO_ROWS = "the table has no rows"
+BATCHES = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(CHUNK_BYTES),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(CHUNK_ROWS // 4),
+}
 MOST_VALUES = 10_000_000  # of a domain: its histogram is held by one task, its values by the driver
 ROWS_PER_TASK = 1_000_000  # that share their units with no other
 ROWS_PER_PART = 32  # that a task gathers for each node before it sends them, on average at least
@@ -454,14 +458,15 @@ def own_errors() -> Iterator[None]:
 
 @contextmanager
 def batches_of_bytes(df: DataFrame) -> Iterator[None]:
-    """Spark hands chunks to Python in batches of bytes, not of 10,000 of them."""
-    conf, key = df.sparkSession.conf, "spark.sql.execution.arrow.maxBytesPerBatch"
-    before = conf.get(key, None)
-    conf.set(key, str(CHUNK_BYTES))
+    """Spark hands rows to Python in batches of bytes, not of 10,000: chunks and columns alike."""
+    conf, before = df.sparkSession.conf, {key: df.sparkSession.conf.get(key, None) for key in BATCHES}
+    for key, value in BATCHES.items():
+        conf.set(key, value)
     try:
         yield
     finally:
-        if before is None:
-            conf.unset(key)
-        else:
-            conf.set(key, before)
+        for key, held in before.items():
+            if held is None:
+                conf.unset(key)
+            else:
+                conf.set(key, held)
