@@ -368,6 +368,11 @@ def test_texts_that_no_reader_takes_for_one(texts: tuple[str, ...]) -> None:
     assert not one_to_readers(pa.array(texts), False).any()
 
 
+def test_digits_of_16_beyond_the_greatest_float_are_one() -> None:
+    texts = pa.array([f"0x{'f' * 300}", f"0xe{'f' * 300}", "0x10", f"-0x{'f' * 300}"])
+    assert one_to_readers(texts, False).tolist() == [True, True, False, False]
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable
 from datetime import datetime, timedelta
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,7 @@ def _readings(text: str, only_truth: bool) -> set[Hashable]:
     if re.fullmatch(_ENDLESS, word, re.ASCII):
         return {("number", float(word))}
     if re.fullmatch(_BITS, word, re.ASCII):
-        return {("number", float(int(word, 0)))}
+        return {("number", float(Decimal(int(word, 0))))}  # of an int beyond all floats it would fail
     return {_moment(text) or ("text", text)}
 
 

@@ -74,7 +74,7 @@ class Option:
 def number_of(text: str) -> int | float | None:
     """The number that a text is; None where it is none."""
     for kind in (int, float):
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             if isfinite(number := kind(text)):
                 return number
     return None
