@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 import warnings
@@ -535,7 +536,11 @@ def test_the_frontier_is_shown_and_taken(session: Session) -> None:
     assert session.keys()["k"] == 20
     assert session.keys()["effort"] == "balanced"
     assert "aria-current=true" in views.frontier(swept, point)
-    assert session.make(on).privacy.k >= 20
+    made = session.make(on)
+    assert made.privacy.k >= 20
+    on_the_page = views.content(session) + views.answer(made, session.keys()) + shown + views.losses(made)
+    names = re.findall(r' id="([^"]+)"', on_the_page)
+    assert len({*names}) == len(names) > 10
     with pytest.raises(anon.UsageError, match="no such point"):
         session.take("original")
 

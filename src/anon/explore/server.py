@@ -59,9 +59,9 @@ class Page:
                 Route("/", lambda request: HTMLResponse(views.shell())),
                 Route(
                     "/explore.css",
-                    lambda request: Response(style_sheet() + asset("css"), media_type="text/css"),
+                    lambda request: Response(style_sheet() + _asset("css"), media_type="text/css"),
                 ),
-                Route("/explore.js", lambda request: Response(asset("js"), media_type="text/javascript")),
+                Route("/explore.js", lambda request: Response(_asset("js"), media_type="text/javascript")),
                 *(Route(f"/{each.__name__}", each, methods=["POST"]) for each in posts),
             ],
             exception_handlers={Exception: self.failed, Refused: self.failed},
@@ -236,7 +236,7 @@ class Page:
     }
 
 
-def asset(suffix: str) -> str:
+def _asset(suffix: str) -> str:
     return files("anon.explore").joinpath(f"explore.{suffix}").read_text("utf-8")
 
 

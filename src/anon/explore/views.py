@@ -379,8 +379,10 @@ def rows(before: Any, after: Any) -> str:
     return _part("Rows before and after", tuple(tables))
 
 
-def _part(heading: str, tables: tuple[Table, ...], figures: tuple[Figure, ...] = ()) -> str:
-    return parts_html(sections=[Section(heading, (), tables, figures)], prefix="more")
+def _part(
+    heading: str, tables: tuple[Table, ...], figures: tuple[Figure, ...] = (), place: str = "more"
+) -> str:
+    return parts_html(sections=[Section(heading, (), tables, figures)], prefix=place)
 
 
 def _shown(value: Any) -> Any:
@@ -416,7 +418,7 @@ def attacked(found: Attacked) -> str:
 
 def frontier(swept: Frontier, chosen: Any = None) -> str:
     """The figure, and the points to be taken."""
-    figure = _part("Efficient releases", (), (frontier_figure(swept, chosen),))
+    figure = _part("Efficient releases", (), (frontier_figure(swept, chosen),), "frontier")
     header = ("release", title_of(swept.privacy), title_of(swept.utility), "", "")
     lines = "".join(_point(each, chosen is not None and each.name == chosen.name) for each in swept.points)
     head = "".join(f'<th scope="col">{escape(each)}</th>' for each in header)
