@@ -80,7 +80,7 @@ class _Absent:
 
 
 def _without_pandas() -> None:
-    """Let Arrow not import pandas at the first list that it is given: half the time of a small job.
+    """Let Arrow not import pandas at the first list that it is given: a quarter of the time of a small job.
 
     It does that to know frames, of which a process that runs the command alone has none. What needs pandas
     still imports it, and Arrow does then.
