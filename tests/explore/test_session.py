@@ -388,6 +388,19 @@ def test_a_folder_that_changed_is_not_exported(people: Path, tmp_path: Path) -> 
     session.close()
 
 
+def test_a_file_of_a_folder_that_is_read_is_not_written_over(people: Path, tmp_path: Path) -> None:
+    """Nor by a hierarchy, which stands beside the release."""
+    (tmp_path / "out.zip.csv").write_text(people.read_text())
+    source = anon.read_source(str(tmp_path), engine="local")
+    session = Session(str(tmp_path), source, anon.inspect(source), tmp_path, LANGUAGE, {})
+    session.fill(FORM)
+    session.draft(2)
+    with pytest.raises(anon.UsageError, match="never written over"):
+        session.export("out.parquet", True, False, on)
+    assert (tmp_path / "out.zip.csv").read_text() == people.read_text()
+    session.close()
+
+
 def test_what_is_asked_for_meanwhile_is_not_exported(session: Session, tmp_path: Path) -> None:
     """The job file holds what the release was made for."""
 

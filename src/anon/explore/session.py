@@ -264,7 +264,7 @@ class Session:
             raise UsageError(f"{there[0]} is a link, and is not written through: choose another name")
         if there and not replacing:
             raise UsageError(f"{', '.join(there)}: there already; choose another name, or ask to replace")
-        read = [each for each in self.files if os.path.isfile(each)]
+        read = [file for files in self._read for file, *_ in files]
         if any(os.path.samefile(self.folder / each, file) for each in there for file in read):
             raise UsageError("this is the input, which is never written over: choose another name")
 
