@@ -221,17 +221,16 @@ def _made(
         codes.unpersist()
     tell("partition", 0, 1)
     kept_weights = read.schema.sampling_weight is not None and weights == "keep"
-    whole = unit is not None or publish == "bucketization"
+    as_rows = unit is not None or publish == "bucketization"  # of which parts are read, several times
     fields = list(release_schema.fields)
     if unit is not None:
         fields.append(StructField(hidden, read.df.schema[unit].dataType))
     shape, totals = StructType(fields), tuple(zip(read.sensitive, read.counts, strict=True))
     solve = partial(solved, read, nodes, plan, publish, numeric, weights, seed, hidden)
-    if not (recheck or kept_weights or whole):
+    if not (recheck or kept_weights or as_rows):
         return Made((solve(shape),), read.chunks, totals, read.n_kept, tuple(notes))
-    # read more than once, and not as a whole; else as bytes
-    held = solve(shape) if whole else solve(None)
-    rows = held if whole else held.mapInArrow(rows_of, shape)
+    held = solve(shape if as_rows else None)
+    rows = held if as_rows else held.mapInArrow(rows_of, shape)
     held.persist()
     try:
         tell("check", 0, 1)
