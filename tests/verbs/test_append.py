@@ -191,6 +191,8 @@ def test_rules_that_were_changed_are_refused(regions: Rules, levels: Rules) -> N
         (regions, "levels", [1, 1]),
         (levels, "levels", [1]),
         (levels, "domain", []),
+        (levels, "domain", [levels.to_dict()["domain"][0] | {"type": "double", "values": [1e999]}]),
+        (levels, "levels", [1e999]),
     ):
         with pytest.raises(anon.DataError, match="no rules of a release"):
             Rules.from_dict(rules.to_dict() | {key: value})

@@ -318,7 +318,7 @@ class Rules:
                 tuple(map(str, data["asked"])),
             )
             made._check()
-        except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException):
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, pa.ArrowException):
             raise DataError(
                 "these are no rules of a release, or they were changed after they were written"
             ) from None
