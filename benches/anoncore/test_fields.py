@@ -33,6 +33,23 @@ def test_fields(versus, n_rows):
         lambda: pa_csv.read_csv(pa.BufferReader(content), one, parse, convert),
         bar=1.0,
     )
-    assert fields.whole_rows(rows) == len(rows)
     first = fields.fields(rows, 10, np.arange(1), ord(","), *nothing, 0)[0]
     assert len(first[0]) == n_rows
+
+
+def test_whole_rows(versus, n_rows):
+    """The end of a text of quoted fields, of which the last is not whole, against NumPy."""
+    text = np.frombuffer(b'1,"a, ""b""\n"\n' * n_rows + b'1,"a\n', np.uint8)
+
+    def by_numpy():
+        is_outside = np.cumsum(text == ord('"')) % 2 == 0
+        return int(np.flatnonzero((text == ord("\n")) & is_outside)[-1]) + 1
+
+    versus(
+        f"anoncore.whole_rows, {n_rows:,} rows",
+        lambda: fields.whole_rows(text),
+        f"NumPy {np.__version__} cumsum of quotes",
+        by_numpy,
+        bar=1.0,
+    )
+    assert fields.whole_rows(text) == by_numpy() == len(text) - 5
