@@ -34,8 +34,8 @@ ALONE: dict[str, Any] = {
     "spark.ui.enabled": "false",
 }
 LEAST_MEMORY = 1 << 30  # of Java, in bytes; a quarter of the machine's where that is more
-# Java compiles twice what runs often, the second time at length, which one job seldom earns back; and it tidies
-# its memory when it must, not beside the work
+# Java compiles twice what runs often, the second time at length, which one job seldom earns back; and it
+# tidies its memory when it must, not beside the work
 STARTER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LATER = (
     "-XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=12000 "
