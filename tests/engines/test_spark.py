@@ -947,6 +947,30 @@ def test_spark_draws_no_bar_of_its_own(monkeypatch: pytest.MonkeyPatch, alone: b
     assert builder.asked.get("spark.ui.showConsoleProgress") == ("false" if alone else None)
 
 
+@pytest.mark.parametrize(("bound", "expected"), [("max", None), (str(8 << 30), "2048m"), ("4096", "1024m")])
+def test_java_gets_a_quarter_of_the_memory_that_there_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bound: str, expected: str | None
+) -> None:
+    from anon.command import spark as spark_module
+
+    monkeypatch.setattr(spark_module, "CONTAINER", tmp_path / "memory.max")
+    whole = spark_module._of_this_machine()["spark.driver.memory"]
+    (tmp_path / "memory.max").write_text(f"{bound}\n")
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PHYS_PAGES": 1 << 24}.get(name, 4096))
+    assert spark_module._of_this_machine()["spark.driver.memory"] == (expected or "16384m")
+    assert whole.endswith("m")
+
+
+def test_java_that_ends_is_told() -> None:
+    from py4j.protocol import Py4JNetworkError
+
+    from anon.command.spark import _plainly
+
+    for error in (Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError()):
+        with pytest.raises(anon.DataError, match="SPARK_DRIVER_MEMORY=8g"), _plainly("cannot be written"):
+            raise error
+
+
 @pytest.mark.parametrize("large", ["false", "true"])
 def test_the_arrow_types_are_those_of_the_rows_and_take_no_job(spark: Any, large: str) -> None:
     from anon.engines.spark.classes import arrow_schema

@@ -34,6 +34,7 @@ ALONE: dict[str, Any] = {
     "spark.ui.enabled": "false",
 }
 LEAST_MEMORY = 1 << 30  # of Java, in bytes; a quarter of the machine's where that is more
+CONTAINER = Path("/sys/fs/cgroup/memory.max")  # what this process may take, where that is bounded
 # Java compiles twice what runs often, the second time at length, which one job seldom earns back; and it
 # tidies its memory when it must, not beside the work
 STARTER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -89,9 +90,8 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
     )
     builder = SparkSession.builder.appName("anon")
     if alone:  # nobody looks at a page, and the command has a bar of its own
-        builder = builder.config(map=ALONE)
-        if not {"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DRIVER_MEMORY"} & {*os.environ}:
-            builder = builder.config(map=_of_this_machine())
+        given = {"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DRIVER_MEMORY"} & {*os.environ}
+        builder = builder.config(map=ALONE if given else ALONE | _of_this_machine())
     try:
         with _signals_later(), _only_its_log(quiet and alone):
             spark = builder.getOrCreate()
@@ -146,10 +146,13 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
 
 def _of_this_machine() -> dict[str, Any]:
     """Settings of the Spark that pip installs: what its workers are forked from, and Java's memory."""
-    memory = max(LEAST_MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    of_container = CONTAINER.read_text().strip() if CONTAINER.exists() else "max"
+    if of_container.isdigit():
+        memory = min(memory, int(of_container))
     return {
         "spark.python.daemon.module": "anon.engines.spark.daemon",
-        "spark.driver.memory": f"{memory >> 20}m",
+        "spark.driver.memory": f"{max(LEAST_MEMORY, memory // 4) >> 20}m",
     }
 
 
