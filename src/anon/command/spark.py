@@ -92,16 +92,16 @@ def run(job: Job, progress: Progress | None = None, *, quiet: bool = False) -> t
     if alone:  # nobody looks at a page, and the command has a bar of its own
         given = {"SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DRIVER_MEMORY"} & {*os.environ}
         builder = builder.config(map=ALONE if given else ALONE | _of_this_machine())
-    try:
-        with _signals_later(), _only_its_log(quiet and alone):
+    with _plainly("Spark did not start; its log tells why"), _signals_later(), _only_its_log(quiet and alone):
+        try:
             spark = builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        if error.getCondition() != "JAVA_GATEWAY_EXITED":
-            raise
-        raise UsageError(
-            "Java did not start, which Spark runs on: install Java 17 or later "
-            "(Debian: openjdk-17-jre-headless), or let JAVA_HOME name its folder"
-        ) from None
+        except PySparkRuntimeError as error:
+            if error.getCondition() != "JAVA_GATEWAY_EXITED":
+                raise
+            raise UsageError(
+                "Java did not start, which Spark runs on: install Java 17 or later "
+                "(Debian: openjdk-17-jre-headless), or let JAVA_HOME name its folder"
+            ) from None
     if alone and spark.conf.get(PARTITIONS) == "200":  # its default, for a cluster
         spark.conf.set(PARTITIONS, str(2 * spark.sparkContext.defaultParallelism))
     beside = job.output.removesuffix(path.suffix) + ".sensitive" + path.suffix
