@@ -96,6 +96,13 @@ def test_it_is_read_as_by_arrow(both: Any, content: bytes, header: bool, null: t
     assert found == expected
 
 
+def test_a_quote_in_the_header_that_does_not_end_takes_no_time(tmp_path: Path) -> None:
+    """Each of many lines might end it; that is minutes where all before is looked at for each."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,5" b\n' + b'"",1\n' * 250_000)
+    assert Csv((), None, "utf-8").read(path)['5" b'].to_pylist() == [1] * 250_000
+
+
 def test_columns_are_read_alone_and_in_their_order(both: Any) -> None:
     content = b"a,b,c,d\n" + b"".join(b'%d,"x%d",,2.5\r\n' % (i, i % 3) for i in range(100))
     found, expected = both(content, ["d", "b"])
