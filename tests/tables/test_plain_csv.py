@@ -144,6 +144,16 @@ def test_a_file_that_cannot_be_read_on_is_told_of(tmp_path: Path) -> None:
         Csv((), None, "utf-8").read(path)
 
 
+@pytest.mark.parametrize("content", [b"a\n1\n", b"a,b\n1,2\n", b"a,b,d\n1,2,3\n", b"a,b,c,d\n1,2,3,4\n", b""])
+def test_a_header_that_changes_meanwhile_is_left_to_arrow(tmp_path: Path, content: bytes) -> None:
+    path, how, untold = tmp_path / "a.csv", Csv((), None, "utf-8"), (None, 0, 0)
+    path.write_bytes(b"a,b,c\n1,2,3\n")
+    header = how.options(path)[3]
+    assert how._plain(path, header, ["c"], untold) is not None
+    path.write_bytes(content)
+    assert how._plain(path, header, ["c"], untold) is None
+
+
 @pytest.mark.slow
 def test_more_than_2_gib_of_text(tmp_path: Path) -> None:
     """Each piece has its own dictionary; together they are more than one holds."""

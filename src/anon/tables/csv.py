@@ -137,7 +137,7 @@ class Csv:
     ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
         """What to tell Arrow's reader of a file, and the names of its columns."""
         header, delimiter, n_skipped = self._header(path)
-        names = trimmed_names(header) if self.trim and self.header else header
+        names = self._names(header)
         is_named = not self.header or names != header
         read = pa_csv.ReadOptions(
             encoding=self._encoding_of(path),
@@ -162,6 +162,10 @@ class Csv:
         """The names of a file's columns that had blanks at their ends."""
         header = self._header(path)[0] if self.trim and self.header else []
         return [name for name, before in zip(trimmed_names(header), header, strict=True) if name != before]
+
+    def _names(self, header: list[str]) -> list[str]:
+        """What columns of this header are called."""
+        return trimmed_names(header) if self.trim and self.header else header
 
     def null_hits(self, path: Path) -> Iterator[tuple[str, str, int]]:
         """Every marker of missing values that occurs in a column, the column, and in how many rows."""
@@ -234,7 +238,8 @@ class Csv:
         as_it_stands, delimiter, n_skipped = self._header(path)
         is_utf_8 = self._encoding_of(path).lower().replace("_", "-") in ("utf-8", "utf8")
         is_odd = len(header) < 2 or "" in header or len({*header}) < len(header) or not names
-        if n_skipped or is_odd or not is_utf_8:
+        has_changed = self._names(as_it_stands) != header
+        if n_skipped or is_odd or has_changed or not is_utf_8:
             return None
         among = {*names}
         wanted = [at for at, name in enumerate(header) if name in among]
