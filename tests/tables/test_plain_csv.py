@@ -154,6 +154,14 @@ def test_a_header_that_changes_meanwhile_is_left_to_arrow(tmp_path: Path, conten
     assert how._plain(path, header, ["c"], untold) is None
 
 
+def test_a_name_that_arrow_reads_differently_is_told_of_with_null_texts(tmp_path: Path) -> None:
+    """Two byte order marks, of which it takes one away and the encoding another."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("\ufeff\ufeffa,b,c\n1,2,3\n".encode())
+    with pytest.raises(AnonError, match="is not CSV"):
+        list(Csv(("x",), None, "utf-8-sig").null_hits(path))
+
+
 @pytest.mark.slow
 def test_more_than_2_gib_of_text(tmp_path: Path) -> None:
     """Each piece has its own dictionary; together they are more than one holds."""

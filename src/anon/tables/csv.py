@@ -175,6 +175,8 @@ class Csv:
         counts: Counter[tuple[str, str]] = Counter()
         try:
             with pa_csv.open_csv(os.fspath(path), read, parse, convert) as reader:
+                if any(field.type != AS_WRITTEN for field in reader.schema):  # as in `_read`
+                    raise unreadable(path, "csv")
                 for batch in reader:
                     for name, column in zip(batch.schema.names, batch.columns, strict=True):
                         found = pc.is_in(column.dictionary, pa.array(self.null))
