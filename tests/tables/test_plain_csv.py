@@ -96,6 +96,13 @@ def test_it_is_read_as_by_arrow(both: Any, content: bytes, header: bool, null: t
     assert found == expected
 
 
+def test_a_quote_in_the_header_that_does_not_end_takes_no_time(tmp_path: Path) -> None:
+    """Each of many lines might end it; that is minutes where all before is looked at for each."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,5" b\n' + b'"",1\n' * 250_000)
+    assert Csv((), None, "utf-8").read(path)['5" b'].to_pylist() == [1] * 250_000
+
+
 def test_columns_are_read_alone_and_in_their_order(both: Any) -> None:
     content = b"a,b,c,d\n" + b"".join(b'%d,"x%d",,2.5\r\n' % (i, i % 3) for i in range(100))
     found, expected = both(content, ["d", "b"])
@@ -135,6 +142,24 @@ def test_a_file_that_cannot_be_read_on_is_told_of(tmp_path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(AnonError, match=r"a\.csv\.gz"):
         Csv((), None, "utf-8").read(path)
+
+
+@pytest.mark.parametrize("content", [b"a\n1\n", b"a,b\n1,2\n", b"a,b,d\n1,2,3\n", b"a,b,c,d\n1,2,3,4\n", b""])
+def test_a_header_that_changes_meanwhile_is_left_to_arrow(tmp_path: Path, content: bytes) -> None:
+    path, how, untold = tmp_path / "a.csv", Csv((), None, "utf-8"), (None, 0, 0)
+    path.write_bytes(b"a,b,c\n1,2,3\n")
+    header = how.options(path)[3]
+    assert how._plain(path, header, ["c"], untold) is not None
+    path.write_bytes(content)
+    assert how._plain(path, header, ["c"], untold) is None
+
+
+def test_a_name_that_arrow_reads_differently_is_told_of_with_null_texts(tmp_path: Path) -> None:
+    """Two byte order marks, of which it takes one away and the encoding another."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("\ufeff\ufeffa,b,c\n1,2,3\n".encode())
+    with pytest.raises(AnonError, match="is not CSV"):
+        list(Csv(("x",), None, "utf-8-sig").null_hits(path))
 
 
 @pytest.mark.slow

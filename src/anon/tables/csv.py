@@ -137,7 +137,7 @@ class Csv:
     ) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions, pa_csv.ConvertOptions, list[str]]:
         """What to tell Arrow's reader of a file, and the names of its columns."""
         header, delimiter, n_skipped = self._header(path)
-        names = trimmed_names(header) if self.trim and self.header else header
+        names = self._names(header)
         is_named = not self.header or names != header
         read = pa_csv.ReadOptions(
             encoding=self._encoding_of(path),
@@ -163,6 +163,10 @@ class Csv:
         header = self._header(path)[0] if self.trim and self.header else []
         return [name for name, before in zip(trimmed_names(header), header, strict=True) if name != before]
 
+    def _names(self, header: list[str]) -> list[str]:
+        """What columns of this header are called."""
+        return trimmed_names(header) if self.trim and self.header else header
+
     def null_hits(self, path: Path) -> Iterator[tuple[str, str, int]]:
         """Every marker of missing values that occurs in a column, the column, and in how many rows."""
         read, parse, convert, header = self.options(path)
@@ -171,6 +175,8 @@ class Csv:
         counts: Counter[tuple[str, str]] = Counter()
         try:
             with pa_csv.open_csv(os.fspath(path), read, parse, convert) as reader:
+                if any(field.type != AS_WRITTEN for field in reader.schema):  # as in `_read`
+                    raise unreadable(path, "csv")
                 for batch in reader:
                     for name, column in zip(batch.schema.names, batch.columns, strict=True):
                         found = pc.is_in(column.dictionary, pa.array(self.null))
@@ -234,7 +240,8 @@ class Csv:
         as_it_stands, delimiter, n_skipped = self._header(path)
         is_utf_8 = self._encoding_of(path).lower().replace("_", "-") in ("utf-8", "utf8")
         is_odd = len(header) < 2 or "" in header or len({*header}) < len(header) or not names
-        if n_skipped or is_odd or not is_utf_8:
+        has_changed = self._names(as_it_stands) != header
+        if n_skipped or is_odd or has_changed or not is_utf_8:
             return None
         among = {*names}
         wanted = [at for at, name in enumerate(header) if name in among]

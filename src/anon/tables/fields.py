@@ -82,9 +82,7 @@ class _Reader:
         start = start.removeprefix(codecs.BOM_UTF8)
         end = 0
         if names is not None:
-            end = start.find(b"\n") + 1
-            while end and start.count(b'"', 0, end) % 2:
-                end = start.find(b"\n", end) + 1
+            end = _first_row(start)
             line = np.frombuffer(start[:end], np.uint8)
             every, nothing = np.arange(self.n_columns), _texts_of([])
             read = fields(line, self.n_columns, every, self.delimiter, *nothing, self._seed) if end else None
@@ -133,6 +131,17 @@ class _Reader:
             return None if read is None else [_dictionary(*each) for each in read]
         except pa.ArrowInvalid:  # no UTF-8
             return None
+
+
+def _first_row(text: bytes) -> int:
+    """How many bytes are the first row with its end: a newline outside of quotes; 0 if none is."""
+    end = n_quotes = 0
+    while newline := text.find(b"\n", end) + 1:
+        n_quotes += text.count(b'"', end, newline)
+        end = newline
+        if n_quotes % 2 == 0:
+            return end
+    return 0
 
 
 def _texts_of(texts: Sequence[str]) -> _Texts:
