@@ -321,7 +321,7 @@ def test_parameters_are_checked() -> None:
     with pytest.raises(UsageError, match="category, suppress, error"):
         of_one([1], missing="drop")
     for schema in ("a", None, {"quasi": ["a"]}):
-        with pytest.raises(UsageError, match="a schema is a Schema, not"):
+        with pytest.raises(UsageError, match="schema must be an anon"):
             encode(pa.table({"a": [1]}), schema)
 
 

@@ -547,3 +547,18 @@ def test_a_csv_file_cannot_say_its_roles(tmp_path: Path) -> None:
     path.write_text("a,s\n1,x\n")
     with pytest.raises(UsageError, match=r"a CSV file cannot say its roles: name its quasi-identifiers"):
         anon.check(path, roles_from_file=True)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        anon.check,
+        anon.suda,
+        lambda table, schema: anon.risk(table, schema, sampling_fraction=0.1),
+        lambda table, schema: anon.compare(table, table, schema),
+    ],
+    ids=["check", "suda", "risk", "compare"],
+)
+def test_names_in_the_place_of_a_schema_are_told(measure: Callable[..., Any]) -> None:
+    with pytest.raises(UsageError, match=r"schema must be an anon\.Schema, not list: write anon\.Schema"):
+        measure(pa.table({"a": [1, 1]}), ["a"])

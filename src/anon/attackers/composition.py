@@ -16,7 +16,7 @@ from anon.encoding import Codes, Encoded, encode
 from anon.errors import DataError, UsageError
 from anon.html import Table, result_html, sentence
 from anon.release import bucket_ids, is_bucketized, metadata_of, refuse_sensitive_half
-from anon.schema import Schema
+from anon.schema import Schema, check_schema
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anon.verbs import coded_as_released, generalized, intact_codes
@@ -122,8 +122,7 @@ def composition(
         A release shows no cells, or its cells overlap so much that candidates cannot be listed.
     """
     threads = available_threads(n_threads)
-    if not isinstance(schema, Schema):
-        raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
+    check_schema(schema)
     people = read_source(original)
     labels = [each.name for each in schema.quasi if each.kind in ("nominal", "ordinal")]
     people = as_written(people, [name for name in labels if name in people.table.column_names])

@@ -15,7 +15,7 @@ from anon.encoding.domain import Codes, Domain, Encoded, Missing, code_type
 from anon.encoding.factors import Factors, each_column
 from anon.encoding.units import check_shared, encode_units, encode_weights
 from anon.errors import CATEGORY, DataError, UsageError
-from anon.schema import TICKS_PER_SECOND, Schema, check_names
+from anon.schema import TICKS_PER_SECOND, Schema, check_names, check_schema
 from anon.threads import available_threads
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def encode(
     """
     if missing not in get_args(Missing):
         raise UsageError(f"missing must be one of {', '.join(get_args(Missing))}")
-    if not isinstance(schema, Schema):
-        raise UsageError(f"a schema is a Schema, not {type(schema).__name__}; write Schema(quasi=[...])")
+    check_schema(schema)
     n_threads = available_threads(n_threads)
     check_numbers(table, schema)
     bound = schema.bind(table.schema)

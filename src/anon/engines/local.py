@@ -36,7 +36,7 @@ from anon.methods import (
 )
 from anon.release import Publish, Release, recode, shows_middles
 from anon.requirements import KAnonymity, Requirement, check_list, compile, counting, infeasible
-from anon.schema import Role, Schema, role_of_name
+from anon.schema import Role, Schema, check_schema, role_of_name
 from anon.threads import available_threads
 from anoncore.requirement import Conjunction
 
@@ -54,8 +54,7 @@ def check_arguments(
     limits: Limits = NO_LIMITS,
 ) -> None:
     """Raise UsageError where an argument of `anonymize` is none of its values, or two do not go together."""
-    if not isinstance(schema, Schema):
-        raise UsageError(f"schema must be an anon.Schema, not {type(schema).__name__}")
+    check_schema(schema)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise UsageError("seed must be a whole number of at least 0")
     if progress is not None and not callable(progress):

@@ -20,7 +20,7 @@ from anon.scenarios.preservation import preservation
 from anon.scenarios.result import Attack, Preservation, ScenarioResult
 from anon.scenarios.run import Run
 from anon.scenarios.views import named_release
-from anon.schema import Schema
+from anon.schema import Schema, check_schema
 from anon.threads import available_threads
 
 
@@ -56,8 +56,7 @@ class Scenario:
             isinstance(each, BadUtility) for each in bad
         ):
             raise UsageError("good takes anon.GoodUtility, bad takes anon.BadUtility, or a list of them")
-        if not isinstance(self.schema, Schema):
-            raise UsageError(f"schema must be an anon.Schema, not {type(self.schema).__name__}")
+        check_schema(self.schema)
         if isinstance(self.sanitizations, str) or not isinstance(self.sanitizations, Sequence):
             raise UsageError("sanitizations must be a list")
         sanitizations = tuple(named_release(i, each) for i, each in enumerate(self.sanitizations))

@@ -43,7 +43,7 @@ from anon.schema.hierarchy.levels import TICKS_PER_SECOND, Levels, least_sets, l
 from anon.schema.hierarchy.nested import crossing, nested
 from anon.schema.hierarchy.rows import file_rows, hierarchy_rows, label_of
 from anon.schema.hierarchy.tree import MissingValues, Tree, lca, prune, tree_of
-from anon.schema.schema import Schema
+from anon.schema.schema import Schema, check_schema
 
 __all__ = [
     "CODING",
@@ -67,6 +67,7 @@ __all__ = [
     "Tree",
     "as_word",
     "check_names",
+    "check_schema",
     "check_unique",
     "crossing",
     "dates",

@@ -277,6 +277,14 @@ def _linked(groups: Iterable[Iterable[str | Attribute]], quasi: Sequence[str]) -
     return made
 
 
+def check_schema(schema: object) -> None:
+    """Raise UsageError unless it is a Schema."""
+    if not isinstance(schema, Schema):
+        raise UsageError(
+            f"schema must be an anon.Schema, not {type(schema).__name__}: write anon.Schema(quasi=[...])"
+        )
+
+
 def _attributes(items: Iterable[str | Attribute], role: str) -> tuple[Attribute, ...]:
     if isinstance(items, str | Attribute) or not isinstance(items, Iterable):
         raise UsageError(f"{role} must be a list of names or attributes")

@@ -40,7 +40,7 @@ from anon.release import (
     with_kinds,
 )
 from anon.requirements import KAnonymity, Requirement, TCloseness, check_list, compile, counting
-from anon.schema import Attribute, Schema, as_word, check_names, is_text, listed, value_type
+from anon.schema import Attribute, Schema, as_word, check_names, check_schema, is_text, listed, value_type
 from anon.tables import Source, as_written, read_source
 from anon.threads import available_threads
 from anon.verbs.foreign import as_coded_in_file
@@ -256,6 +256,8 @@ def _units_of(
 
 def read_with_roles(source: Any, schema: Schema | None) -> tuple[Source, dict[str, Any] | None]:
     """A table to be measured, and what it says of itself; UsageError where nobody says its roles."""
+    if schema is not None:
+        check_schema(schema)
     given = read_source(source)
     metadata = metadata_of(given)
     refuse_sensitive_half(given, schema)

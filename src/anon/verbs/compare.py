@@ -36,7 +36,7 @@ from anon.release import (
     refuse_sensitive_half,
     second_table,
 )
-from anon.schema import Attribute, Schema, check_names, is_measurable, value_type
+from anon.schema import Attribute, Schema, check_names, check_schema, is_measurable, value_type
 from anon.tables import read_source, read_table
 from anon.threads import available_threads
 from anon.verbs.foreign import (
@@ -118,6 +118,8 @@ def compare(
         midpoints, means or noise.
     """
     threads = available_threads(n_threads)
+    if schema is not None:
+        check_schema(schema)
     source = read_source(released)
     metadata = metadata_of(source)
     refuse_sensitive_half(source, schema)

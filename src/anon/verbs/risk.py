@@ -27,7 +27,7 @@ from anon.measures import (
 )
 from anon.measures import histogram as histogram_of
 from anon.plain import as_plain
-from anon.schema import Schema
+from anon.schema import Schema, check_schema
 from anon.tables import read_table
 from anon.threads import available_threads
 from anon.verbs.check import labels_as_written, measured_roles, read_with_roles, starred_rows
@@ -231,6 +231,8 @@ def risk(
         A weight is missing or not above 0; or the population has fewer people than the table in some class.
     """
     threads = available_threads(n_threads)
+    if schema is not None:
+        check_schema(schema)
     weight, unit = (None, None) if schema is None else (schema.sampling_weight, schema.unit)
     if (population is None) + (sampling_fraction is None) != 1 and (
         weight is None or population is not None or sampling_fraction is not None
