@@ -277,9 +277,9 @@ def _linked(groups: Iterable[Iterable[str | Attribute]], quasi: Sequence[str]) -
     return made
 
 
-def check_schema(schema: object) -> None:
-    """Raise UsageError unless it is a Schema."""
-    if not isinstance(schema, Schema):
+def check_schema(schema: object, *, or_none: bool = False) -> None:
+    """Raise UsageError unless it is a Schema, or may be None and is."""
+    if not (isinstance(schema, Schema) or (or_none and schema is None)):
         raise UsageError(
             f"schema must be an anon.Schema, not {type(schema).__name__}: write anon.Schema(quasi=[...])"
         )

@@ -256,8 +256,7 @@ def _units_of(
 
 def read_with_roles(source: Any, schema: Schema | None) -> tuple[Source, dict[str, Any] | None]:
     """A table to be measured, and what it says of itself; UsageError where nobody says its roles."""
-    if schema is not None:
-        check_schema(schema)
+    check_schema(schema, or_none=True)
     given = read_source(source)
     metadata = metadata_of(given)
     refuse_sensitive_half(given, schema)

@@ -118,8 +118,7 @@ def compare(
         midpoints, means or noise.
     """
     threads = available_threads(n_threads)
-    if schema is not None:
-        check_schema(schema)
+    check_schema(schema, or_none=True)
     source = read_source(released)
     metadata = metadata_of(source)
     refuse_sensitive_half(source, schema)

@@ -231,8 +231,7 @@ def risk(
         A weight is missing or not above 0; or the population has fewer people than the table in some class.
     """
     threads = available_threads(n_threads)
-    if schema is not None:
-        check_schema(schema)
+    check_schema(schema, or_none=True)
     weight, unit = (None, None) if schema is None else (schema.sampling_weight, schema.unit)
     if (population is None) + (sampling_fraction is None) != 1 and (
         weight is None or population is not None or sampling_fraction is not None

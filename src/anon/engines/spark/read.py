@@ -168,15 +168,10 @@ def _domains(
 
     def collect(batches: Batches) -> Batches:
         for batch in filter(len, batches):
-            values = batch["values"].flatten().to_pylist()
-            of_each = [values[a :: len(schemas)] for a in range(len(schemas))]
-            yield _by_attribute(
-                [
-                    [pa.ipc.read_record_batch(pa.py_buffer(one), of) for one in some]
-                    for some, of in zip(of_each, schemas, strict=True)
-                ],
-                schemas,
-            )
+            values = batch["values"].flatten()
+            places = [pa.array(np.arange(a, len(values), len(schemas))) for a in range(len(schemas))]
+            parts = [list(unpacked(values.take(at), of)) for at, of in zip(places, schemas, strict=True)]
+            yield _by_attribute(parts, schemas)
 
     return _added_up(chunks.select("values").mapInArrow(collect, BY_ATTRIBUTE), attributes, schemas)
 
